@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -11,8 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/weft-trace/weft/internal/pfwire"
+	"time"
 )
 
 // A Batch converts tasks that another program hands out: a worker of a cluster. It has the decisions, the conversions and the records
@@ -29,8 +27,8 @@ type Batch struct {
 // A Worker holds the memory that conversions reuse. One goroutine uses it at a time.
 type Worker struct{ worker worker }
 
-// NewBatch begins a batch. Inputs and outputs are those of storage; if it is nil, those of c.Root and c.Out, with temporary files in
-// scratch.
+// NewBatch begins a batch. Inputs are those of storage, or below c.Root if it is nil. Outputs go below c.Out, with temporary files
+// in scratch, or to storage if scratch is nil.
 func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	if err := c.checkConversion(); err != nil {
 		return nil, err
@@ -40,16 +38,19 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	r.members, r.suspects, r.sink = nil, new(suspects), b.keep
 	r.host, _ = os.Hostname()
 	r.state = stateOf(c.Out)
-	switch {
-	case storage != nil:
-		r.storage = storage
-	case scratch == nil:
-		return nil, mistakef("a batch with local files needs a folder for temporary ones")
-	default:
+	if scratch != nil {
 		r.tempFolder = scratch.name
 		if err := r.places.open(r.Config, c.Root); err != nil {
 			return nil, err
 		}
+	}
+	switch {
+	case storage != nil && scratch != nil:
+		r.storage = mixedStorage{localStorage{r}, storage}
+	case storage != nil:
+		r.storage = storage
+	case scratch == nil:
+		return nil, mistakef("a batch with local files needs a folder for temporary ones")
 	}
 	var err error
 	if r.decider, err = newDecider(r.Config, r.storage); err != nil {
@@ -57,6 +58,17 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	}
 	b.run = r
 	return b, nil
+}
+
+// mixedStorage has local outputs and other inputs.
+type mixedStorage struct {
+	localStorage
+	inputs Storage
+}
+
+// Open implements Storage.
+func (s mixedStorage) Open(ctx context.Context, input string) (Input, error) {
+	return s.inputs.Open(ctx, input)
 }
 
 // keep is where the records go.
@@ -131,9 +143,7 @@ func (b *Batch) Records() []*Record {
 // Part returns the records as a part of a manifest: a header and a line for each.
 func (b *Batch) Part() (part []byte, err error) {
 	h := b.run.header()
-	if b.run.root == "" {
-		h.Root = b.run.Root
-	}
+	h.Root = b.run.Root
 	if part, err = appendLine(nil, h); err != nil {
 		return nil, err
 	}
@@ -151,9 +161,16 @@ const StateFolder = stateFolder
 // ManifestName is the name of the manifest in StateFolder.
 const ManifestName = manifestName
 
-// PartName returns a new name for a part in StateFolder.
+// PartName returns a new name for a part in StateFolder. Names sort by time.
 func PartName() string {
-	return fmt.Sprintf("%s%016x%s", partPrefix, rand.Uint64(), linesSuffix)
+	return fmt.Sprintf("%s%016x-%016x%s", partPrefix, time.Now().UnixNano(), rand.Uint64(), linesSuffix)
+}
+
+// PartTime returns when the name of a part was made; false if it is no such name.
+func PartTime(name string) (at time.Time, ok bool) {
+	var ns, random uint64
+	n, _ := fmt.Sscanf(name, partPrefix+"%16x-%16x"+linesSuffix, &ns, &random)
+	return time.Unix(0, int64(ns)), n == 2
 }
 
 // IsStateFile reports whether a file in StateFolder has records: the manifest, a part, a journal.
@@ -323,15 +340,6 @@ func EscapeName(name string) string { return escapeName(name) }
 // UnescapeName is the inverse of EscapeName.
 func UnescapeName(text string) string { return unescapeName(text) }
 
-// OutputName returns the name of the output of an input, or of a member of it, below the folder of outputs.
-func OutputName(input, member string) string { return outputName(input, member, false) }
-
-// ComparePaths orders paths by their components, as manifests and walks do.
-func ComparePaths(a, b string) int { return comparePaths(a, b) }
-
-// Version is the version of weft that records say.
-func Version() string { return pfwire.Version }
-
 // Take returns a function that reports whether filters take the path of an input.
 func Take(all []Filter) (func(path string) bool, error) {
 	list, err := parseFilters(all)
@@ -351,19 +359,4 @@ func FilesAtOnce(jobs int, fileMemory int64) int {
 	r := newRun(c)
 	r.chooseJobs()
 	return r.Jobs
-}
-
-// ReadRecords calls fn for each record in the text of a part, a journal or a manifest.
-func ReadRecords(text []byte, fn func(*Record) error) error {
-	_, err := eachLine(bytes.NewReader(text), 0, func(line []byte, at int64) error {
-		_, record, err := parseLine(line)
-		if err != nil {
-			return fmt.Errorf("the line at byte %d: %w", at, err)
-		}
-		if record == nil {
-			return nil
-		}
-		return fn(record)
-	})
-	return err
 }

@@ -27,6 +27,9 @@ func readingFailure(err error) *failure {
 
 func (f *failure) Error() string { return f.reason }
 
+// Failf returns the failure of an input or output for the methods of a Storage.
+func Failf(kind Kind, format string, args ...any) error { return failf(kind, format, args...) }
+
 func failf(kind Kind, format string, args ...any) *failure {
 	return &failure{kind: kind, reason: fmt.Sprintf(format, args...)}
 }
@@ -83,6 +86,9 @@ func placeFailure(name string, err error) error {
 	}
 	return failf(KindOutput, "%s: %s", name, cause(err))
 }
+
+// ErrInUse is wrapped by the *Stopped of a run that found another one at work.
+var ErrInUse = errLocked
 
 // outputFailure finds out what an error of an Output is about: the place, or this output only.
 func outputFailure(err error) error {

@@ -407,8 +407,10 @@ func (w *worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 		}
 	}()
 	f, err := w.storage.Open(ctx, t.Found.Path)
-	stop := (*Stopped)(nil)
+	stop, known := (*Stopped)(nil), (*failure)(nil)
 	switch {
+	case errors.As(err, &known):
+		return fail(known)
 	case errors.Is(err, fs.ErrNotExist):
 		return fail(failf(KindMissing, "it is not there any more"))
 	case errors.As(err, &stop):

@@ -64,7 +64,7 @@ func (s state) lockFile(name string, shared bool) (*os.File, error) {
 			break
 		}
 	}
-	return nil, &Stopped{Reason: fmt.Sprintf("%s is in use: %s works on it", out, who)}
+	return nil, stopped(errLocked, "%s is in use: %s works on it", out, who)
 }
 
 func fileExists(path string) bool {

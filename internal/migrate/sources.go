@@ -121,7 +121,7 @@ func (r *run) openSources() (extsort.Sequence[Found], error) {
 func (r *run) argument(name string) (extsort.Sequence[Found], error) {
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		if scheme == "gs" || scheme == "s3" {
-			return nil, mistakef("%s: weft migrate reads files of this machine; copy those of %s:// to it, or mount them", name, scheme)
+			return nil, mistakef("%s: weft migrate reads files of this machine; weft-beam reads %s:// (docs/batch.md)", name, scheme)
 		}
 		return nil, mistakef("%s: weft does not download; save the files first", name)
 	}
@@ -252,7 +252,7 @@ func (r *run) readList(name string) error {
 			continue
 		}
 		if strings.HasPrefix(text, "gs://") || strings.HasPrefix(text, "s3://") {
-			return mistakef("%s: weft migrate reads files of this machine; copy those of %s:// to it, or mount them", text, text[:2])
+			return mistakef("%s: weft migrate reads files of this machine; weft-beam reads %s:// (docs/batch.md)", text, text[:2])
 		}
 		if strings.IndexByte(text, 0) >= 0 {
 			return mistakef("--files-from %s: a name holds a NUL; with -0 they end names", name)
