@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+
+	"github.com/weft-trace/weft/beam/weftio"
+)
+
+// maxFilesOnPrism bounds what prism is given: it holds a few kilobytes for each file.
+const maxFilesOnPrism = 200_000
+
+// options are those of the command line. Beam has flags of its own in the same set.
+type options struct {
+	weftio.Options
+	patterns           []string
+	sharedFS, quiet    bool
+	verbose            bool
+	failuresOK, strict bool
+	report             string
+	status             bool
+
+	// embedded says that the job runs in this process. Prism makes an endpoint of its own then.
+	embedded bool
+
+	again bool  // there are records of earlier jobs
+	total int64 // files; 0: not known
+}
+
+// flagHelp is a flag for the help.
+type flagHelp struct{ name, value, text string }
+
+// ownFlags are ours, in the order of the help.
+var ownFlags = []flagHelp{
+	{"in", "PATTERN", "inputs: a folder, or a glob in quotes with ** for any folders; local, gs:// or s3://; repeatable"},
+	{"files-from", "FILE", "names of inputs, one a line; repeatable"},
+	{"out", "DIR", "the folder of outputs and the manifest"},
+	{"root", "DIR", "outputs mirror what is below it (the folder of the one --in before its first wildcard)"},
+	{"include", "GLOB", "take only what matches; repeatable"},
+	{"exclude", "GLOB", "leave out what matches, also of what --include takes; repeatable"},
+	{"hidden", "", "take files and folders that begin with a dot, too"},
+	{"follow", "", "follow links to folders"},
+	{"file-memory", "SIZE", "memory of one conversion (128MiB); each core does one at a time"},
+	{"file-timeout", "TIME", "fail a file that takes longer"},
+	{"retries", "N", "try again what fails while reading (2)"},
+	{"verify", "N%", "verify so many of the outputs before they get their names; local ones only"},
+	{"max-unpacked", "SIZE", "refuse members of archives longer than this (100GiB)"},
+	{"min-free", "SIZE", "stop before the disk of the outputs has less (256MiB)"},
+	{"redo", "WHICH", "convert again what is version, all or path:GLOB; repeatable"},
+	{"retry-failed", "", "try again what failed for good"},
+	{"tmp", "DIR", "temporary files"},
+	{"shared-fs", "", "local paths are on a file system that all workers have"},
+	{"failures-ok", "", "exit with 0 even if files failed"},
+	{"strict", "", "exit with 3 if data was lost"},
+	{"report", "FORM", "text or json"},
+	{"quiet", "", "no progress and no summary"},
+	{"verbose", "", "print what Beam logs while the job runs in this process"},
+	{"status", "", "sum up what is done so far, and do nothing"},
+}
+
+func helpOf(name string) string {
+	for _, f := range ownFlags {
+		if f.name == name {
+			return f.text
+		}
+	}
+	panic("no help for " + name)
+}
+
+// defineFlags defines our flags beside those of Beam.
+func defineFlags(set *flag.FlagSet) *options {
+	o := &options{report: "text"}
+	o.FileMemory, o.MinFree, o.Retries, o.Settings = 128<<20, 256<<20, 2, map[string]string{}
+	list := func(name string, to *[]string, prefix string) {
+		set.Func(name, helpOf(name), func(v string) error { *to = append(*to, prefix+v); return nil })
+	}
+	list("in", &o.patterns, "")
+	list("files-from", &o.patterns, "@")
+	list("include", &o.Include, "")
+	list("exclude", &o.Exclude, "")
+	list("redo", &o.Redo, "")
+	for name, to := range map[string]*string{"out": &o.Out, "root": &o.Root, "tmp": &o.TempDir, "report": &o.report} {
+		set.StringVar(to, name, *to, helpOf(name))
+	}
+	for name, to := range map[string]*bool{"hidden": &o.Hidden, "follow": &o.Follow, "retry-failed": &o.RetryFailed, "shared-fs": &o.sharedFS,
+		"failures-ok": &o.failuresOK, "strict": &o.strict, "quiet": &o.quiet, "verbose": &o.verbose, "status": &o.status} {
+		set.BoolVar(to, name, false, helpOf(name))
+	}
+	for name, to := range map[string]*int64{"file-memory": &o.FileMemory, "max-unpacked": &o.MaxUnpacked, "min-free": &o.MinFree} {
+		set.Func(name, helpOf(name), func(v string) (err error) { *to, err = parseSize(v); return err })
+	}
+	set.IntVar(&o.Retries, "retries", o.Retries, helpOf("retries"))
+	set.DurationVar(&o.FileTimeout, "file-timeout", 0, helpOf("file-timeout"))
+	set.Func("verify", helpOf("verify"), func(v string) (err error) {
+		if o.Verify, err = strconv.Atoi(strings.TrimSuffix(v, "%")); err != nil || o.Verify < 0 || o.Verify > 100 {
+			return errors.New("not a percentage")
+		}
+		return nil
+	})
+	for _, name := range weftio.SettingNames() {
+		text := "as for weft convert (" + weftio.SettingDefault(name) + ")"
+		set.Func(name, text, func(v string) error { o.Settings[name] = v; return nil })
+	}
+	return o
+}
+
+// parseSize reads a number of bytes: 256MiB.
+func parseSize(text string) (int64, error) {
+	number, unit := strings.ToLower(strings.TrimSpace(text)), 1.0
+	for _, u := range []struct {
+		name string
+		size float64
+	}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"b", 1}} {
+		if rest, ok := strings.CutSuffix(number, u.name); ok {
+			number, unit = rest, u.size
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if v *= unit; err != nil || !(v >= 0 && v < math.MaxInt64) {
+		return 0, fmt.Errorf("%q is not a size; write, for example, 256MiB", text)
+	}
+	return int64(v), nil
+}
+
+// complete checks the command line and fills in what it leaves open.
+func (o *options) complete(args []string) (err error) {
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("%q: inputs are named with --in; is a glob not in quotes?", args[0])
+	case o.Out == "":
+		return errors.New("--out is missing: the folder for the traces")
+	case len(o.patterns) == 0:
+		return errors.New("no input; name a folder or a glob with --in, or a list with --files-from")
+	case o.report != "text" && o.report != "json":
+		return fmt.Errorf("--report: %q is not text or json", o.report)
+	case o.FileMemory == 0:
+		return errors.New("--file-memory must be greater than 0")
+	}
+	if o.Root == "" {
+		if len(o.patterns) > 1 && slices.ContainsFunc(o.patterns, isRemote) {
+			return errors.New("--root is missing: the folder that holds all inputs")
+		}
+		o.Root = "."
+		if len(o.patterns) == 1 {
+			o.Root = weftio.RootOf(o.patterns[0])
+		}
+	}
+	for i, pattern := range o.patterns {
+		if rest, ok := strings.CutPrefix(pattern, "@"); ok && !isRemote(rest) {
+			rest, err = filepath.Abs(rest)
+			o.patterns[i] = "@" + rest
+		}
+	}
+	for _, path := range []*string{&o.Out, &o.Root} {
+		if *path = strings.TrimRight(*path, "/"); !isRemote(*path) && err == nil {
+			*path, err = filepath.Abs(*path) // workers may have another working directory
+		}
+	}
+	if err != nil {
+		return err
+	}
+	name := strings.ToLower(o.runner())
+	if o.embedded = (name == "prism" || name == "prismrunner") && *jobopts.Endpoint == ""; o.embedded {
+		o.MaxFiles = maxFilesOnPrism
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	return o.checkRunner()
+}
+
+func isRemote(name string) bool { return strings.Contains(name, "://") }
+
+// runner is the runner that was asked for.
+func (o *options) runner() string {
+	if *runners.Runner == "" {
+		return "prism"
+	}
+	return *runners.Runner
+}
+
+// isRemoteRunner reports whether the job runs on a job service that is not ours.
+func (o *options) isRemoteRunner() bool { return *jobopts.Endpoint != "" && !o.embedded }
+
+// isLoopback reports whether this process is the worker.
+func isLoopback() bool { return strings.EqualFold(*jobopts.EnvironmentType, "loopback") }
+
+// isDryRun reports whether Dataflow's job is only made.
+func (o *options) isDryRun() bool {
+	f := flag.Lookup("dry_run")
+	return f != nil && f.Value.String() == "true" && strings.HasPrefix(strings.ToLower(o.runner()), "dataflow")
+}
+
+// checkRunner refuses what cannot work on a cluster.
+func (o *options) checkRunner() error {
+	if o.embedded || isLoopback() {
+		return nil
+	}
+	for _, name := range append(slices.Clone(o.patterns), o.Out) {
+		if !isRemote(name) && !o.sharedFS && !o.isDryRun() {
+			return fmt.Errorf("%s is a path of this machine, and workers have disks of their own; use gs:// or s3://, or say --shared-fs if all of them have it", strings.TrimPrefix(name, "@"))
+		}
+	}
+	if *jobopts.WorkerBinary != "" || strings.EqualFold(o.runner(), "direct") {
+		return nil
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return errors.New("--worker_binary is missing: the workers' weft-beam, made with CGO_ENABLED=0 GOOS=linux GOARCH=amd64 go build ./cmd/weft-beam")
+	}
+	self, err := os.Executable() // Beam would build its launcher anew
+	*jobopts.WorkerBinary = self
+	return err
+}
+
+// ownTempFolder has everything temporary of this process in a folder of its own, which remove removes: Beam leaves files behind.
+func (o *options) ownTempFolder() (remove func(), err error) {
+	dir, err := os.MkdirTemp(o.TempDir, "weft-beam-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Setenv("TMPDIR", dir); err != nil {
+		return nil, err
+	}
+	return func() { os.RemoveAll(dir) }, nil
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, `Weft-beam converts archives of traces with Apache Beam, as weft migrate does on one machine.
+
+  weft-beam --in traces --out converted                       in this process, with the runner prism
+  weft-beam --runner universal --endpoint HOST:PORT …         on a portable runner
+  weft-beam --runner flink --endpoint HOST:PORT --in s3://b/in --out s3://b/out …
+  weft-beam --runner dataflow --project P --region R --staging_location gs://b/st --in gs://b/in --out gs://b/out …
+
+The same command again goes on, and converts nothing that is done. The exit code is 0 if all is done, 1 if files failed, 2 after a mistake,
+3 with --strict if data was lost, 4 if the job had to stop, 130 if it was interrupted. docs/batch.md has the rules.
+
+`)
+	for _, f := range ownFlags {
+		fmt.Fprintf(w, "  --%-24s %s\n", strings.TrimSpace(f.name+" "+f.value), f.text)
+	}
+	for _, name := range weftio.SettingNames() {
+		fmt.Fprintf(w, "  --%-24s as for weft convert (%s)\n", name, weftio.SettingDefault(name))
+	}
+	fmt.Fprint(w, "\nBeam's own flags, with underscores, choose the runner: --runner, --endpoint, --environment_type, --worker_binary, …\n")
+}

@@ -1,0 +1,178 @@
+// Weft-beam converts archives of traces with Apache Beam: on this machine, or on the engine of a cluster. docs/batch.md describes it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/s3"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
+
+	"github.com/weft-trace/weft/beam/internal/process"
+	"github.com/weft-trace/weft/beam/weftio"
+)
+
+// Exit codes, those of weft migrate.
+const (
+	exitDone        = 0
+	exitFailed      = 1 // finished and files failed, or the job failed
+	exitMistake     = 2
+	exitLost        = 3
+	exitStopped     = 4
+	exitInterrupted = 130
+)
+
+func main() {
+	o := defineFlags(flag.CommandLine)
+	flag.Usage = func() { usage(flag.CommandLine.Output()) }
+	flag.Parse()
+	log.SetupLogging("warn", "text") // Beam prints a dozen lines otherwise
+	beam.Init()                      // a worker stays here
+	if *jobopts.Endpoint == "" && !o.verbose {
+		slog.SetDefault(slog.New(slog.DiscardHandler)) // prism logs each error four times, and the job returns it
+	}
+	os.Exit(o.main(os.Stdout, os.Stderr))
+}
+
+// main runs the job and returns the exit code.
+func (o *options) main(stdout, stderr io.Writer) int {
+	code, err := o.run(stdout, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "weft-beam: %v\n", err)
+	}
+	return code
+}
+
+func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
+	if o.status {
+		return o.sumUp(context.Background(), stdout)
+	}
+	if err := o.complete(flag.Args()); err != nil {
+		return exitMistake, err
+	}
+	remove, err := o.ownTempFolder()
+	if err != nil {
+		return exitStopped, err
+	}
+	defer remove()
+	ctx, cancel := context.WithCancel(context.Background()) // never one with a deadline: embedded prism panics at it
+	defer cancel()
+	if code, err := o.prepare(ctx, stderr); err != nil {
+		return code, err
+	}
+	interrupted := o.handleSignals(ctx, cancel, stderr)
+	stopProgress := o.showProgress(stderr)
+	err = o.job(ctx)
+	stopProgress()
+	process.End() // conversions of this process may run on when a job has ended
+	if interrupted() {
+		return exitInterrupted, errors.New("interrupted; the same command goes on")
+	}
+	if err != nil {
+		return jobError(err)
+	}
+	if o.isDryRun() {
+		fmt.Fprintln(stderr, "weft-beam: the job was made and not run (--dry_run)")
+		return exitDone, nil
+	}
+	return o.sumUp(ctx, stdout)
+}
+
+// jobError finds out what the error of a job is about. All that is left of the errors of workers is their text.
+func jobError(err error) (code int, reported error) {
+	text := err.Error()
+	if i := strings.LastIndex(text, weftio.PlaceMark); i >= 0 {
+		cause, _, _ := strings.Cut(text[i+len(weftio.PlaceMark):], "\n")
+		return exitStopped, fmt.Errorf("stopped: %s; the same command goes on", strings.TrimSpace(cause))
+	}
+	return exitFailed, fmt.Errorf("the job failed: %s; the same command goes on", strings.TrimSpace(text))
+}
+
+// handleSignals ends the job at SIGINT, SIGTERM or SIGHUP: conversions in this process, and a job on another runner. A second signal ends the
+// process at once. interrupted reports whether there was one, and waits for the end of the job then.
+func (o *options) handleSignals(ctx context.Context, cancel func(), stderr io.Writer) (interrupted func() bool) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	began, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		<-signals
+		close(began)
+		go func() {
+			<-signals
+			os.Exit(exitInterrupted)
+		}()
+		if o.isRemoteRunner() {
+			if err := cancelJob(context.WithoutCancel(ctx), *jobopts.Endpoint, *jobopts.JobName); err != nil {
+				fmt.Fprintf(stderr, "weft-beam: the job %s may go on: %v\n", *jobopts.JobName, err)
+			}
+		}
+		process.End()
+		cancel()
+		close(ended)
+	}()
+	return func() bool {
+		select {
+		case <-began:
+			<-ended
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// prepare looks at inputs and outputs before a job is made.
+func (o *options) prepare(ctx context.Context, stderr io.Writer) (code int, err error) {
+	if o.again, err = weftio.HasRecords(ctx, o.Out); err != nil {
+		return exitStopped, err
+	}
+	if o.isDryRun() {
+		return 0, nil
+	}
+	if o.embedded { // the job would only say "failed"
+		n, err := weftio.Count(ctx, o.Options, maxFilesOnPrism+1, o.patterns...)
+		if err != nil {
+			return exitMistake, err
+		}
+		if n > maxFilesOnPrism {
+			return exitMistake, fmt.Errorf("there are more than %d files, and prism holds all that it knows of them in memory; use weft migrate, or another runner", maxFilesOnPrism)
+		}
+		o.total = int64(n)
+	}
+	if !strings.Contains(o.Out, "://") {
+		if n, err := weftio.Sweep(o.Out); err == nil && n > 0 {
+			fmt.Fprintf(stderr, "weft-beam: %d temporary files of jobs that died are removed\n", n)
+		}
+	}
+	if *jobopts.JobName == "" {
+		*jobopts.JobName = fmt.Sprintf("weft-beam-%08x", rand.Uint32())
+	}
+	return 0, nil
+}
+
+// job makes the pipeline and runs it.
+func (o *options) job(ctx context.Context) (err error) {
+	defer func() { // Beam panics at what it does not like
+		if value := recover(); value != nil {
+			err = fmt.Errorf("%v", value)
+		}
+	}()
+	p, s := beam.NewPipelineWithRoot()
+	weftio.Migrate(s, o.Options, o.again, o.patterns...)
+	_, err = beam.Run(ctx, o.runner(), p)
+	return err
+}

@@ -1,0 +1,75 @@
+package weftio
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/weft-trace/weft/internal/migrate"
+)
+
+// Converted is the record of a trace that has an output: a line of the manifest.
+type Converted struct{ migrate.Record }
+
+// Failure is the record of a file that could not be converted: Kind is one stable word, Reason a sentence.
+type Failure struct{ migrate.Record }
+
+// Summary sums up a manifest.
+type Summary struct{ migrate.Summary }
+
+// A work is an input with what is known of it and what is to be done with it.
+type work struct{ migrate.Task }
+
+// A batch is some works that are done one beside the other.
+type batch struct{ Works []work }
+
+// A line is a record that an earlier job has left.
+type line struct{ migrate.Record }
+
+func init() {
+	// Beam's own coders leave out what is unexported and round times; JSON keeps records as the manifest has them.
+	beam.RegisterCoder(reflect.TypeFor[Converted](), encodeConverted, decodeConverted)
+	beam.RegisterCoder(reflect.TypeFor[Failure](), encodeFailure, decodeFailure)
+	beam.RegisterCoder(reflect.TypeFor[Summary](), encodeSummary, decodeSummary)
+	beam.RegisterCoder(reflect.TypeFor[work](), encodeWork, decodeWork)
+	beam.RegisterCoder(reflect.TypeFor[batch](), encodeBatch, decodeBatch)
+	beam.RegisterCoder(reflect.TypeFor[line](), encodeLine, decodeLine)
+}
+
+func encodeConverted(v Converted) ([]byte, error) { return json.Marshal(&v) }
+func encodeFailure(v Failure) ([]byte, error)     { return json.Marshal(&v) }
+func encodeSummary(v Summary) ([]byte, error)     { return json.Marshal(&v) }
+func encodeWork(v work) ([]byte, error)           { return json.Marshal(&v) }
+func encodeBatch(v batch) ([]byte, error)         { return json.Marshal(&v) }
+func encodeLine(v line) ([]byte, error)           { return json.Marshal(&v) }
+
+func decodeConverted(b []byte) (v Converted, err error) {
+	err = json.Unmarshal(b, &v)
+	return v, err
+}
+
+func decodeFailure(b []byte) (v Failure, err error) {
+	err = json.Unmarshal(b, &v)
+	return v, err
+}
+
+func decodeSummary(b []byte) (v Summary, err error) {
+	err = json.Unmarshal(b, &v)
+	return v, err
+}
+
+func decodeWork(b []byte) (v work, err error) {
+	err = json.Unmarshal(b, &v)
+	return v, err
+}
+
+func decodeBatch(b []byte) (v batch, err error) {
+	err = json.Unmarshal(b, &v)
+	return v, err
+}
+
+func decodeLine(b []byte) (v line, err error) {
+	err = json.Unmarshal(b, &v)
+	return v, err
+}

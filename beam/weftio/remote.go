@@ -1,0 +1,370 @@
+package weftio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/storage"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+	"google.golang.org/api/googleapi"
+
+	"github.com/weft-trace/weft/internal/migrate"
+)
+
+// remoteStorage reads and writes the objects of a store by one of Beam's file systems. The inputs can be local files.
+type remoteStorage struct {
+	in, out  filesystem.Interface
+	root     string // where inputs are, without a slash at its end
+	place    string // where outputs are, likewise
+	tempDir  string
+	measures map[string]measure // what is known of inputs, by name: asking once more is a request
+}
+
+// measure is the size of an input in bytes and its time in nanoseconds since 1970.
+type measure struct{ size, mtime int64 }
+
+// stores are the file systems of one DoFn, by scheme. Making one is slow, and it holds connections.
+type stores struct {
+	mu   sync.Mutex
+	open map[string]filesystem.Interface
+}
+
+// get returns the file system of a name. A client outlives the context of what asks for it.
+func (s *stores) get(name string) (fsys filesystem.Interface, err error) {
+	defer func() { // Beam's S3 panics if its configuration is wrong
+		if value := recover(); value != nil {
+			err = &migrate.Stopped{Reason: fmt.Sprint(value)}
+		}
+	}()
+	scheme, _, _ := strings.Cut(name, "://")
+	if !isRemote(name) {
+		scheme = ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fsys = s.open[scheme]; fsys != nil {
+		return fsys, nil
+	}
+	if fsys, err = filesystem.New(context.Background(), name); err != nil {
+		return nil, &migrate.Stopped{Reason: err.Error()}
+	}
+	if s.open == nil {
+		s.open = map[string]filesystem.Interface{}
+	}
+	s.open[scheme] = fsys
+	return fsys, nil
+}
+
+func (s *stores) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, fsys := range s.open {
+		fsys.Close()
+	}
+	s.open = nil
+}
+
+// maxObjectName is what stores allow a name to be, in bytes.
+const maxObjectName = 1024
+
+// checkObjectName refuses names that Beam's file systems would take for those of other objects: they read them as URLs.
+func checkObjectName(name string) error {
+	if !isRemote(name) || strings.HasPrefix(name, "memfs://") {
+		return nil
+	}
+	if i := strings.IndexAny(name, "#?%"); i >= 0 {
+		return migrate.Failf(migrate.KindName, "the name holds %q, which Beam takes for a part of a URL: it would lead to another object", name[i])
+	}
+	_, object, _ := strings.Cut(strings.SplitN(name, "://", 2)[1], "/")
+	if len(object) > maxObjectName {
+		return migrate.Failf(migrate.KindName, "the name of the object would have %d bytes, and %d are possible", len(object), maxObjectName)
+	}
+	return nil
+}
+
+// joinPlace returns the name of something below a folder.
+func joinPlace(folder, name string) string {
+	return strings.TrimSuffix(folder, "/") + "/" + migrate.UnescapeName(name)
+}
+
+// placeError says what an error of a store is about: a *migrate.Stopped if the next file would fail as well. Beam's S3 has only the text
+// of errors.
+func placeError(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := 0
+	if google := (*googleapi.Error)(nil); errors.As(err, &google) {
+		code = google.Code
+	}
+	text := err.Error()
+	for _, denied := range []string{"StatusCode: 401", "StatusCode: 403", "NoSuchBucket"} {
+		if strings.Contains(text, denied) {
+			code = 403
+		}
+	}
+	if code == 401 || code == 403 || errors.Is(err, storage.ErrBucketNotExist) {
+		return &migrate.Stopped{Reason: fmt.Sprintf("%s: %v", name, err)}
+	}
+	return err
+}
+
+// missing makes fs.ErrNotExist of the errors that stores have for it.
+func missing(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrObjectNotExist) ||
+		err != nil && (strings.Contains(err.Error(), "NoSuchKey") || strings.Contains(err.Error(), "NotFound")) {
+		return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return placeError(name, err)
+}
+
+// Open implements migrate.Storage.
+func (s remoteStorage) Open(ctx context.Context, input string) (migrate.Input, error) {
+	name := joinPlace(s.root, input)
+	if err := checkObjectName(name); err != nil {
+		return nil, err
+	}
+	known, ok := s.measures[input]
+	if !ok || known.mtime == 0 {
+		var err error
+		if known, err = measureOf(ctx, s.in, name); err != nil {
+			return nil, missing(name, err)
+		}
+	}
+	in := &remoteInput{measure: known, tempDir: s.tempDir}
+	in.reopen = func() (io.ReadCloser, error) {
+		r, err := s.in.OpenRead(ctx, name)
+		return r, missing(name, err)
+	}
+	var err error
+	if in.src, err = in.reopen(); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// measureOf asks for size and time of an object.
+func measureOf(ctx context.Context, fsys filesystem.Interface, name string) (m measure, err error) {
+	if m.size, err = fsys.Size(ctx, name); err != nil {
+		return m, err
+	}
+	var at time.Time
+	if timed, ok := fsys.(filesystem.LastModifiedGetter); ok {
+		at, err = timed.LastModified(ctx, name)
+	}
+	m.mtime = at.UnixNano()
+	return m, err
+}
+
+// peekSize is how much of an object is held for those who look at its first bytes.
+const peekSize = 64 << 10
+
+// A remoteInput is an object that is read as a stream. Whoever reads here and there in it, as for the list of members of a zip archive, has it
+// copied to a temporary file.
+type remoteInput struct {
+	measure
+	tempDir string
+	reopen  func() (io.ReadCloser, error)
+	src     io.ReadCloser
+	peeked  []byte // the first bytes; nil: nobody has looked
+	at      int64  // what Read has given
+	spool   *os.File
+}
+
+// Size implements migrate.Input.
+func (in *remoteInput) Size() int64 { return in.size }
+
+// Mtime implements migrate.Input.
+func (in *remoteInput) Mtime() int64 { return in.mtime }
+
+// Unchanged implements migrate.Input. An object never changes while it is read; but what it is may not be what was listed.
+func (in *remoteInput) Unchanged() error {
+	if in.at != in.size {
+		return migrate.Failf(migrate.KindChanged, "it has %d bytes, and had %d when it was listed", in.at, in.size)
+	}
+	return nil
+}
+
+func (in *remoteInput) peek() error {
+	if in.peeked != nil {
+		return nil
+	}
+	in.peeked = make([]byte, peekSize)
+	n, err := io.ReadFull(in.src, in.peeked)
+	in.peeked = in.peeked[:n]
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return err
+}
+
+// Read implements io.Reader.
+func (in *remoteInput) Read(p []byte) (n int, err error) {
+	switch {
+	case in.spool != nil:
+		n, err = in.spool.ReadAt(p, in.at)
+		if n > 0 && err == io.EOF {
+			err = nil
+		}
+	case in.at < int64(len(in.peeked)):
+		n = copy(p, in.peeked[in.at:])
+	default:
+		n, err = in.src.Read(p)
+	}
+	in.at += int64(n)
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (in *remoteInput) ReadAt(p []byte, off int64) (int, error) {
+	if in.at == 0 && in.spool == nil {
+		if err := in.peek(); err != nil {
+			return 0, err
+		}
+		whole := len(in.peeked) < peekSize
+		if off+int64(len(p)) <= int64(len(in.peeked)) || whole {
+			if off >= int64(len(in.peeked)) {
+				return 0, io.EOF
+			}
+			n := copy(p, in.peeked[off:])
+			if n < len(p) {
+				return n, io.EOF
+			}
+			return n, nil
+		}
+	}
+	if err := in.toDisk(); err != nil {
+		return 0, err
+	}
+	return in.spool.ReadAt(p, off)
+}
+
+// toDisk copies the object to a temporary file.
+func (in *remoteInput) toDisk() error {
+	if in.spool != nil {
+		return nil
+	}
+	at := in.at
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(in.tempDir, "weft-*.tmp")
+	if err != nil {
+		return err
+	}
+	os.Remove(f.Name()) // it is there until it is closed
+	if _, err := io.Copy(f, readerOnly{in}); err != nil {
+		f.Close()
+		return err
+	}
+	in.spool, in.at = f, at
+	return nil
+}
+
+// readerOnly hides the other methods of a reader.
+type readerOnly struct{ io.Reader }
+
+// Seek implements io.Seeker; it goes to the start only.
+func (in *remoteInput) Seek(offset int64, whence int) (int64, error) {
+	if offset != 0 || whence != io.SeekStart {
+		return in.at, errors.New("an object is read from its start")
+	}
+	if in.spool == nil && in.at > int64(len(in.peeked)) {
+		in.src.Close()
+		src, err := in.reopen()
+		if err != nil {
+			return in.at, err
+		}
+		in.src, in.peeked = src, nil
+	}
+	in.at = 0
+	return 0, nil
+}
+
+// Close implements io.Closer.
+func (in *remoteInput) Close() error {
+	if in.spool != nil {
+		in.spool.Close()
+	}
+	return in.src.Close()
+}
+
+// OutputSize implements migrate.Storage.
+func (s remoteStorage) OutputSize(ctx context.Context, name string) (int64, bool) {
+	object := joinPlace(s.place, name)
+	if checkObjectName(object) != nil {
+		return 0, false
+	}
+	size, err := s.out.Size(ctx, object)
+	return size, err == nil
+}
+
+// OpenOutput implements migrate.Storage.
+func (s remoteStorage) OpenOutput(ctx context.Context, name string) (io.ReadCloser, error) {
+	return s.out.OpenRead(ctx, joinPlace(s.place, name))
+}
+
+// A remoteOutput is written in place: an object appears as a whole when it is closed. A temporary one would be two more requests, and
+// stores copy only what is not too large.
+type remoteOutput struct {
+	io.WriteCloser
+	name   string
+	cancel context.CancelFunc
+	ended  bool
+}
+
+// Create implements migrate.Storage.
+func (s remoteStorage) Create(ctx context.Context, r *migrate.Record, _ bool) (migrate.Output, error) {
+	name := joinPlace(s.place, r.Output)
+	if err := checkObjectName(name); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := s.out.OpenWrite(ctx, name)
+	if err != nil {
+		cancel()
+		return nil, placeError(name, err)
+	}
+	return &remoteOutput{WriteCloser: w, name: name, cancel: cancel}, nil
+}
+
+// Write implements io.Writer.
+func (o *remoteOutput) Write(p []byte) (int, error) {
+	n, err := o.WriteCloser.Write(p)
+	return n, placeError(o.name, err)
+}
+
+// Complete implements migrate.Output. Options do not let objects be checked.
+func (o *remoteOutput) Complete(func(io.Reader) error) error { return nil }
+
+// Prepare implements migrate.Output.
+func (o *remoteOutput) Prepare(bool) error { return nil }
+
+// Publish implements migrate.Output.
+func (o *remoteOutput) Publish() error {
+	o.ended = true
+	defer o.cancel()
+	return placeError(o.name, o.Close())
+}
+
+// Discard implements migrate.Output. The order matters: Close alone would make an object of what was written.
+func (o *remoteOutput) Discard() {
+	o.cancel()
+	if !o.ended {
+		o.ended = true
+		o.Close()
+	}
+}
+
+// stateName returns the name of a file in the folder of the state.
+func stateName(place, name string) string {
+	return strings.TrimSuffix(place, "/") + "/" + path.Join(migrate.StateFolder, name)
+}
