@@ -5,7 +5,7 @@ BUF = go tool -modfile=tools/go.mod buf
 # Time for each fuzz target of make fuzz.
 FUZZTIME = 10m
 
-.PHONY: all build web test live check race lint fmt generate golden fuzz bench bench-docs microbench ci
+.PHONY: all build web test beam live check race lint fmt generate golden fuzz bench bench-docs microbench ci
 
 all: build test
 
@@ -22,6 +22,12 @@ test:
 	go -C internal/outside test ./...
 	go -C internal/outside/arrow test ./...
 	go -C browsertest test ./...
+
+# Vets and tests the module of the Apache Beam pipeline. Building Beam from nothing takes a few minutes. WEFT_BEAM_SLOW=1 adds what needs
+# more: prism and workers as processes, many kills, 100,000 files.
+beam:
+	go -C beam vet ./...
+	go -C beam test -timeout=15m ./...
 
 # Records programs with the tracers of this machine, or says what is missing for that.
 live:

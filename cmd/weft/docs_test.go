@@ -95,6 +95,7 @@ var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\bsbatch
 // Every flag that a page mentions exists.
 func TestFlagsOfPages(t *testing.T) {
 	pages(t, func(name, text string) {
+		text, _, _ = strings.Cut(text, "\n## Apache Beam\n") // weft-beam has flags of its own; a test of its module looks at them
 		for _, flag := range unknownFlags(recordedFlags.ReplaceAllString(text, "")) {
 			t.Errorf("%s: %s does not exist", name, flag)
 		}
