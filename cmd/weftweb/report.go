@@ -31,7 +31,7 @@ func reportFile(src *file, opts convert.Options, _ js.Value) (page string, err e
 	if err != nil {
 		return "", err
 	}
-	all, err := report.CollectAll(ctx, tl, costs, nil)
+	all, err := report.CollectAll(ctx, tl, costs, report.AllOptions{})
 	if err = errors.Join(err, costs.Close()); err != nil {
 		return "", err
 	}

@@ -208,7 +208,7 @@ function openPerfetto() {
 		return;
 	}
 	$("hint").textContent = "Waiting for Perfetto. It asks whether to open the trace: the trace goes to that tab, and nowhere else.";
-	const trace = output, title = input.name;
+	const trace = output, title = input.name, name = traceName();
 	let handed = false;
 	const timer = setInterval(() => {
 		if (tab.closed) stop("The tab was closed before Perfetto had the trace.");
@@ -224,7 +224,7 @@ function openPerfetto() {
 		handed = true;
 		stop("Perfetto has the trace.");
 		const buffer = await trace.arrayBuffer();
-		tab.postMessage({ perfetto: { buffer, title } }, perfettoUI, [buffer]);
+		tab.postMessage({ perfetto: { buffer, title, fileName: name } }, perfettoUI, [buffer]);
 	};
 	addEventListener("message", listen);
 }
