@@ -137,3 +137,29 @@ func direct(imports map[string][]string, name string) []string {
 	slices.Sort(out)
 	return out
 }
+
+// Programs that use weft as a library do not get net/http with it, and neither does weft in a browser. The program has it with
+// the server of view and with the compression of Parquet files, and so does what puts weft.html together.
+func TestNoNetwork(t *testing.T) {
+	packages := []string{modulePath + "cmd/weftweb"}
+	for name := range packageImports(t) {
+		if !slices.Contains([]string{"cmd/weft", "cmd/weftweb/bundle", "internal/view", "internal/export/parquet"}, name) {
+			packages = append(packages, modulePath+name)
+		}
+	}
+	list := exec.Command("go", append([]string{"list", "-deps"}, packages...)...)
+	list.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if len(deps) < 100 {
+		t.Fatalf("only %d packages: %s", len(deps), out)
+	}
+	for _, unwanted := range []string{"net/http", "crypto/tls"} {
+		if slices.Contains(deps, unwanted) {
+			t.Errorf("%s is imported; go list -deps says by what", unwanted)
+		}
+	}
+}

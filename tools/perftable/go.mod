@@ -7,9 +7,6 @@ require (
 	github.com/weft-trace/weft v0.0.0
 )
 
-require (
-	golang.org/x/net v0.58.0 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
-)
+require google.golang.org/protobuf v1.36.12 // indirect
 
 replace github.com/weft-trace/weft => ../..

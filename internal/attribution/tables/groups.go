@@ -6,9 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/net/publicsuffix"
-
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/publicsuffix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
