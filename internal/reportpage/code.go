@@ -288,7 +288,7 @@ func (p *page) functions(t *report.StackTree) {
 		rows[k].self += n.Self
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.self, a.self) })
-	out := p.table("Slices by self time", "The slices with the most self time", column{title: "slice"}, column{title: "", bar: true}, column{title: "self ms", number: true}, column{title: "share", number: true})
+	out := p.table("Slices by self time", "The slices with the most self time", column{title: "slice"}, column{title: "self time", bar: true}, column{title: "self ms", number: true}, column{title: "share", number: true})
 	for _, r := range rows[:min(len(rows), report.AllRows)] {
 		out.row(span{}, r.name, p.bar([]part{{class: "plain", time: r.self}}, rows[0].self), num(millis(r.self)), num(share(r.self, t.Total)))
 	}
@@ -297,7 +297,7 @@ func (p *page) functions(t *report.StackTree) {
 
 // sampledFunctions writes the functions of a sampled thread.
 func (p *page) sampledFunctions(t *report.StackTree, f *report.ThreadFunctions) {
-	out := p.table("Functions by self time", "The functions with the most self time", column{title: "function"}, column{title: "", bar: true}, column{title: "self ms", number: true},
+	out := p.table("Functions by self time", "The functions with the most self time", column{title: "function"}, column{title: "self time", bar: true}, column{title: "self ms", number: true},
 		column{title: "share", number: true}, column{title: "total ms", number: true}, column{title: "samples", number: true})
 	most := timeline.Nanos(0)
 	for i := range f.Functions {

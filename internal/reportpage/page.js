@@ -30,7 +30,7 @@
   const share = (part, all) => (part / all * 100).toFixed(1) + " %";
 
   function graph(tree, thread) {
-    const g = {tree, thread, from: 0, span: tree.total, at: -1, hits: null};
+    const g = {tree, thread, from: 0, span: tree.total, at: -1, was: -1, hits: null, marked: null};
     g.box = thread.querySelector(".flame");
     g.svg = g.box.querySelector("svg");
     g.live = thread.querySelector(".live");
@@ -65,7 +65,12 @@
     g.svg.setAttribute("preserveAspectRatio", "none");
     g.tree.boxes.forEach((b, i) => {
       const r = g.rects[i], x = Math.max((b[3] - g.from) / g.span, 0) * width, end = Math.min((b[3] + b[4] - g.from) / g.span, 1) * width, w = end - x;
-      if (w < 0.3) { r.setAttribute("width", 0); return; }
+      if (w < 0.3) {
+        if (!r.gone) r.setAttribute("width", 0);
+        r.gone = true;
+        return;
+      }
+      r.gone = false;
       r.setAttribute("x", x.toFixed(1));
       r.setAttribute("width", w.toFixed(1));
       if (w > 32) {
@@ -81,10 +86,10 @@
   }
 
   function mark(g) {
-    g.rects.forEach((r, i) => {
-      r.classList.toggle("out", g.hits !== null && !g.hits.has(data.names[g.tree.boxes[i][0]]));
-      r.classList.toggle("at", i === g.at);
-    });
+    if (g.marked !== g.hits) g.rects.forEach((r, i) => r.classList.toggle("out", g.hits !== null && !g.hits.has(data.names[g.tree.boxes[i][0]])));
+    g.marked = g.hits;
+    g.rects[g.was]?.classList.remove("at");
+    g.rects[g.was = g.at]?.classList.add("at");
   }
 
   function say(g, i) {

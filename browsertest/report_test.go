@@ -1,0 +1,168 @@
+package browsertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// hostileTrace is a trace whose names try to get out of where a report shows them.
+func hostileTrace() string {
+	var b strings.Builder
+	b.WriteString(`{"traceEvents":[{"ph":"X","cat":"toplevel","pid":1,"tid":1,"name":"RunTask","ts":0,"dur":100000}`)
+	for i, name := range []string{
+		`</script><script>alert(1)</script>`, `\"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `<!--`, `\u202egnp.exe`, `a\u0000\u001b[31m`, `</title><svg onload=alert(1)>`,
+	} {
+		fmt.Fprintf(&b, `,{"ph":"M","pid":1,"tid":%d,"name":"thread_name","args":{"name":"%s"}}`, i+1, name)
+		fmt.Fprintf(&b, `,{"ph":"X","cat":"devtools.timeline","pid":1,"tid":1,"name":"FunctionCall","ts":%d,"dur":9000,"args":{"data":{"frame":"F","url":"http://x/%s","functionName":"%[2]s"}}}`, i*10000, name)
+		fmt.Fprintf(&b, `,{"ph":"X","cat":"x","pid":1,"tid":%d,"name":"%s","ts":0,"dur":50000}`, i+2, name)
+	}
+	return b.String() + "]}"
+}
+
+// reportOf writes the report of a file as a page in a folder, and returns its address.
+func reportOf(t *testing.T, dir, input string) string {
+	t.Helper()
+	out := filepath.Join(dir, "report.html")
+	if text, err := exec.Command(program(t), "report", "all", "--html", out, "--force", input).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return "file://" + out
+}
+
+// A report asks for nothing, writes nothing to the console and breaks no rule of its policy, whatever the names in the trace.
+func TestReportPage(t *testing.T) {
+	b, dir := Start(t, NewStub(t)), t.TempDir()
+	hostile := filepath.Join(dir, "<b>&\u202e.json")
+	if err := os.WriteFile(hostile, []byte(hostileTrace()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range []string{recording, hostile} {
+		p := b.Open(reportOf(t, dir, input), Look(1280, 900, false)...)
+		p.Await(`document.querySelectorAll("section").length > 3`)
+		if requests := p.Requests(); len(requests) != 1 {
+			t.Errorf("%s: requests %q", input, requests)
+		}
+		if n := Eval[int](p, `document.querySelectorAll("img, iframe, object, [style], [onload], [onerror]").length`); n != 0 {
+			t.Errorf("%s: %d elements that no page has", input, n)
+		}
+		p.Calm()
+	}
+}
+
+// In a flame graph a click, or Enter, zooms; arrow keys go from box to box, Escape goes back, and the search says what share matches.
+func TestFlameGraph(t *testing.T) {
+	b := Start(t, NewStub(t))
+	p := b.Open(reportOf(t, t.TempDir(), recording), Look(1280, 900, false)...)
+	p.Await(`document.querySelectorAll("#flame-0 .flame rect").length > 10`)
+	if n := Eval[int](p, `[...document.querySelectorAll(".thread")].filter((e) => !e.hidden).length`); n != 1 {
+		t.Errorf("%d threads are shown", n)
+	}
+	const (
+		width = `+document.querySelector("#flame-0 .flame rect[data-i='%d']").getAttribute("width")`
+		box   = `document.querySelector("#flame-0 .flame")`
+	)
+	key := func(name string) {
+		Eval[chromedp.Void](p, fmt.Sprintf(`void `+box+`.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}))`, name))
+	}
+	before := Eval[float64](p, fmt.Sprintf(width, 0))
+	key("ArrowDown")
+	key("Enter")
+	if zoomed := Eval[float64](p, fmt.Sprintf(width, 0)); zoomed <= before {
+		t.Errorf("Enter makes the box %v wide, %v before", zoomed, before)
+	}
+	said := Eval[string](p, `document.querySelector("#flame-0 .live").textContent`)
+	if !regexp.MustCompile(`: [0-9.]+ (ms|µs|s), [0-9.]+ %`).MatchString(said) {
+		t.Errorf("the line below says %q", said)
+	}
+	key("Escape")
+	if again := Eval[float64](p, fmt.Sprintf(width, 0)); again != before {
+		t.Errorf("Escape makes the box %v wide, %v before", again, before)
+	}
+	name, _, _ := strings.Cut(said, ":")
+	search := fmt.Sprintf(`(() => { const s = document.getElementById("flame-search"); s.value = %q; s.dispatchEvent(new Event("input")); return document.getElementById("flame-matches").textContent; })()`, name)
+	if matches := Eval[string](p, search); !regexp.MustCompile(`^[0-9.]+ % matches$`).MatchString(matches) {
+		t.Errorf("the search for %q says %q", name, matches)
+	}
+	took := Eval[float64](p, `(() => { const r = document.querySelectorAll("#flame-0 .flame rect"), n = 20, from = performance.now();
+		for (let i = 0; i < n; i++) { r[i % r.length].dispatchEvent(new MouseEvent("click", {bubbles: true})); void r[0].getBoundingClientRect(); }
+		return (performance.now() - from) / n; })()`)
+	t.Logf("zooming %d boxes takes %.1f ms", Eval[int](p, `document.querySelectorAll("#flame-0 .flame rect").length`), took)
+	p.Calm()
+}
+
+// Rules of accessibility, in light and dark, wide and narrow. The page never scrolls sideways.
+func TestReportAccessibility(t *testing.T) {
+	axe, err := os.ReadFile(os.Getenv("WEFT_AXE"))
+	if err != nil {
+		t.Skip("WEFT_AXE is not the path of axe.min.js: npm install axe-core, and WEFT_AXE=node_modules/axe-core/axe.min.js")
+	}
+	b, dir := Start(t, NewStub(t)), t.TempDir()
+	for _, input := range []string{recording, "../testdata/traces/pytorch/pytorch-small.json.gz", "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"} {
+		address := reportOf(t, dir, input)
+		for name, look := range map[string][]chromedp.Action[chromedp.Void]{
+			"light": Look(1280, 900, false), "dark": Look(1280, 900, true), "narrow": Look(400, 900, false), "narrow dark": Look(400, 900, true),
+		} {
+			p := b.Open(address, look...)
+			p.Await(`document.readyState === "complete"`)
+			Eval[chromedp.Void](p, `document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
+			Eval[chromedp.Void](p, string(axe)+"; undefined")
+			found := Eval[[]string](p, `axe.run().then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 200))))`)
+			for _, f := range found {
+				t.Errorf("%s, %s: %s", filepath.Base(input), name, f)
+			}
+			if Eval[bool](p, "document.documentElement.scrollWidth > innerWidth") {
+				t.Errorf("%s, %s: wider than the window", filepath.Base(input), name)
+			}
+			p.Screenshot("report-" + strings.ReplaceAll(name, " ", "-"))
+		}
+	}
+}
+
+// Without JavaScript everything can be read, and nothing is offered that does not work.
+func TestReportWithoutScript(t *testing.T) {
+	b := Start(t, NewStub(t))
+	off := func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return chromedp.Void{}, err
+	}
+	p := b.Open(reportOf(t, t.TempDir(), recording), off)
+	for _, hidden := range []string{"#theme", "#flame-controls"} {
+		if Eval[bool](p, `document.querySelector("`+hidden+`").checkVisibility()`) {
+			t.Errorf("%s is shown", hidden)
+		}
+	}
+	if n := Eval[int](p, `[...document.querySelectorAll(".flame path")].filter((e) => e.checkVisibility()).length`); n == 0 {
+		t.Error("no flame graph is shown")
+	}
+}
+
+// On paper a report has few pages, whatever is folded on the screen.
+func TestReportOnPaper(t *testing.T) {
+	b := Start(t, NewStub(t))
+	p := b.Open(reportOf(t, t.TempDir(), "../testdata/traces/chrome/chrome-devtools-small.json.gz"), Look(1280, 900, true)...)
+	p.Await(`document.readyState === "complete"`)
+	yes := true
+	printed, err := chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: &yes, PrintBackground: &yes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pdf, err := base64.StdEncoding.DecodeString(string(printed.Data))
+	if err != nil {
+		pdf = []byte(printed.Data)
+	}
+	if n := len(regexp.MustCompile(`/Type /Page\b`).FindAll(pdf, -1)); n == 0 || n > 6 || !bytes.HasPrefix(pdf, []byte("%PDF")) {
+		t.Errorf("%d pages", n)
+	}
+}
