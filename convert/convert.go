@@ -28,6 +28,7 @@ import (
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/readers/firefox"
+	"github.com/weft-trace/weft/internal/readers/har"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/readers/otlp"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
@@ -337,6 +338,10 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		})
 	case FormatOTLP:
 		return otlp.Read(ctx, r, b, otlp.Options{
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+		})
+	case FormatHAR:
+		return har.Read(ctx, r, b, har.Options{
 			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	}

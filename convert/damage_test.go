@@ -54,6 +54,13 @@ var damageDocuments = []struct {
 			{"name":"‹text›","startTimeUnixNano":1,"endTimeUnixNano":‹number›}‹last›]}]}]‹close›}‹behind›`,
 		`,"schemaUrl":"b"`,
 	},
+	{
+		convert.FormatHAR,
+		`{"log":{‹open›"version":"1.2"‹twice›‹member›"entries":[‹first›
+			{"startedDateTime":"2024-01-01T00:00:00Z","time":1}‹comma›
+			{"startedDateTime":"2024-01-01T00:00:00Z","comment":"‹text›","time":‹number›}‹last›]}‹close›}‹behind›`,
+		`,"version":"1.3"`,
+	},
 }
 
 // damage is what happens to a document, and the problems of JSON that it makes. Replace says what stands at some places; the

@@ -142,6 +142,8 @@ const (
 	mResourceSpans // of OpenTelemetry, or its logs, metrics and profiles
 	mBatches
 	mScopeSpans // of an element of batches
+	mLog
+	mEntries // of the log
 )
 
 func memberOf(key []byte) member {
@@ -183,6 +185,10 @@ func memberOf(key []byte) member {
 		return mResourceSpans
 	case "batches":
 		return mBatches
+	case "log":
+		return mLog
+	case "entries":
+		return mEntries
 	}
 	return 0
 }
@@ -229,7 +235,8 @@ const (
 // size. It keeps nothing of the values and accepts any damage, as a reader that follows will. Names with escapes
 // decide nothing.
 //
-// Objects in the members "profile" and "trace" are looked into: some tools wrap their profile that way.
+// Objects in the members "profile" and "trace" are looked into: some tools wrap their profile that way. So is the log of an HTTP
+// archive.
 type memberScan struct {
 	depth   int    // 1: between the members of the object
 	string  bool   // inside a string
@@ -341,7 +348,7 @@ func (s *memberScan) addKey() {
 	if s.depth == 2 {
 		return
 	}
-	s.wrapped = string(s.key) == "profile" || string(s.key) == "trace"
+	s.wrapped = string(s.key) == "profile" || string(s.key) == "trace" || string(s.key) == "log"
 	if s.count++; s.count <= maxKeysShown {
 		s.keys = append(s.keys, string(s.key))
 	}
@@ -351,6 +358,9 @@ func (s *memberScan) decide() {
 	s.format = s.members.formatOf()
 	if s.inArray && s.members&mPhase != 0 {
 		s.format = FormatChromeJSON
+	}
+	if s.members&mLog != 0 && s.nested&mEntries != 0 {
+		s.format = FormatHAR
 	}
 	if s.format == "" {
 		// traceEvents inside another member are not where Chrome's format has them.

@@ -60,6 +60,8 @@ func TestDetect(t *testing.T) {
 		{"array_of_arrays", `[[{"frames":[],"resources":[],"samples":[],"stacks":[]}]]`, FormatChromeJSON},
 		{"jsprofile_wrapped", `{"trace":{"frames":[],"resources":[],"samples":[],"stacks":[]}}`, FormatJSProfile},
 		{"probes", "#probelines 1\n", FormatProbes},
+		{"har", `{"log":{"version":"1.2","creator":{"entries":1},"pages":[],"entries":[]}}`, FormatHAR},
+		{"har_behind_others", `{"a":{"entries":[]},"log":{"entries":[]}}`, FormatHAR},
 		{"otlp", `{"resourceSpans":[]}`, FormatOTLP},
 		{"otlp_snake_case", `{"resource_spans":[{"resource":{}}]}`, FormatOTLP},
 		{"otlp_line_of_metrics", `{"resourceMetrics":[]}` + "\n" + `{"resourceSpans":[]}`, FormatOTLP},

@@ -7,7 +7,10 @@ import (
 
 // Formats returns all formats, FormatAuto first.
 func Formats() []Format {
-	return []Format{FormatAuto, FormatChromeJSON, FormatPerfetto, FormatCPUProfile, FormatFirefox, FormatJSProfile, FormatProbes, FormatOTLP}
+	return []Format{
+		FormatAuto, FormatChromeJSON, FormatPerfetto, FormatCPUProfile, FormatFirefox, FormatJSProfile, FormatProbes, FormatOTLP,
+		FormatHAR,
+	}
 }
 
 // formats are the formats for sentences, with article.
@@ -19,6 +22,7 @@ var formats = map[Format]string{
 	FormatJSProfile:  "a JS self-profile",
 	FormatProbes:     "a file of probe lines",
 	FormatOTLP:       "an OpenTelemetry trace",
+	FormatHAR:        "an HTTP archive",
 }
 
 // ErrUnknownFormat is the error (possibly wrapped) for an input whose content is none of the formats.

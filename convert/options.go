@@ -102,6 +102,7 @@ const (
 	FormatJSProfile  Format = "jsprofile"   // profiles of the JS Self-Profiling API
 	FormatProbes     Format = "probes"      // probe lines of DTrace, bpftrace and others
 	FormatOTLP       Format = "otlp"        // spans of OpenTelemetry, protobuf or JSON
+	FormatHAR        Format = "har"         // HTTP archives of browsers and proxies
 )
 
 // JSCalls says what becomes of the samples of JavaScript beside the samples themselves.

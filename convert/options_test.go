@@ -12,13 +12,13 @@ func TestOptionWords(t *testing.T) {
 		t.Errorf("the defaults are %q, %q and %q", opts.From, opts.JSCalls, opts.ProfileBase)
 	}
 	for message, opts := range map[string]Options{
-		`unknown format "x"; use auto, chrome-json, perfetto, cpuprofile, firefox, jsprofile, probes or otlp`: {From: "x"},
-		`unknown compression "x"; use none, zlib or zstd`:                                                     {Compression: "x"},
-		`unknown form of packets "x"; use plain or compact`:                                                   {Packets: "x"},
-		`unknown form of samples "x"; use stack-sample, streaming-profile or none`:                            {Samples: "x"},
-		`unknown kind of calls "x"; use refined, devtools, separate or off`:                                   {JSCalls: "x"},
-		`unknown begin of profiles "x"; use ts or startTime`:                                                  {ProfileBase: "x"},
-		`NoArgs and Args cannot be combined`:                                                                  {NoArgs: true, Args: []string{"url"}},
+		`unknown format "x"; use auto, chrome-json, perfetto, cpuprofile, firefox, jsprofile, probes, otlp or har`: {From: "x"},
+		`unknown compression "x"; use none, zlib or zstd`:                                                          {Compression: "x"},
+		`unknown form of packets "x"; use plain or compact`:                                                        {Packets: "x"},
+		`unknown form of samples "x"; use stack-sample, streaming-profile or none`:                                 {Samples: "x"},
+		`unknown kind of calls "x"; use refined, devtools, separate or off`:                                        {JSCalls: "x"},
+		`unknown begin of profiles "x"; use ts or startTime`:                                                       {ProfileBase: "x"},
+		`NoArgs and Args cannot be combined`:                                                                       {NoArgs: true, Args: []string{"url"}},
 	} {
 		if err := opts.Validate(); err == nil || err.Error() != message {
 			t.Errorf("%v, want %s", err, message)

@@ -162,8 +162,8 @@ func newApp(env *environment) *cli.App {
 		Description: strings.TrimSpace(`
 weft reads Chrome JSON traces (Chrome, Node.js, PyTorch, JAX and many others),
 Firefox profiles, V8 CPU profiles (.cpuprofile), JS self-profiles, probe lines
-from DTrace and bpftrace, OpenTelemetry traces (OTLP), and Perfetto traces. It
-detects the format, and unpacks gzip, zstd and zip.
+from DTrace and bpftrace, OpenTelemetry traces (OTLP), HTTP archives (HAR), and
+Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 
    weft convert trace.json          write trace.json.pftrace
    weft info trace.json             show what a trace contains

@@ -132,7 +132,7 @@ var formatTitles = map[convert.Format]string{
 	convert.FormatChromeJSON: "a trace in Chrome's JSON format", convert.FormatPerfetto: "a Perfetto trace",
 	convert.FormatCPUProfile: "a V8 CPU profile", convert.FormatFirefox: "a profile of the Firefox Profiler",
 	convert.FormatJSProfile: "a JavaScript self-profile of a page", convert.FormatProbes: "probe lines of a tracer",
-	convert.FormatOTLP: "spans of OpenTelemetry",
+	convert.FormatOTLP: "spans of OpenTelemetry", convert.FormatHAR: "an HTTP archive",
 }
 
 // title says in a few words what a recording is.

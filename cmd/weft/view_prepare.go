@@ -15,6 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/readers/otlp"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/view"
@@ -188,7 +189,7 @@ func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containe
 	defer src.Close()
 	head := make([]byte, headSize)
 	n, _ := io.ReadFull(src, head)
-	return pfwire.LooksLikeTrace(head[:n]), src.Containers
+	return pfwire.LooksLikeTrace(head[:n]) && !otlp.Detect(head[:n]), src.Containers
 }
 
 // unpackTo writes what is in a container.

@@ -20,7 +20,7 @@ const Stdin = "-"
 
 // extensions are those by which files of a folder are taken for recordings; behind them there may be one of packed.
 var (
-	extensions = []string{".json", ".cpuprofile", ".pftrace", ".perfetto-trace", ".jslb", ".trace", ".jsonl"}
+	extensions = []string{".json", ".cpuprofile", ".pftrace", ".perfetto-trace", ".jslb", ".trace", ".jsonl", ".har"}
 	packed     = []string{".gz", ".zst", ".zip"}
 )
 

@@ -248,7 +248,7 @@ const outputSuffix = ".pftrace"
 // knownEndings are those that Config.ReplaceEndings drops: of packed files first, then one of a trace.
 var (
 	packedEndings = []string{".gz", ".zst", ".zip"}
-	traceEndings  = []string{".json", ".cpuprofile", ".perfetto-trace", ".pftrace", ".jslb", ".trace", ".jsonl"}
+	traceEndings  = []string{".json", ".cpuprofile", ".perfetto-trace", ".pftrace", ".jslb", ".trace", ".jsonl", ".har"}
 )
 
 // outputName returns the place of an output below the folder of outputs.

@@ -156,6 +156,11 @@ const (
 	SpanLinkUnknown
 	AttributeDuplicate
 
+	// HTTP archives.
+	HARValueInvalid
+	HARTimeWithoutZone
+	HARTimeMismatch
+
 	// Firefox profiles.
 	FirefoxNewerVersion
 	FirefoxValueInvalid
@@ -231,7 +236,7 @@ var kinds = [numKinds]struct {
 	JSONBadEscape:         {"json_bad_escape", Repaired, "weft replaced an unknown escape with the character after the backslash."},
 	JSONNonstandardNumber: {"json_nonstandard_number", Repaired, "A bare word is not JSON; NaN and Infinity became doubles, other words strings."},
 	JSONBigInteger:        {"json_big_integer", Repaired, "weft rounded an integer beyond 64 bits to the nearest double."},
-	ArgDepthLimit:         {"arg_depth_limit", Repaired, "Arguments are nested deeper than 512 levels (64 in Firefox profiles and spans of OpenTelemetry); weft kept the deeper levels as raw text, of JSON where the input is JSON."},
+	ArgDepthLimit:         {"arg_depth_limit", Repaired, "Arguments are nested deeper than 512 levels (64 in Firefox profiles, spans of OpenTelemetry and HTTP archives); weft kept the deeper levels as raw text, of JSON where the input is JSON."},
 	JSONTrailingComma:     {"json_trailing_comma", Info, "Leading, doubled, trailing or missing commas; weft tolerates them (counted once per file)."},
 	JSONControlCharacter:  {"json_control_character", Info, "A string contains raw control characters; weft kept them."},
 	JSONDuplicateKey:      {"json_duplicate_key", Info, "An object has the same key twice; the last value counts."},
@@ -354,6 +359,10 @@ var kinds = [numKinds]struct {
 	SpanLinkUnknown:      {"span_link_unknown", Info, "A span links to one that is not in the input; weft kept the ids as arguments."},
 	AttributeDuplicate:   {"attribute_duplicate", Info, "A span, event or resource has the same attribute twice; the last value counts."},
 
+	HARValueInvalid:    {"har_value_invalid", Repaired, "A value of an HTTP archive has the wrong type; weft kept it as an argument only."},
+	HARTimeWithoutZone: {"har_time_without_zone", Repaired, "A time of an HTTP archive has no time zone; weft took it for UTC."},
+	HARTimeMismatch:    {"har_time_mismatch", Repaired, "The time of a request is not the sum of its phases, or it has neither; its slice lasts as long as the longer of the two."},
+
 	FirefoxNewerVersion:   {"firefox_newer_version", Info, "A Firefox profile has a newer version than weft knows; weft read the parts that it knows."},
 	FirefoxValueInvalid:   {"firefox_value_invalid", Lost, "A value in a Firefox profile has the wrong type; weft dropped it."},
 	FirefoxIndexInvalid:   {"firefox_index_invalid", Lost, "An index in a Firefox profile points to no string, stack, frame or function; what it refers to is missing."},
@@ -362,7 +371,7 @@ var kinds = [numKinds]struct {
 	MarkerFieldMismatch:   {"marker_field_mismatch", Repaired, "A field of a marker does not match the format in its schema; weft kept the value as it is."},
 	MarkerIncomplete:      {"marker_incomplete", Repaired, "A marker has only a start or only an end; weft extended it to the edge of its thread's data."},
 	MarkerOverlapMoved:    {"marker_overlap_moved", Info, "A marker overlaps others on its thread without nesting; weft moved it to a separate track with its name."},
-	PageUnknown:           {"page_unknown", Info, "A marker or sample refers to a window that is not among the pages; weft kept its id."},
+	PageUnknown:           {"page_unknown", Info, "A marker, sample or request refers to a page that is not among the pages; weft kept its id."},
 	ScreenshotOmitted:     {"screenshot_omitted", Lost, "The picture of a screenshot is larger than 16 MiB; weft dropped it and kept the event."},
 	ScreenshotInvalid:     {"screenshot_invalid", Repaired, "The picture of a screenshot is not valid base64; weft kept it as text."},
 	ScreenshotNotJPEG:     {"screenshot_not_jpeg", Repaired, "The picture of a screenshot is not JPEG, which Perfetto shows; weft kept it as text."},

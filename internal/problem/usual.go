@@ -11,6 +11,7 @@ const (
 	cpuFormat      = "cpuprofile"
 	probesFormat   = "probes"
 	otlpFormat     = "otlp"
+	harFormat      = "har"
 )
 
 // usual are the problems that most recordings in some formats have, because of how their producers record, and for which nobody
@@ -32,6 +33,7 @@ var usual = []struct {
 	{"slices cut off by the begin or the end of the recording", []string{probesFormat}, []Kind{EndWithoutStart, NeverEnded, UnbalancedStart}},
 	{"slices cut off by the begin or the end of the recording", []string{otlpFormat}, []Kind{BeginWithoutEnd}},
 	{"spans that refer to others outside of the recording", []string{otlpFormat}, []Kind{SpanParentUnknown, SpanLinkUnknown}},
+	{"times of requests that are not the sum of their phases", []string{harFormat}, []Kind{HARTimeMismatch}},
 	{"clocks of hosts that differ", []string{otlpFormat}, []Kind{FlowBackwards}},
 	{"slices that overlap", []string{chromeFormat, perfettoFormat}, []Kind{SliceOverlapMoved, AsyncOverlapMoved}},
 	{"slices that overlap", []string{firefoxFormat}, []Kind{MarkerOverlapMoved}},

@@ -237,15 +237,15 @@ func (e *emitter) spanEvents(h *head, fields *spanFields, track timeline.TrackID
 
 // rowsOf returns the tracks of a span: those of its thread, if it names one, else those of its process.
 func (e *emitter) rowsOf(process timeline.TrackID, fields *spanFields) *rows {
-	parent, first := process, timeline.TrackID(0)
+	parent, first := process, []timeline.TrackID(nil)
 	if key, ok := fields.thread.key(); ok {
 		parent = e.b.Thread(process, key)
-		first = parent
+		first = []timeline.TrackID{parent}
 		e.b.SetThreadName(parent, 0, e.args.text(fields.thread.name))
 	}
 	r := e.threads[parent]
 	if r == nil {
-		r = newRows(e.b, parent, first)
+		r = newRows(e.b, parent, first...)
 		e.threads[parent] = r
 	}
 	return r

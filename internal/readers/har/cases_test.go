@@ -1,0 +1,196 @@
+package har
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readertest"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/tracetext"
+)
+
+// suite are the cases, which are read through windows of all sizes, and sorted on disk.
+var suite = readertest.Suite[Options]{
+	Options: caseOptions,
+	Dump:    dump,
+	Ways:    []func(*Options){func(o *Options) { o.window = 16 }, func(o *Options) { o.window = 100 }, func(o *Options) { o.spool = 1 }},
+}
+
+// caseOptions reads the options in the comment of a case.
+func caseOptions(tb testing.TB, c *readertest.Case) (opts Options) {
+	tb.Helper()
+	for option, value := range c.Options() {
+		switch option {
+		case "args":
+			opts.KeepArg = func(name []byte) bool { return value == string(name) }
+		case "offset-ns":
+			ns, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			opts.Offset = timeline.Nanos(ns)
+		}
+	}
+	return opts
+}
+
+// TestCases compares what is read from the inputs in testdata with what is expected.
+func TestCases(t *testing.T) { suite.Run(t) }
+
+// read reads an archive into a resolved timeline.
+func read(tb testing.TB, r io.Reader, opts Options) (*timeline.Timeline, *problem.Log, error) {
+	tb.Helper()
+	log := new(problem.Log)
+	opts.Problems, opts.TempDir = log, tb.TempDir()
+	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: opts.TempDir})
+	if err := Read(context.Background(), r, b, opts); err != nil {
+		b.Close()
+		return nil, log, err
+	}
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { tl.Close() })
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
+		tb.Fatal(err)
+	}
+	return tl, log, nil
+}
+
+// dump writes what is read from an input: slices and instants in nanoseconds, those of a page after the start of the page, the process,
+// attributes, the clock and problems.
+func dump(tb testing.TB, r io.Reader, opts Options) string {
+	tb.Helper()
+	tl, log, err := read(tb, r, opts)
+	if err != nil {
+		return "error: " + err.Error() + "\n" + tracetext.Problems(log)
+	}
+	readertest.Verify(tb, tl)
+	var out strings.Builder
+	paths, seen := make([]string, tl.TrackCount()), map[string]int{}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		path := strings.ReplaceAll(tracetext.Path(tl, id), "track:", "")
+		if seen[path]++; seen[path] > 1 {
+			path += fmt.Sprint("#", seen[path])
+		}
+		paths[id] = path
+	}
+	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+		switch it.Kind {
+		case timeline.ItemBegin:
+			fmt.Fprintf(&out, "%d+%d %s", it.TS, it.Dur, paths[it.Track])
+		case timeline.ItemInstant:
+			fmt.Fprintf(&out, "%d %s", it.TS, paths[it.Track])
+		default:
+			return nil
+		}
+		if it.Lane > 0 {
+			fmt.Fprintf(&out, "~%d", it.Lane)
+		}
+		fmt.Fprintf(&out, " %q (%s) %s\n", it.Name, it.Category, tracetext.ArgsText(tl, it.Args))
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tr := tl.Track(id); tr.Used && tr.Kind == timeline.ProcessTrack {
+			fmt.Fprintf(&out, "process %s: %s\n", paths[id], tr.Name)
+		}
+	}
+	for _, a := range tl.Attributes() {
+		fmt.Fprintf(&out, "attribute %s: %q\n", a.Key, a.Text)
+	}
+	fmt.Fprintf(&out, "clock %d\n", tl.Clocks().Trace)
+	return out.String() + tracetext.Problems(log)
+}
+
+// TestEveryProblemHasACase holds that each problem that belongs to this format is raised by a case.
+func TestEveryProblemHasACase(t *testing.T) {
+	raised := readertest.Raised(t, func(c *readertest.Case) *problem.Log {
+		_, log, _ := read(t, strings.NewReader(c.Input), caseOptions(t, c))
+		return log
+	})
+	for _, k := range []problem.Kind{
+		problem.HARValueInvalid, problem.HARTimeWithoutZone, problem.HARTimeMismatch,
+		// Of other groups, raised by this reader as well:
+		problem.PageUnknown, problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.EventUnknownMember,
+		problem.TopLevelMemberSkipped, problem.ArgDepthLimit, problem.JSONNotAnEvent, problem.JSONUnterminated, problem.JSONDuplicateKey,
+		problem.MetadataValueOmitted,
+	} {
+		if !raised[k] {
+			t.Errorf("no case raises %s", k)
+		}
+	}
+}
+
+// Times of ISO 8601, in nanoseconds since 1970. The expected seconds are those of date -u -d.
+func TestISOTime(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		ns   timeline.Nanos
+		zone zone
+	}{
+		{"2024-02-29T12:34:56Z", 1709210096_000000000, zoned},
+		{"2024-02-29T12:34:56.1Z", 1709210096_100000000, zoned},
+		{"2024-02-29T12:34:56.123456789Z", 1709210096_123456789, zoned},
+		{"2024-02-29T12:34:56.1234567895Z", 1709210096_123456790, zoned},
+		{"2024-02-29T12:34:56.9999999999Z", 1709210097_000000000, zoned},
+		{"2024-02-29T12:34:56.123+01:00", 1709206496_123000000, zoned},
+		{"2024-02-29T12:34:56.123-0530", 1709229896_123000000, zoned},
+		{"2024-02-29T12:34:56+02", 1709202896_000000000, zoned},
+		{"2024-02-29T12:34Z", 1709210040_000000000, zoned},
+		{" 2024-02-29 12:34:56,5z ", 1709210096_500000000, zoned},
+		{"2024-02-29T12:34:56.5", 1709210096_500000000, unzoned},
+		{"2016-12-31T23:59:60Z", 1483228800_000000000, zoned}, // a leap second
+		{"2024-02-29T24:00:00Z", 1709251200_000000000, zoned},
+		{"1969-12-31T23:59:59.25Z", -750000000, zoned},
+		{"2023-02-29T12:34:56Z", 0, noTime},
+		{"2024-13-01T00:00:00Z", 0, noTime},
+		{"2024-00-01T00:00:00Z", 0, noTime},
+		{"2024-01-00T00:00:00Z", 0, noTime},
+		{"2024-01-01T25:00:00Z", 0, noTime},
+		{"2024-01-01T00:60:00Z", 0, noTime},
+		{"2024-01-01T00:00:61Z", 0, noTime},
+		{"2024-01-01T00:00:00.Z", 0, noTime},
+		{"2024-01-01T00:00:00+24:00", 0, noTime},
+		{"2024-01-01T00:00:00 CET", 0, noTime},
+		{"2024-01-01", 0, noTime},
+		{"9999-01-01T00:00:00Z", 0, noTime},
+		{"0001-01-01T00:00:00Z", 0, noTime},
+		{"1709210096", 0, noTime},
+		{"", 0, noTime},
+	} {
+		if ns, zone := isoTime([]byte(test.text)); ns != test.ns || zone != test.zone {
+			t.Errorf("%q: %d, zone %d, want %d, zone %d", test.text, ns, zone, test.ns, test.zone)
+		}
+	}
+}
+
+// FuzzRead holds that no input makes the reader panic, that what it makes of an input is a valid trace, and that this is the same
+// when entries are sorted on disk.
+func FuzzRead(f *testing.F) {
+	for _, c := range readertest.Cases(f) {
+		f.Add([]byte(c.Input), int64(0))
+	}
+	f.Add([]byte(`{"log":{"entries":[{"startedDateTime":"1970-01-01T00:00:01Z","time":1}]}}`), int64(-1_000_000_000))
+	f.Fuzz(func(t *testing.T, data []byte, offset int64) {
+		var dumps [2]string
+		for i, spool := range []int64{0, 1} {
+			dumps[i] = dump(t, bytes.NewReader(data), Options{Offset: timeline.Nanos(offset), spool: spool, window: 64 * i})
+		}
+		if dumps[0] != dumps[1] {
+			t.Errorf("sorting on disk gives something else: %s", cmp.Diff(dumps[0], dumps[1]))
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package har
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/lanes"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// emitter adds pages and entries to the timeline.
+type emitter struct {
+	*reader
+	ctx     context.Context
+	process timeline.TrackID
+	alone   *lanes.Set // of requests without page
+	events  uint32
+	done    int
+	out     timeline.Event
+}
+
+// emit adds all that was read.
+func (r *reader) emit(ctx context.Context) error {
+	e := &emitter{reader: r, ctx: ctx}
+	name := cmp.Or(r.browser.String(), r.creator.String(), "HTTP archive")
+	e.process = r.b.Process(timeline.ProcessKey{Text: name})
+	for i := range r.pages {
+		if err := e.page(&r.pages[i]); err != nil {
+			return err
+		}
+	}
+	e.alone = e.requests(e.process)
+	return r.entries.Each(e.entry)
+}
+
+// requests returns the tracks of requests below a process or a page.
+func (e *emitter) requests(parent timeline.TrackID) *lanes.Set {
+	return lanes.New(e.b, parent, timeline.TrackSpec{Name: timeline.RoleNetwork.String(), Role: timeline.RoleNetwork})
+}
+
+// page makes the track of a page and adds its times as instants.
+func (e *emitter) page(p *page) error {
+	track := e.b.NewTrack(e.process, timeline.TrackSpec{Name: p.name()})
+	p.requests = e.requests(track)
+	if !p.known || p.started == timeline.NoTime {
+		return nil
+	}
+	e.out = timeline.Event{Kind: timeline.Instant, TS: p.started, Track: track, Name: []byte("page"), Args: p.args}
+	if err := e.add(p.offset); err != nil {
+		return err
+	}
+	for _, m := range p.moments {
+		e.out = timeline.Event{Kind: timeline.Instant, TS: p.started + m.at, Track: track, Name: []byte(m.name)}
+		if err := e.add(p.offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds e.out.
+func (e *emitter) add(offset int64) error {
+	e.out.Event, e.out.Offset = e.events, offset
+	e.events++
+	return e.b.Add(&e.out)
+}
+
+// entry adds an entry with its phases.
+func (e *emitter) entry(h *head, payload []byte) error {
+	if e.done++; e.done%(1<<12) == 0 && e.ctx.Err() != nil {
+		return e.ctx.Err()
+	}
+	name, payload := cutText(payload)
+	category, args := cutText(payload)
+	on := e.alone
+	if h.page > 0 {
+		p := &e.pages[h.page-1]
+		if on = p.requests; !p.known {
+			e.Log.Add(problem.PageUnknown, problem.Position{Event: -1, Offset: h.offset}, p.id)
+		}
+	}
+	track, _ := on.Take(h.start, h.start+h.dur)
+	e.out = timeline.Event{
+		Kind: timeline.Slice, TS: h.start, Dur: h.dur, Track: track, Name: name, Category: category, Args: args,
+	}
+	if err := e.add(h.offset); err != nil {
+		return err
+	}
+	return e.phases(h, track)
+}
+
+// phases adds the phases of a request one after the other, TLS in connect or behind it.
+func (e *emitter) phases(h *head, track timeline.TrackID) error {
+	at := h.start
+	for p, d := range h.phases {
+		if d <= 0 {
+			continue // it did not take place, or took no time that was measured
+		}
+		start := at
+		if phase(p) == tls && !h.beside {
+			start -= d // connect has ended
+		} else {
+			at += d
+		}
+		e.out = timeline.Event{
+			Kind: timeline.Slice, TS: start, Dur: d, Track: track, Name: []byte(phaseNames[p]), Category: []byte("network"),
+		}
+		if err := e.add(h.offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutText returns a text of a payload and what comes behind it.
+func cutText(payload []byte) (text, rest []byte) {
+	n, w := binary.Uvarint(payload)
+	return payload[w:][:n], payload[w:][n:]
+}

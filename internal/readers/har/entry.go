@@ -1,0 +1,369 @@
+package har
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// phase is a phase of a request, in the order in which they follow each other. TLS is a part of connect.
+type phase uint8
+
+const (
+	blocked phase = iota
+	dns
+	connect
+	tls
+	send
+	wait
+	receive
+	numPhases
+)
+
+// phaseNames are the names of the phases in an archive, which their slices have as well.
+var phaseNames = [numPhases]string{"blocked", "dns", "connect", "ssl", "send", "wait", "receive"}
+
+// head is what is known of an entry before its name and arguments, which are the payload in the spool.
+type head struct {
+	start  timeline.Nanos
+	dur    timeline.Nanos
+	phases [numPhases]timeline.Nanos // notApplicable: it did not take place
+	offset int64
+	page   uint32 // index of the page and 1; 0: none
+	beside bool   // TLS comes behind connect, not in it
+}
+
+// notApplicable is the time of a phase that did not take place.
+const notApplicable timeline.Nanos = -1
+
+// noPhases are the phases of a request of which none is known.
+var noPhases = [numPhases]timeline.Nanos{
+	notApplicable, notApplicable, notApplicable, notApplicable, notApplicable, notApplicable, notApplicable,
+}
+
+// unit is an entry or a page that is being read.
+type unit struct {
+	found      []finding
+	started    timeline.Nanos
+	zone       zone
+	hasStarted bool
+
+	// Of an entry:
+	method, url  []byte
+	status       int64
+	resourceType []byte
+	pageRef      []byte
+	time         timeline.Nanos // notApplicable: unknown
+	phases       [numPhases]timeline.Nanos
+
+	// Of a page:
+	id, title []byte
+	moments   []moment
+}
+
+// moment is a time of a page, counted from its start.
+type moment struct {
+	name string
+	at   timeline.Nanos
+}
+
+// finding is a problem of a value, which counts when the unit around it was read.
+type finding struct {
+	kind   problem.Kind
+	detail string
+}
+
+func (u *unit) reset() {
+	*u = unit{found: u.found[:0], moments: u.moments[:0], time: notApplicable, phases: noPhases}
+}
+
+func (u *unit) invalid(name string) {
+	u.found = append(u.found, finding{problem.HARValueInvalid, name})
+}
+
+// read reads an object as one unit; member is called with each key and must read the value.
+func (r *reader) read(member func(key []byte)) (at problem.Position, err error) {
+	at = r.Position()
+	err = r.Unit(func() {
+		r.now.reset()
+		r.enc.Reset()
+		r.S.Value() // the bracket
+		for key, ok := r.S.Key(); ok; key, ok = r.S.Key() {
+			member(key)
+		}
+	})
+	return at, err
+}
+
+// count counts what was found in the unit.
+func (r *reader) count(at problem.Position) {
+	for _, f := range r.now.found {
+		r.Log.Add(f.kind, at, f.detail)
+	}
+	r.Log.AddN(problem.JSONDuplicateKey, uint64(r.enc.Duplicates()), at, "")
+	if r.now.zone == unzoned {
+		r.Log.Add(problem.HARTimeWithoutZone, at, "")
+	}
+}
+
+// keeps reports whether a member is kept as an argument, and names the next argument after it.
+func (r *reader) keeps(key []byte) bool {
+	if r.opts.KeepArg != nil && !r.opts.KeepArg(key) {
+		return false
+	}
+	r.enc.Key(key)
+	return true
+}
+
+// scalar reads a value, which becomes an argument if its member is kept, and returns it.
+func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
+	kept := r.keeps(key)
+	kind, text = r.S.Value()
+	switch {
+	case kept:
+		r.encode(kind, text, 1)
+	case kind == jsonscan.Object || kind == jsonscan.Array:
+		r.skipRest(kind)
+	}
+	return kind, text
+}
+
+// skipRest reads over an object or array whose bracket was read.
+func (r *reader) skipRest(kind jsonscan.Kind) {
+	if kind == jsonscan.Object {
+		for _, ok := r.S.Key(); ok; _, ok = r.S.Key() {
+			r.S.Skip()
+		}
+		return
+	}
+	for r.S.Elem() {
+		r.S.Skip()
+	}
+}
+
+// dict reads an object whose members are arguments if its own member is kept. own is called with each key first, and reports whether it
+// has read the value.
+func (r *reader) dict(key []byte, own func(key []byte, kept bool) bool) {
+	name := string(key)
+	kept := r.keeps(key)
+	kind, text := r.S.Value()
+	switch {
+	case kind != jsonscan.Object:
+		if kind != jsonscan.Null {
+			r.now.invalid(name)
+		}
+		if kept {
+			r.encode(kind, text, 1)
+		} else if kind == jsonscan.Array {
+			r.skipRest(kind)
+		}
+		return
+	case kept:
+		r.enc.BeginDict()
+	}
+	for key, ok := r.S.Key(); ok; key, ok = r.S.Key() {
+		if kept {
+			r.enc.Key(key)
+		}
+		switch {
+		case own(key, kept):
+		case kept:
+			r.encodeNext(2)
+		default:
+			r.S.Skip()
+		}
+	}
+	if kept {
+		r.enc.EndDict()
+	}
+}
+
+// inner reads a value of an object, which becomes an argument if it is kept.
+func (r *reader) inner(kept bool) (kind jsonscan.Kind, text []byte) {
+	kind, text = r.S.Value()
+	switch {
+	case kept:
+		r.encode(kind, text, 2)
+	case kind == jsonscan.Object || kind == jsonscan.Array:
+		r.skipRest(kind)
+	}
+	return kind, text
+}
+
+// started takes the start of an entry or a page.
+func (u *unit) start(kind jsonscan.Kind, text []byte) {
+	if kind == jsonscan.String {
+		u.started, u.zone = isoTime(text)
+		u.hasStarted = u.zone != noTime
+	}
+}
+
+// millis reads a length in milliseconds, exactly; notApplicable for a negative one, as for a phase that did not take place.
+func (u *unit) millis(kind jsonscan.Kind, text []byte, name string) timeline.Nanos {
+	switch kind {
+	case jsonscan.Integer, jsonscan.Number:
+		if ns, ok := jsonscan.Decimal(text, 6); ok && ns <= maxLength {
+			return max(timeline.Nanos(ns), notApplicable)
+		}
+	case jsonscan.Null:
+		return notApplicable
+	}
+	u.invalid(name)
+	return notApplicable
+}
+
+// maxLength bounds the length of a phase, so that the sum of all stays in range: 36 years.
+const maxLength = math.MaxInt64 / 8
+
+// entry reads an entry and puts it into the spool.
+func (r *reader) entry() error {
+	at, err := r.read(r.entryMember)
+	if err != nil {
+		return err
+	}
+	r.count(at)
+	u := &r.now
+	if !u.hasStarted {
+		r.Log.Add(problem.EventInvalidTimestamp, at, string(u.url))
+		return nil
+	}
+	h := head{start: u.started, phases: u.phases, offset: at.Offset, beside: u.phases[tls] > u.phases[connect]}
+	if len(u.pageRef) > 0 {
+		h.page = r.pageIndex(u.pageRef) + 1
+	}
+	if h.measure(u.time); u.mismatch(h.dur) {
+		r.Log.Add(problem.HARTimeMismatch, at, string(u.url))
+	}
+	h.dur = max(h.dur, u.time)
+	if h.start, err = r.shift(h.start, at, u.url); err != nil {
+		return nil
+	}
+	r.names = nameOf(r.names[:0], u.method, u.url)
+	if len(r.names) == 0 {
+		r.names = append(r.names, statusName(u.status)...)
+	}
+	r.value = binary.AppendUvarint(r.value[:0], uint64(len(r.names)))
+	r.value = append(r.value, r.names...)
+	category := append([]byte("network,"), u.resourceType...)
+	category = bytes.TrimSuffix(category, []byte(","))
+	r.value = append(binary.AppendUvarint(r.value, uint64(len(category))), category...)
+	return r.entries.Add(&h, append(r.value, r.enc.Args()...))
+}
+
+// tolerance is how far the time of an entry may be from the sum of its phases: producers round each of them to milliseconds.
+const tolerance = 5_000_000
+
+// mismatch reports whether the time of a request is not the sum of its phases. A request without phases has nothing to compare with, but
+// it has a time then.
+func (u *unit) mismatch(sum timeline.Nanos) bool {
+	hasPhases := u.phases != noPhases
+	if u.time == notApplicable {
+		return !hasPhases
+	}
+	return hasPhases && distance(sum, u.time) > tolerance
+}
+
+// measure finds the length of a request: the sum of its phases. TLS is a part of connect, but producers that do not know that
+// write it beside: if it is longer than connect, or if time says so.
+func (h *head) measure(total timeline.Nanos) {
+	var sum timeline.Nanos
+	for p, d := range h.phases {
+		if phase(p) != tls && d != notApplicable {
+			sum += d
+		}
+	}
+	if d := h.phases[tls]; d > 0 {
+		h.beside = h.beside || total != notApplicable && distance(total, sum+d) < distance(total, sum)
+		if h.beside {
+			sum += d
+		}
+	}
+	h.dur = sum
+}
+
+func distance(a, b timeline.Nanos) timeline.Nanos { return max(a-b, b-a) }
+
+// entryMember reads a member of an entry.
+func (r *reader) entryMember(key []byte) {
+	u := &r.now
+	switch string(key) {
+	case "startedDateTime":
+		u.start(r.scalar(key))
+	case "time":
+		kind, text := r.scalar(key)
+		u.time = u.millis(kind, text, "time")
+	case "pageref":
+		if kind, text := r.scalar(key); kind == jsonscan.String {
+			u.pageRef = text
+		}
+	case "_resourceType":
+		if kind, text := r.scalar(key); kind == jsonscan.String && bytes.IndexByte(text, ',') < 0 {
+			u.resourceType = text
+		}
+	case "request":
+		r.dict(key, r.requestMember)
+	case "response":
+		r.dict(key, r.responseMember)
+	case "timings":
+		r.dict(key, r.timing)
+	default:
+		r.scalar(key)
+	}
+}
+
+// requestMember reads those members of a request that are more than arguments, and its headers.
+func (r *reader) requestMember(key []byte, kept bool) bool {
+	u := &r.now
+	switch string(key) {
+	case "method":
+		if kind, text := r.inner(kept); kind == jsonscan.String {
+			u.method = text
+		}
+	case "url":
+		if kind, text := r.inner(kept); kind == jsonscan.String {
+			u.url = text
+		}
+	case "headers":
+		if !kept {
+			return false
+		}
+		r.encodeHeaders(2)
+	default:
+		return false
+	}
+	return true
+}
+
+// responseMember does so for a response.
+func (r *reader) responseMember(key []byte, kept bool) bool {
+	switch string(key) {
+	case "status":
+		if kind, text := r.inner(kept); kind == jsonscan.Integer {
+			r.now.status, _ = jsonscan.Int64(text)
+		}
+	case "headers":
+		if !kept {
+			return false
+		}
+		r.encodeHeaders(2)
+	default:
+		return false
+	}
+	return true
+}
+
+// timing reads a member of timings.
+func (r *reader) timing(key []byte, kept bool) bool {
+	for p, name := range phaseNames {
+		if string(key) == name {
+			kind, text := r.inner(kept)
+			r.now.phases[p] = r.now.millis(kind, text, name)
+			return true
+		}
+	}
+	return false
+}
