@@ -5,11 +5,16 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -153,6 +158,40 @@ func TestSameEventsCases(t *testing.T) {
 				checkNumbers(t, got)
 			}
 		})
+	}
+}
+
+// TestSameEventsShuffled does it with traces of weft whose packets are in no order, so that what follows from their order is wrong.
+func TestSameEventsShuffled(t *testing.T) {
+	path, _ := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
+	opts := convert.Options{TempDir: t.TempDir(), Packets: pftrace.Plain, Compression: pftrace.Uncompressed}
+	var whole bytes.Buffer
+	if _, err := convert.Convert(t.Context(), &whole, bytes.NewReader(recording.Read(t, path)), opts); err != nil {
+		t.Fatal(err)
+	}
+	var packets [][]byte
+	for rest := whole.Bytes(); len(rest) > 0; {
+		_, _, n := protowire.ConsumeField(rest)
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		packets, rest = append(packets, rest[:n]), rest[n:]
+	}
+	for seed := range uint64(4) {
+		events := slices.Clone(packets)[len(packets)/4:] // descriptions are in front
+		random := rand.New(rand.NewPCG(seed, 0))
+		random.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+		shuffled := bytes.Join(append(slices.Clone(packets[:len(packets)/4]), events...), nil)
+		var out bytes.Buffer
+		if _, err := convert.Convert(t.Context(), &out, bytes.NewReader(shuffled), opts); err != nil {
+			t.Fatal(err)
+		}
+		if report, err := pftrace.Verify(t.Context(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || !report.OK() {
+			t.Errorf("seed %d: the verifier finds %+v, error %v", seed, report, err)
+		}
+		want, _ := loadTimeline(t, shuffled)
+		got, _ := loadTimeline(t, out.Bytes())
+		compareEvents(t, fmt.Sprint("seed ", seed), want, got)
 	}
 }
 

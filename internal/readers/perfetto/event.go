@@ -29,7 +29,7 @@ type trackEvent struct {
 	picture      []byte // JPEG
 	resolvedName []byte
 	track        timeline.TrackID
-	async        *track // of which the event has the id; nil: of none
+	async        *track // of an asynchronous id, whose events may have that; nil: it is on none
 	index        uint32
 	ofWeft       bool // its sequence is one that weft wrote; only set if there are annotations
 }
@@ -209,7 +209,7 @@ var kindOf = [...]timeline.Kind{schema.TrackEvent_TypeSliceBegin: timeline.Begin
 
 // addEvent adds a record on the event's track, with everything that the event carries.
 func (r *reader) addEvent(kind timeline.Kind) error {
-	r.followAsync(kind)
+	r.findAsync(kind)
 	r.encodeArgs(nil)
 	r.fillEvent(kind)
 	if err := r.addSlice(&r.out); err != nil {

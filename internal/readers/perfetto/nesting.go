@@ -79,25 +79,14 @@ func (r *reader) addNested(ev *timeline.Event) error {
 	return r.b.Add(ev)
 }
 
-// followAsync finds out whether the current event has the id of an asynchronous track: weft writes it on what no slice of the track
-// encloses.
-func (r *reader) followAsync(kind timeline.Kind) {
-	if !r.own.ofWeft {
+// findAsync finds the asynchronous track of the current event: weft writes the id on what no slice of the track encloses.
+func (r *reader) findAsync(kind timeline.Kind) {
+	if !r.own.ofWeft || kind == timeline.End {
 		return
 	}
 	uuid, _ := r.eventUUID()
-	t := r.tracks.find(uuid)
-	switch {
-	case t == nil || !t.async:
-		return
-	case kind == timeline.End:
-		t.depth = max(t.depth-1, 0)
-		return
-	case t.depth == 0:
+	if t := r.tracks.find(uuid); t != nil && t.async {
 		r.ev.async = t
-	}
-	if kind == timeline.Begin {
-		t.depth++
 	}
 }
 

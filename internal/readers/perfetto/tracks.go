@@ -42,9 +42,7 @@ type track struct {
 
 	details bool // is between a thread and tracks that say more about it: parent is the thread
 
-	async bool // weft wrote it as that of an asynchronous id
-	depth int  // of async: the slices that are open
-
+	async     bool // weft wrote it as that of an asynchronous id
 	stateOpen bool // state tracks: a state has begun and not ended
 	slices    openSlices
 }
