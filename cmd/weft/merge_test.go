@@ -42,6 +42,7 @@ type readReport struct {
 	Events        convert.EventCounts
 	Tracks        convert.TrackCounts
 	Problems      []mergedProblem
+	Notes         []string
 }
 
 // merged runs weft merge with the report as JSON, and verifies the output.
@@ -562,4 +563,44 @@ func cutRecording(t *testing.T, path string, shift int64) (browser, pages string
 		}
 	}
 	return browser, pages
+}
+
+// A browser and its server meet over the traceparent of Server-Timing: request, work and response are one chain, whatever the clock of the
+// server says.
+func TestMergeServer(t *testing.T) {
+	dir := filepath.Join(recording.Testdata(t), "traces", "merge")
+	report, out := merged(t, "browser="+filepath.Join(dir, "shop-browser.json"), "server="+filepath.Join(dir, "shop-server.json"))
+	const truth = -(1_789_999_000_000_000_000 + 2_400_000) // the clock of the server is 2.4 ms ahead
+	in := report.Inputs[1]
+	if in.By != "causality" || in.Low > truth || in.High < truth || in.Host != "shop-1" || in.Format != "otlp" {
+		t.Errorf("placed at %+v", in)
+	}
+	if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "contradict causality") {
+		t.Errorf("%q", report.Notes)
+	}
+	tl := timelineOf(t, out)
+	chains := map[uint64]string{}
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemEnd {
+			for _, f := range it.Flows {
+				chains[f.ID] += string(it.Name) + "; "
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, chain := range chains {
+		got = append(got, chain)
+	}
+	slices.Sort(got)
+	want := []string{
+		"ResourceSendRequest; GET /; ResourceReceiveResponse; ", "ResourceSendRequest; GET /api/cart; ResourceReceiveResponse; ",
+		"ResourceSendRequest; GET /api/prices; ResourceReceiveResponse; ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }

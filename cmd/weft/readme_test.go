@@ -76,11 +76,12 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The commands of the pages about attribution and reports, and of the tour, print what they show.
+// The commands of the pages about attribution, reports and several inputs, and of the tour, print what they show.
 func TestPages(t *testing.T) {
 	t.Run("attribution", func(t *testing.T) { checkPage(t, "attribution.md") })
 	t.Run("reports", func(t *testing.T) { checkPage(t, "reports.md") })
 	t.Run("tour", func(t *testing.T) { checkPage(t, "tour.md") })
+	t.Run("merge", func(t *testing.T) { checkPage(t, "merge.md") })
 }
 
 func checkPage(t *testing.T, name string) {
@@ -90,7 +91,7 @@ func checkPage(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, producer := range []string{"chrome", "perfetto", "pytorch", "node", "cpuprofile", "jsprofile", "firefox/gecko"} {
+	for _, producer := range []string{"chrome", "perfetto", "pytorch", "node", "cpuprofile", "jsprofile", "firefox/gecko", "merge"} {
 		copyTree(t, filepath.Join(root, "testdata", "traces", producer), dir)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "converted"), 0o777); err != nil {

@@ -210,6 +210,12 @@ func (c *Collector) Link(l *timeline.Link) {
 		return
 	}
 	clue.key = uint64(newHash().bytes([]byte(l.Key)))
+	if l.Role == timeline.LinkCall {
+		clue.role = timeline.LinkSend
+		if l.Dur != timeline.NoTime {
+			c.link(linkClue{key: clue.key, ts: l.TS + l.Dur, end: timeline.NoTime, role: timeline.LinkReceive})
+		}
+	}
 	c.link(clue)
 	if request, ok := c.waiting[l.LinkedBy]; ok && l.LinkedBy != "" {
 		c.link(linkClue{key: clue.key, ts: request, end: timeline.NoTime, role: timeline.LinkSend})

@@ -16,7 +16,7 @@ type UnplacedError struct {
 }
 
 func (e *UnplacedError) Error() string {
-	text := fmt.Sprintf("nothing says where %s belongs in time: %s; of %s %s", e.Input, e.Anchors, e.Reference, e.ReferenceAnchors)
+	text := fmt.Sprintf("nothing says where %s belongs in time. %s: %s. %s: %s", e.Input, e.Input, e.Anchors, e.Reference, e.ReferenceAnchors)
 	if e.Why != nil {
 		text += ". " + e.Why.Error()
 	}

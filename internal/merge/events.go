@@ -2,35 +2,39 @@ package merge
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sort"
 	"strings"
 )
 
-// hash is a hash of 64 bits (FNV-1a), the same in every run: which events are kept depends on it.
+// hash is a hash of 64 bits, the same in every run: which events are kept depends on it.
 type hash uint64
 
 const (
-	hashStart hash = 14695981039346656037
-	hashPrime hash = 1099511628211
+	hashStart  hash   = 0x9e3779b97f4a7c15
+	hashFactor uint64 = 0xa0761d6478bd642f
 )
 
 func newHash() hash { return hashStart }
 
-func (h hash) bytes(b []byte) hash {
-	for _, c := range b {
-		h = (h ^ hash(c)) * hashPrime
-	}
-	return (h ^ 0xff) * hashPrime
+// number mixes a number in: both halves of a product of 128 bits.
+func (h hash) number(n uint64) hash {
+	high, low := bits.Mul64(uint64(h)^n, hashFactor)
+	return hash(high ^ low)
 }
 
-func (h hash) number(n uint64) hash {
-	for range 8 {
-		h = (h ^ hash(n&0xff)) * hashPrime
-		n >>= 8
+// bytes mixes a text and its length in.
+func (h hash) bytes(b []byte) hash {
+	h = h.number(uint64(len(b)) + 1)
+	for ; len(b) >= 8; b = b[8:] {
+		h = h.number(binary.LittleEndian.Uint64(b))
 	}
-	return h
+	var rest [8]byte
+	copy(rest[:], b)
+	return h.number(binary.LittleEndian.Uint64(rest[:]))
 }
 
 // sampledEvents are times of events by what they are: pid, tid and name. Of an input with many of them a part is kept, chosen by the

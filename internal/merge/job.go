@@ -80,6 +80,8 @@ func (j *Job) Args() []string {
 
 // Watch returns the function that finds the keys of an event by its name and arguments.
 func (j *Job) Watch() func(b *timeline.Builder, ev *timeline.Event) []string {
+	known := -1 // how many names of arguments there were when they were looked at
+	any := len(j.Links) > 0
 	return func(b *timeline.Builder, ev *timeline.Event) (keys []string) {
 		if len(ev.Name) > len(markLink) && ev.Name[0] == 'w' {
 			if id, ok := strings.CutPrefix(string(ev.Name), markLink); ok {
@@ -88,7 +90,13 @@ func (j *Job) Watch() func(b *timeline.Builder, ev *timeline.Event) []string {
 				keys = append(keys, syncKey+id)
 			}
 		}
-		if len(ev.Args) == 0 || len(j.Links) == 0 && !b.KnowsKey("_"+linkArg) && !b.KnowsKey("traceparent") && !b.KnowsKey("traceresponse") {
+		if len(ev.Args) == 0 {
+			return keys
+		}
+		if n := b.KeyCount(); !any && n != known {
+			known, any = n, b.KnowsKey("_"+linkArg) || b.KnowsKey("traceparent") || b.KnowsKey("traceresponse")
+		}
+		if !any {
 			return keys
 		}
 		for arg := range b.ArgList(ev.Args) {

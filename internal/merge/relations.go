@@ -179,7 +179,13 @@ func (s *solver) boot(a, b int) {
 }
 
 // micros returns a time as microseconds.
-func micros(ns Nanos) string { return fmt.Sprintf("%d.%02d µs", ns/1000, ns%1000/10) }
+func micros(ns Nanos) string {
+	sign := ""
+	if ns < 0 {
+		sign, ns = "−", -ns
+	}
+	return fmt.Sprintf("%s%d.%02d µs", sign, ns/1000, ns%1000/10)
+}
 
 // wall is rule R5.
 func (s *solver) wall(a, b int) {
@@ -428,8 +434,8 @@ func (b *bounds) relate(s *solver, p pair) {
 	case r.Low <= r.High:
 		s.add(r)
 	case first.low <= first.high && second.low <= second.high:
-		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("drift: the clocks of %s and %s run differently; the offset is %v to %v ns in the first half and %v to %v ns in the second",
-			s.in[p.a].Name, s.in[p.b].Name, first.low, first.high, second.low, second.high))
+		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("drift: the clocks of %s and %s run differently; the offset is %s to %s in the first half and %s to %s in the second",
+			s.in[p.a].Name, s.in[p.b].Name, micros(first.low), micros(first.high), micros(second.low), micros(second.high)))
 	default:
 		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("no offset fits all %d arrows between %s and %s", b.arrows, s.in[p.a].Name, s.in[p.b].Name))
 	}

@@ -393,7 +393,7 @@ func (s *solver) check() (bad int, err error) {
 				p.Via = append(p.Via, at)
 			}
 			if over := n.last.over; over > 0 {
-				s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict causality by %d ns; causality counts", s.in[n.before].Name, s.in[i].Name, over))
+				s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict causality by %s; causality counts", s.in[n.before].Name, s.in[i].Name, micros(over)))
 			}
 		}
 		if limit := s.opts.MaxUncertainty; limit > 0 && (n.high-n.low+1)/2 > limit {
@@ -523,9 +523,11 @@ func (s *solver) hosts() {
 	s.plan.Hosts = len(different)
 	s.plan.Ranked = true
 	s.plan.ranks, s.plan.requests = make([]int64, len(s.in)), make([]map[string]string, len(s.in))
+	ranks := map[int64]bool{}
 	for i := range s.in {
 		if c := s.in[i].Clues; c != nil {
-			s.plan.Ranked = s.plan.Ranked && c.Ranked
+			s.plan.Ranked = s.plan.Ranked && c.Ranked && !ranks[c.Rank]
+			ranks[c.Rank] = true
 			s.plan.ranks[i], s.plan.requests[i] = c.Rank, c.requests
 		}
 	}

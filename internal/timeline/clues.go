@@ -26,6 +26,7 @@ const (
 	LinkSend                     // it sends: whatever receives does so later than it begins
 	LinkReceive                  // it receives: whatever has sent began earlier than it begins
 	LinkServe                    // a slice: it receives when it begins, and answers by the time at which it ends
+	LinkCall                     // a slice: it sends when it begins, and has the answer when it ends
 	LinkSync                     // it happens at the same moment as the others, to within the steps of both clocks
 	LinkSyncSent                 // the same, of one that was issued at Issued and is over at TS
 )
@@ -148,6 +149,9 @@ func (b *Builder) Members(a Arg) iter.Seq[Arg] {
 
 // KnowsKey reports whether an argument of this name was encoded.
 func (b *Builder) KnowsKey(name string) bool { return b.keys.knows(name) }
+
+// KeyCount returns how many names of arguments are known.
+func (b *Builder) KeyCount() int { return b.keys.len() }
 
 // IDs returns the ids of the thread that a track is, or is below, and of its process; false if it is below neither. A track of a
 // process has the zero thread id.

@@ -163,6 +163,9 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	if err := e.emit(h.offset); err != nil {
 		return err
 	}
+	if err := e.link(h, &fields); err != nil {
+		return err
+	}
 	m := mention{event: event, number: number, track: track, process: process, ts: h.start, offset: h.offset}
 	if nested {
 		e.join.ancestry.note(number, parent)

@@ -45,6 +45,9 @@ func newHosts(c *collector) hosts {
 			first = host
 		}
 	}
+	if !h.several {
+		c.b.SetHost(first)
+	}
 	return h
 }
 
