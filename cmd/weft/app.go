@@ -165,11 +165,10 @@ Firefox profiles, V8 CPU profiles (.cpuprofile), JS self-profiles, probe lines
 from DTrace and bpftrace, OpenTelemetry traces (OTLP), HTTP archives (HAR), and
 Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 
+   weft view trace.json             show it in the browser
    weft convert trace.json          write trace.json.pftrace
    weft info trace.json             show what a trace contains
-   weft report samples trace.json   show where the time went
-
-To view a converted trace, drag it into https://ui.perfetto.dev.`),
+   weft report samples trace.json   show where the time went`),
 		Version:                   version(),
 		Reader:                    env.stdin,
 		Writer:                    env.stdout,

@@ -43,8 +43,8 @@ Examples:
    weft convert --out-dir converted recordings/
    weft convert --out-dir converted --report json *.json
 
-To view the result, drag it into https://ui.perfetto.dev. The report lists the
-data problems of each input; "lost" means that the output lacks something.`,
+weft view shows the result in the browser. The report lists the data problems of
+each input; "lost" means that the output lacks something.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
 			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`, which is made if there is none"},
@@ -566,7 +566,7 @@ func (r *inputReport) writeText(w io.Writer) error {
 		b.WriteString("  the output has every readable packet of the input, unchanged\n")
 	}
 	if r.Output != outputName("-") {
-		fmt.Fprintf(&b, "  To view it, drag %s into https://ui.perfetto.dev\n", printable(r.Output))
+		fmt.Fprintf(&b, "  %s\n", viewHint(r.Output))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -645,7 +645,7 @@ func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *out
 		line += "\n" + text
 	}
 	if s.place != "" {
-		line += fmt.Sprintf("\nTo view one, drag it into https://ui.perfetto.dev, for example %s", printable(s.place))
+		line += "\nTo look at one: weft view " + shellWord(printable(s.place))
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err

@@ -216,7 +216,7 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 			fmt.Fprintf(&b, "  problems: %s (details: --report json)\n", counts)
 		}
 		if in.Output != outputName("-") {
-			fmt.Fprintf(&b, "  To view it, drag %s into https://ui.perfetto.dev\n", printable(in.Output))
+			fmt.Fprintf(&b, "  %s\n", viewHint(in.Output))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -425,7 +425,7 @@ func (j *recordJob) writeReport(report *convert.Report) error {
 	if e := report.Events; e.Slices+e.Instants == 0 {
 		fmt.Fprintf(&b, "  no probe fired: %s\n", j.whyNoProbe())
 	} else if j.output != "-" {
-		fmt.Fprintf(&b, "  To view it, drag %s into https://ui.perfetto.dev\n", printable(outputName(j.output)))
+		fmt.Fprintf(&b, "  %s\n", viewHint(j.output))
 	}
 	_, err := io.WriteString(j.env.stderr, b.String())
 	return err

@@ -178,6 +178,9 @@ func (j *viewJob) check(c *cli.Context) error {
 	return nil
 }
 
+// viewHint says how to look at a trace.
+func viewHint(path string) string { return "weft view " + shellWord(printable(path)) + " shows it" }
+
 // occurrences counts how often a text is in a list.
 func occurrences(list []string, text string) (n int) {
 	for _, other := range list {
