@@ -23,7 +23,7 @@ var pages = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "run", "./cmd/weftweb/bundle", "-o", dir)
+	cmd := exec.Command("go", "run", "./cmd/weftweb/bundle", "-brotli", "1", "-o", dir)
 	cmd.Dir = ".."
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.New(string(out))
@@ -83,7 +83,7 @@ func TestWebSameBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := put(t, dir, name, from)
 			for _, attribute := range []bool{false, true} {
-				args := []string{"convert", "--quiet", "--compress", "none", "-o", "-", name}
+				args := []string{"convert", "--quiet", "--compress", "none", "--packets", "compact", "-o", "-", name}
 				if attribute {
 					want.SHA256 = hexDigest(printed(t, dir, append(args, "--attribute")...))
 					Eval[bool](p, `document.getElementById("attribute").checked = true`)
@@ -138,12 +138,13 @@ func TestWebOpensPerfetto(t *testing.T) {
 	want := put(t, dir, "a trace.json.gz", recording)
 	choose(p, filepath.Join(dir, "a trace.json.gz"))
 	p.Click("#perfetto")
+	start := stub.Await(t, "start")
+	if start.Href != "https://ui.perfetto.dev/" {
+		t.Errorf("the address of the UI, which its telemetry sends: %s", start.Href)
+	}
 	got := stub.Await(t, "trace")
 	if got.Bytes != want.Bytes || got.SHA256 != want.SHA256 || got.Title != "a trace.json.gz" || !got.Asked || !got.LocalOnly || got.URL != "" {
 		t.Errorf("the UI got %+v, want %d bytes %s", got, want.Bytes, want.SHA256)
-	}
-	if start := stub.Await(t, "start"); start.Href != "https://ui.perfetto.dev/" {
-		t.Errorf("the address of the UI, which its telemetry sends: %s", start.Href)
 	}
 	p.Await(`document.getElementById("hint").textContent === "Perfetto has the trace."`)
 }

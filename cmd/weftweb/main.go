@@ -20,6 +20,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // memory is the budget of a conversion. There is no disk to sort on in a browser: what does not fit 4 GiB of address space ends the
@@ -51,9 +52,9 @@ func operation(do func(src *file, opts convert.Options, on js.Value) (string, er
 	})
 }
 
-// optionsOf returns those of weft convert but for compression: the browser's own is faster.
+// optionsOf returns those with which weft convert writes a file, but for compression: the browser's own is faster.
 func optionsOf(flags js.Value) convert.Options {
-	opts := convert.Options{Memory: memory, Workers: 1}
+	opts := convert.Options{Memory: memory, Workers: 1, Packets: pftrace.Compact}
 	if flags.Get("attribute").Truthy() {
 		opts.Attribute = &attribution.Options{}
 	}

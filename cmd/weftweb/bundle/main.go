@@ -31,14 +31,15 @@ var page embed.FS
 
 func main() {
 	out := flag.String("o", ".", "the `folder` in which the pages are made")
+	level := flag.Int("brotli", brotli.BestCompression, "the `level` of weft.wasm.br, 0 to 11; 11 takes most of a minute")
 	flag.Parse()
-	if err := run(*out); err != nil {
+	if err := run(*out, *level); err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string) error {
+func run(out string, level int) error {
 	module, err := buildModule()
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func run(out string) error {
 	if err := os.WriteFile(filepath.Join(out, "weft.html"), single, 0o666); err != nil {
 		return err
 	}
-	return p.writeHosted(filepath.Join(out, "weft-hosted"), module)
+	return p.writeHosted(filepath.Join(out, "weft-hosted"), module, level)
 }
 
 // buildModule builds command weftweb without what only debuggers need.
@@ -132,9 +133,9 @@ func (p *pageParts) single(module []byte) ([]byte, error) {
 }
 
 // writeHosted writes the folder in which the page fetches its module from beside itself.
-func (p *pageParts) writeHosted(dir string, module []byte) error {
+func (p *pageParts) writeHosted(dir string, module []byte, level int) error {
 	var packed bytes.Buffer
-	z := brotli.NewWriterLevel(&packed, brotli.BestCompression)
+	z := brotli.NewWriterLevel(&packed, level)
 	if _, err := z.Write(module); err != nil {
 		return err
 	}
