@@ -1,12 +1,15 @@
 package report_test
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -189,5 +192,25 @@ func TestAllOfNothing(t *testing.T) {
 	all := allOf(t, "[]", selection.Query{})
 	if all.Utilisation != nil || all.Costs != nil || len(all.StackTrees) > 0 || all.Inputs != nil || all.Tasks != nil || all.Slices != nil || all.FlowPairs != nil {
 		t.Errorf("%+v", all)
+	}
+}
+
+// Phases of layout that probes tell are kinds of work, as in costs.
+func TestUtilisationOfProbes(t *testing.T) {
+	text := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "probes", "bpftrace17-json.probelines.gz"))
+	all := allOf(t, string(text), selection.Query{})
+	layout := slices.Index(all.Utilisation.Kinds, "layout")
+	if layout < 0 || slices.Index(all.Utilisation.Kinds, "paint") < 0 || slices.Index(all.Utilisation.Kinds, "style") < 0 {
+		t.Fatalf("kinds %q", all.Utilisation.Kinds)
+	}
+	sum, want := timeline.Nanos(0), timeline.Nanos(0)
+	for i := range all.Utilisation.Threads {
+		sum += all.Utilisation.Threads[i].ByKind[layout]
+	}
+	for i := range all.Costs[0].Rows {
+		want += all.Costs[0].Rows[i].SelfByCategory[evidence.CategoryLayout]
+	}
+	if sum != want || sum == 0 {
+		t.Errorf("layout took %d, by costs %d", sum, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -375,8 +376,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 func (c *sliceTrees) kindOf(it *timeline.Item, around string) string {
 	s := openUse{category: it.CategoryID, name: it.NameID}
 	if c.use.out.By == KindsOfWork {
-		_, s.work = c.use.reader.nameOf(it)
-		if s.work == 0 {
+		if s.work = c.use.workOf(it); s.work == evidence.CategoryNone {
 			return around
 		}
 	}

@@ -146,16 +146,21 @@ func (c *useCollector) sweep(it *timeline.Item, open *timeline.OpenSlices[openUs
 // begin says what a slice does that begins.
 func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[openUse]) {
 	s := open.Innermost()
-	*s = openUse{timed: hasEnd(it) && c.selected.Item(it), category: it.CategoryID, name: it.NameID}
-	if n := open.Len(); n > 1 {
+	*s = openUse{timed: hasEnd(it) && c.selected.Item(it), category: it.CategoryID, name: it.NameID, work: c.workOf(it)}
+	if n := open.Len(); n > 1 && s.work == evidence.CategoryNone {
 		s.work = open.At(n - 2).work
 	}
-	switch _, work := c.reader.nameOf(it); {
-	case profilecalls.IsCall(it.Category) || string(it.Category) == "js":
-		s.work = evidence.CategoryScript
-	case work != evidence.CategoryNone:
-		s.work = work
+}
+
+// workOf returns what kind of work a slice is by itself.
+func (c *useCollector) workOf(it *timeline.Item) evidence.Category {
+	if profilecalls.IsCall(it.Category) || string(it.Category) == "js" {
+		return evidence.CategoryScript
 	}
+	if _, work := c.reader.nameOf(it); work != evidence.CategoryNone {
+		return work
+	}
+	return evidence.CategoryOfProbe(c.tl, it.Args)
 }
 
 // find is the first walk.

@@ -139,5 +139,13 @@ func contextName(t *costtables.Table, r *costtables.Row) string {
 	return r.Name
 }
 
+// typePrefix says what a context is whose name does not.
+func typePrefix(typ string) string {
+	if costNames[strings.TrimSuffix(typ, " (derived)")] != "" {
+		return ""
+	}
+	return typ + " "
+}
+
 // isID reports whether a name is one of the ids that Chrome gives frames: 32 hexadecimal digits.
 func isID(name string) bool { return len(name) == 32 && strings.Trim(name, "0123456789ABCDEF") == "" }

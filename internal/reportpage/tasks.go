@@ -1,6 +1,8 @@
 package reportpage
 
 import (
+	"slices"
+
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -20,8 +22,12 @@ func (p *page) tasks() {
 		addWork(all, &t.List[i].Work)
 	}
 	p.legend(categoryParts(all))
-	out := p.table("The longest tasks", "", column{title: "task"}, column{title: "at", number: true}, column{title: "kinds of work", bar: true}, column{title: "ms", number: true},
-		column{title: "thread"}, column{title: "most of the time"}, column{title: "where to split it"})
+	columns := []column{{title: "task"}, {title: "at", number: true}, {title: "kinds of work", bar: true}, {title: "ms", number: true}, {title: "thread"}, {title: "most of the time"}}
+	splits := slices.ContainsFunc(t.List, func(task report.Task) bool { return split(&task) != "" })
+	if splits {
+		columns = append(columns, column{title: "where to split it"})
+	}
+	out := p.table("The longest tasks", "", columns...)
 	for i := range t.List {
 		task := &t.List[i]
 		times := make([]timeline.Nanos, evidence.CategoryCount)
@@ -30,8 +36,12 @@ func (p *page) tasks() {
 		if task.Basis == report.SampledTasks || name == "" {
 			name = "(samples)"
 		}
-		out.row(at(task.Start, task.Duration), name, num(p.moment(task.Start-p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration)),
-			threadTitle(&task.ThreadID), mostOf(task, true), split(task))
+		cells := []any{name, num(p.moment(task.Start - p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration)),
+			threadTitle(&task.ThreadID), mostOf(task, true)}
+		if splits {
+			cells = append(cells, split(task))
+		}
+		out.row(at(task.Start, task.Duration), cells...)
 	}
 	note := ""
 	if more := t.Count - len(t.List); more > 0 {

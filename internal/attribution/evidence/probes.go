@@ -31,6 +31,18 @@ func (layoutProbes) see(c *pass, s *event) error {
 	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.contexts.NodeOf(trees.ScopePointer, id, s.place.pid))
 }
 
+// CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: that of a phase of layout, else CategoryNone.
+func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) Category {
+	for a := range t.ArgList(args) {
+		if string(a.Key) != timeline.OwnProbe || !isLayoutProbe(text(&a)) {
+			break
+		}
+		_, phase := layoutArguments(t, args)
+		return phase
+	}
+	return CategoryNone
+}
+
 // isLayoutProbe reports whether a probe, as provider, colon and name, starts a phase of layout.
 func isLayoutProbe(probe []byte) bool {
 	_, name, ok := bytes.Cut(probe, []byte(":"))
