@@ -24,6 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -435,6 +436,10 @@ func (x *eventExport) report(out *parts) error {
 				why = lostWhy(out.source)
 			}
 			fmt.Fprintf(x.env.stderr, "%s lost in the input; %s\n", countText(int64(n), "item was", "items were"), why)
+		}
+		if n := laterThings(out.source); n > 0 {
+			fmt.Fprintf(x.env.stderr, "the stream is from a later version of weft; what this one does not know was passed over; %s ×%s\n",
+				problem.StreamNewer.Name(), thousands(int64(n)))
 		}
 	}
 	if x.strict && out.lost > 0 {

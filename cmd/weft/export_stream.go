@@ -71,12 +71,30 @@ func (p *parts) endStream(leftOut uint64) error {
 	return p.endPart()
 }
 
+// laterThings returns how many things of a stream a later version of weft has written that this one does not know: records, events of
+// another kind, the revision itself. 0 if there is no stream.
+func laterThings(stream *eventstream.Stream) (n uint64) {
+	if stream == nil {
+		return 0
+	}
+	for _, p := range stream.Problems {
+		if p.Name == problem.StreamNewer.Name() {
+			n += p.Count
+		}
+	}
+	return n
+}
+
 // lostWhy says why data was lost in front of a stream or in it.
 func lostWhy(stream *eventstream.Stream) string {
 	var whys []string
 	for _, p := range stream.Problems {
 		if p.Severity == problem.Lost.String() {
-			whys = append(whys, printable(p.Name)+" ×"+thousands(int64(p.Count)))
+			why := printable(p.Name) + " ×" + thousands(int64(p.Count))
+			if p.Name == problem.StreamIncomplete.Name() {
+				why += " (the stream was cut, or events are missing)"
+			}
+			whys = append(whys, why)
 		}
 	}
 	return strings.Join(whys, ", ")
