@@ -15,9 +15,21 @@ import (
 	"time"
 )
 
+// tempDirs are the folders of tempDir, which TestMain removes.
+var tempDirs []string
+
+// tempDir makes a folder that all tests share.
+func tempDir() (string, error) {
+	dir, err := os.MkdirTemp("", "weft-browsertest-*")
+	if err == nil {
+		tempDirs = append(tempDirs, dir)
+	}
+	return dir, err
+}
+
 // build builds the program once.
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "weft-browsertest-*")
+	dir, err := tempDir()
 	if err != nil {
 		return "", err
 	}

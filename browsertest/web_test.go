@@ -17,9 +17,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, dir := range tempDirs {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
 // pages makes weft.html and weft-hosted once.
 var pages = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "weft-browsertest-web-*")
+	dir, err := tempDir()
 	if err != nil {
 		return "", err
 	}
