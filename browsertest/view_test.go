@@ -193,8 +193,19 @@ func TestTabBlocked(t *testing.T) {
 	p.Calm()
 }
 
+// needsDirectPort skips a test where another program has the port of --direct.
+func needsDirectPort(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:9001")
+	if err != nil {
+		t.Skipf("%v: end the program that has port 9001", err)
+	}
+	l.Close()
+}
+
 // The UI of --direct fetches the trace if the user allows it.
 func TestDirectGranted(t *testing.T) {
+	needsDirectPort(t)
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
 	b.Allow(browser.PermissionSettingGranted)
@@ -220,6 +231,7 @@ func TestDirectGranted(t *testing.T) {
 
 // If the user does not, nothing reaches weft, which waits.
 func TestDirectDenied(t *testing.T) {
+	needsDirectPort(t)
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
 	b.Allow(browser.PermissionSettingDenied)
