@@ -11,16 +11,12 @@ import (
 
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
-	"github.com/weft-trace/weft/internal/readers/firefox"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/readers/otlp"
-	"github.com/weft-trace/weft/internal/readers/perfetto"
-	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // merger reads the inputs of a job: each twice, first for its clues, then for its events.
@@ -169,25 +165,14 @@ func (m *merger) collect(ctx context.Context, i int) (*merge.Clues, error) {
 	return clues, err
 }
 
-// observe reads the events of an input as far as clues need them.
+// observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.
 func (m *merger) observe(ctx context.Context, in io.Reader, f Format, b *timeline.Builder, problems *problem.Log) error {
-	args := m.job.Args()
-	keep := func(key []byte) bool { return slices.Contains(args, string(key)) }
-	switch f {
-	case FormatChromeJSON:
-		return chromejson.Read(ctx, in, b, chromejson.Options{
-			Problems: problems, Args: chromejson.OnlyArgs(args...), Workers: m.opts.workers(), NoScreenshots: true,
-		})
-	case FormatPerfetto:
-		return perfetto.Read(ctx, in, b, perfetto.Options{Problems: problems, KeepArg: keep, NoScreenshots: true, TempDir: m.opts.TempDir})
-	case FormatFirefox:
-		return firefox.Read(ctx, in, b, firefox.Options{Problems: problems, KeepArg: keep, NoScreenshots: true})
-	case FormatOTLP:
-		return otlp.Read(ctx, in, b, otlp.Options{Problems: problems, KeepArg: keep, Memory: m.opts.Memory, TempDir: m.opts.TempDir})
-	case FormatProbes:
-		return probes.Read(ctx, in, b, probes.Options{Problems: problems, KeepArg: keep, Memory: m.opts.Memory, TempDir: m.opts.TempDir})
-	}
-	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
+	opts := m.opts
+	opts.Args, opts.NoArgs, opts.NoScreenshots = m.job.Args(), false, true
+	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
+	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}}
+	l.js = jsThreads{opts: &l.opts, problems: problems}
+	return l.readFormat(ctx, in, f)
 }
 
 // cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic one of its program.

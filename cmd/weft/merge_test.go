@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -602,5 +603,90 @@ func TestMergeServer(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A trace without the samples of its profiles: the CPU profile beside it has a place only because its samples of JavaScript lie where the
+// trace says that scripts were called, of one thread. Moved by a second they do not, and it is refused.
+func TestMergeByInvocations(t *testing.T) {
+	text := recording.Read(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"))
+	text = bytes.ReplaceAll(text, []byte(`"ProfileChunk"`), []byte(`"ProfileNothing"`))
+	dir := t.TempDir()
+	trace := filepath.Join(dir, "trace.json")
+	if err := os.WriteFile(trace, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	profile := recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile")
+	report, _ := merged(t, trace, profile)
+	in := report.Inputs[1]
+	if in.Offset != 0 || in.By != "assumed" || !strings.HasPrefix(in.Evidence, "769 of 769 samples of JavaScript") {
+		t.Errorf("placed at %+v", in)
+	}
+	if diff := cmp.Diff(&thread{31591, 31591}, in.Thread); diff != "" {
+		t.Error(diff)
+	}
+	if report.Tracks.Processes != 9 {
+		t.Errorf("%d processes", report.Tracks.Processes)
+	}
+	start := regexp.MustCompile(`"startTime": ?([0-9]+)`)
+	moved := filepath.Join(dir, "moved.cpuprofile")
+	later := start.ReplaceAllFunc(recording.Read(t, profile), func(m []byte) []byte {
+		n, err := strconv.ParseInt(string(start.FindSubmatch(m)[1]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Appendf(nil, `"startTime":%d`, n+500_000)
+	})
+	if err := os.WriteFile(moved, later, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if text := refused(t, exitFailed, trace, moved); !strings.Contains(text, "samples of JavaScript lie in calls of one thread") {
+		t.Error(text)
+	}
+	if text := refused(t, exitFailed, "--strict", trace, profile); !strings.Contains(text, "nothing says where") {
+		t.Error(text)
+	}
+}
+
+// Damaged recordings are merged as far as they can be read, or left out; nothing panics.
+func TestMergeDamaged(t *testing.T) {
+	damaged, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "damaged", "*"))
+	if err != nil || len(damaged) < 10 {
+		t.Fatalf("%d recordings: %v", len(damaged), err)
+	}
+	good := recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
+	for _, path := range damaged {
+		out := filepath.Join(t.TempDir(), "merged.pftrace")
+		c := newConsole(strings.NewReader(""), false)
+		switch code := run(t.Context(), []string{"weft", "merge", "--keep-going", "-o", out, good, path}, &c.environment); code {
+		case exitOK, exitStrict:
+			verifyFile(t, out)
+		default:
+			t.Errorf("%s: exit code %d: %s", path, code, c.err.String())
+		}
+	}
+}
+
+// Standard input is one of the inputs, and a list names others.
+func TestMergeStandardInput(t *testing.T) {
+	trace, firefox := recordingNamed(t, "chrome/chrome-devtools-tiny.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
+	dir := t.TempDir()
+	list, out := filepath.Join(dir, "list"), filepath.Join(dir, "merged.pftrace")
+	if err := os.WriteFile(list, []byte("fox="+firefox+"\n\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := newConsole(bytes.NewReader(recording.Read(t, trace)), false)
+	if code := run(t.Context(), []string{"weft", "merge", "--json", "--tmp", dir, "-o", out, "--inputs-from", list, "-"}, &c.environment); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, c.err.String())
+	}
+	var report readReport
+	if err := json.Unmarshal(c.out.Bytes(), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Inputs[0].Name != "stdin" || report.Inputs[1].Name != "fox" || report.Inputs[1].By != "same boot" {
+		t.Errorf("%+v", report.Inputs)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "weft-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
