@@ -199,8 +199,15 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 		opts.Thread = c.selected.Track
 	}
 	tasks := newTaskCollector(c.tl, c.attributed, opts)
-	if len(c.profiles.Threads) > 0 && hasSamples(c.tl) {
-		tasks.addSampled(c.profiles)
+	if hasSamples(c.tl) {
+		profiles, err := c.profiles, error(nil)
+		if c.selected != nil { // a task counts whole
+			profiles, err = Collect(ctx, c.tl, nil)
+		}
+		if err != nil {
+			return err
+		}
+		tasks.addSampled(profiles)
 	}
 	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, tasks.item), timeline.Nested(c.tl, c.use.divide)}
 	if c.inputs != nil && c.inputs.needsDetail() {

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -109,6 +110,19 @@ func TestTreeOfSlices(t *testing.T) {
 		{Frame: report.Frame{Function: "compile"}, Depth: 1, Total: micros(4500), Self: micros(4500), Kind: "compile"},
 	}
 	if diff := gocmp.Diff(want, trees[0].Nodes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Steps that are told apart by their numbers are one node.
+func TestTreeOfSteps(t *testing.T) {
+	const text = `[{"ph":"X","pid":1,"tid":2,"name":"Step#1","ts":0,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":100,"dur":200},
+		{"ph":"X","pid":1,"tid":2,"name":"Step#22","ts":2000,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":2100,"dur":200},{"ph":"X","pid":1,"tid":2,"name":"#7","ts":4000,"dur":10}]`
+	var got []string
+	for _, n := range allOf(t, text, selection.Query{}).StackTrees[0].Nodes {
+		got = append(got, fmt.Sprint(n.Depth, " ", n.Function, " ", int64(n.Total/timeline.Microsecond)))
+	}
+	if diff := gocmp.Diff([]string{"0 Step#… 2000", "1 add 400", "0 #7 10"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

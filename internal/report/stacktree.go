@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -338,17 +339,21 @@ func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]
 	return nil
 }
 
-// nodeOf returns the node of a slice that begins within that of a node.
+// nodeOf returns the node of a slice that begins within that of a node. A number at the end of the name, after a #, does not count: PyTorch
+// calls each step by its number.
 func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) int32 {
-	name := uint32(it.NameID)
-	if name == 0 && len(it.Name) > 0 {
-		id, ok := c.names[string(it.Name)]
+	name, text := uint32(it.NameID), it.Name
+	if i := bytes.LastIndexByte(text, '#'); i > 0 && i+1 < len(text) && len(bytes.Trim(text[i+1:], "0123456789")) == 0 {
+		name, text = 0, append(text[:i:i], "#…"...) // one of many steps
+	}
+	if name == 0 && len(text) > 0 {
+		id, ok := c.names[string(text)]
 		if !ok {
 			if c.nodes >= maxTreeNodes {
 				return parent
 			}
 			id = uint32(c.tl.NameCount() + 1 + len(c.names))
-			c.names[string(it.Name)] = id
+			c.names[string(text)] = id
 		}
 		name = id
 	}
@@ -356,7 +361,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 	if id, ok := tree.known[step]; ok {
 		return id
 	}
-	if n := &tree.nodes[parent]; parent != 0 && n.frame.Function == string(it.Name) {
+	if n := &tree.nodes[parent]; parent != 0 && n.frame.Function == string(text) {
 		return parent // it is in one of the same name
 	}
 	if tree.nodes[parent].depth >= maxTreeDepth || c.nodes >= maxTreeNodes {
@@ -367,7 +372,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 	if s := c.kindOf(it, tree.nodes[parent].kind); s != "" {
 		kind = s
 	}
-	id := tree.add(parent, Frame{Function: cmp.Or(string(it.Name), withoutKind)}, kind)
+	id := tree.add(parent, Frame{Function: cmp.Or(string(text), withoutKind)}, kind)
 	tree.known[step] = id
 	return id
 }
