@@ -236,9 +236,14 @@ func (p *Page) text() string {
 	return text
 }
 
-// Click clicks an element as a user does.
+// settled is fulfilled when what has changed was drawn. Until then the browser may take a click for one on a frame of another site that was
+// there before.
+const settled = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 200))))`
+
+// Click clicks an element as a user does, who sees it first.
 func (p *Page) Click(css string) {
 	p.t.Helper()
+	Eval[bool](p, settled)
 	p.do(chromedp.Click(chromedp.CSS(css)))
 }
 
