@@ -61,7 +61,7 @@ func (fn *convertFn) Setup() (err error) {
 // Teardown is called by Beam.
 func (fn *convertFn) Teardown() { fn.stores.close() }
 
-// newBatch begins a batch of works.
+// newBatch begins a batch of works, after process.Begin.
 func newBatch(c migrate.Config, stores *stores, works []work) (b *migrate.Batch, scratch *migrate.Scratch, err error) {
 	if !isRemote(c.Out) {
 		if scratch, err = process.Scratch(c.Out); err != nil {

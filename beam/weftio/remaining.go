@@ -144,7 +144,7 @@ func (fn *decideFn) Teardown() { fn.stores.close() }
 // ProcessElement is called by Beam.
 func (fn *decideFn) ProcessElement(ctx context.Context, _ string, works func(*work) bool, lines func(*line) bool, todo func(work), done func(Converted)) (err error) {
 	if fn.batch == nil {
-		if fn.batch, _, err = newBatch(fn.config, &fn.stores, nil); err != nil {
+		if fn.batch, err = fn.newBatch(); err != nil {
 			return place{err}
 		}
 	}
@@ -180,6 +180,18 @@ func (fn *decideFn) ProcessElement(ctx context.Context, _ string, works func(*wo
 		}
 		emitDone(own, done)
 	}
+}
+
+// newBatch returns a batch that decides and converts nothing: it needs no place for temporary files.
+func (fn *decideFn) newBatch() (*migrate.Batch, error) {
+	if !isRemote(fn.config.Out) {
+		return migrate.NewBatch(fn.config, nil, nil)
+	}
+	storage, err := newRemoteStorage(fn.config, &fn.stores, nil)
+	if err != nil {
+		return nil, err
+	}
+	return migrate.NewBatch(fn.config, storage, nil)
 }
 
 func emitDone(r *migrate.Record, done func(Converted)) {

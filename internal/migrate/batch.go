@@ -28,7 +28,7 @@ type Batch struct {
 type Worker struct{ worker worker }
 
 // NewBatch begins a batch. Inputs are those of storage, or below c.Root if it is nil. Outputs go below c.Out, with temporary files
-// in scratch, or to storage if scratch is nil.
+// in scratch, or to storage if scratch is nil. With neither of them it is for decisions about local files only.
 func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	if err := c.checkConversion(); err != nil {
 		return nil, err
@@ -40,6 +40,8 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	r.state = stateOf(c.Out)
 	if scratch != nil {
 		r.tempFolder = scratch.name
+	}
+	if scratch != nil || storage == nil {
 		if err := r.places.open(r.Config, c.Root); err != nil {
 			return nil, err
 		}
@@ -49,8 +51,6 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 		r.storage = mixedStorage{localStorage{r}, storage}
 	case storage != nil:
 		r.storage = storage
-	case scratch == nil:
-		return nil, mistakef("a batch with local files needs a folder for temporary ones")
 	}
 	var err error
 	if r.decider, err = newDecider(r.Config, r.storage); err != nil {

@@ -79,6 +79,9 @@ func (o *options) run(stdout, stderr io.Writer) (code int, err error) {
 	err = o.job(ctx)
 	stopProgress()
 	process.End() // conversions of this process may run on when a job has ended
+	if !isRemote(o.Out) {
+		_, _ = weftio.Sweep(o.Out) // workers on this machine end without tidying up; who still lives is left alone
+	}
 	if interrupted() {
 		return exitInterrupted, errors.New("interrupted; the same command goes on")
 	}
@@ -153,7 +156,7 @@ func (o *options) prepare(ctx context.Context, stderr io.Writer) (code int, err 
 		}
 		o.total = int64(n)
 	}
-	if !strings.Contains(o.Out, "://") {
+	if !isRemote(o.Out) {
 		if n, err := weftio.Sweep(o.Out); err == nil && n > 0 {
 			fmt.Fprintf(stderr, "weft-beam: %d temporary files of jobs that died are removed\n", n)
 		}

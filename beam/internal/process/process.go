@@ -60,8 +60,10 @@ func Begin(parent context.Context) (ctx context.Context, end func(), err error) 
 	return ctx, func() {
 		cancel(nil)
 		mu.Lock()
-		delete(begun, id)
-		mu.Unlock()
+		defer mu.Unlock()
+		if delete(begun, id); len(begun) == 0 {
+			closeScratch() // workers of a cluster end without a word
+		}
 		running.Done()
 	}, nil
 }
@@ -75,7 +77,6 @@ func End() {
 	}
 	mu.Unlock()
 	running.Wait()
-	CloseScratch()
 }
 
 // Slot takes a slot for a conversion and gives it back when release is called. There are as many as the process has cores; a slot has
@@ -113,7 +114,8 @@ func Slot(ctx context.Context, options string) (w *migrate.Worker, release func(
 	}, nil
 }
 
-// Scratch returns the folder for the temporary files of this process below a local folder of outputs.
+// Scratch returns the folder for the temporary files of this process below a local folder of outputs. It is there until no work is
+// under way: ask for it after Begin.
 func Scratch(out string) (*migrate.Scratch, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -127,10 +129,8 @@ func Scratch(out string) (*migrate.Scratch, error) {
 	return s, err
 }
 
-// CloseScratch removes the folders for temporary files of this process. Nothing may be converted meanwhile.
-func CloseScratch() {
-	mu.Lock()
-	defer mu.Unlock()
+// closeScratch removes the folders for temporary files. mu is held.
+func closeScratch() {
 	for out, s := range scratch {
 		s.Close()
 		delete(scratch, out)
