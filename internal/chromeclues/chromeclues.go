@@ -42,8 +42,12 @@ func (r *Reader) Event(ev *timeline.Event) error {
 		if d.request == "" {
 			return nil
 		}
+		role := timeline.LinkSend
+		if d.document {
+			role = timeline.LinkMember // it is recorded when the page has its answer
+		}
 		return r.b.AddLink(&timeline.Link{
-			Request: d.request, Key: timeline.TraceparentKey(d.traceparent), Role: timeline.LinkSend,
+			Request: d.request, Key: timeline.TraceparentKey(d.traceparent), Role: role,
 			Track: ev.Track, Event: ev.Event, Offset: ev.Offset, TS: ev.TS,
 		})
 	case received:
@@ -92,6 +96,7 @@ type data struct {
 	wall                  float64 // ms since 1970
 	requestTime, received float64 // s; ms after that
 	stored                bool    // it came from a cache or a service worker
+	document              bool    // a navigation asked for it
 }
 
 // data reads args.data.
@@ -118,6 +123,8 @@ func (r *Reader) member(d *data, m *timeline.Arg) {
 		if m.Kind == timeline.ArgString {
 			d.traceparent = string(m.Text())
 		}
+	case "resourceType":
+		d.document = m.Kind == timeline.ArgString && string(m.Text()) == "Document"
 	case "responseTime":
 		d.wall = number(m)
 	case "fromCache", "fromServiceWorker":

@@ -112,7 +112,7 @@ type Collector struct {
 	more    int // anchors beyond maxAnchors
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
-	waiting map[string]Nanos // when requests were sent whose keys are not known yet
+	waiting map[string]request // when requests were sent whose keys are not known yet
 }
 
 // CollectOptions say what to gather.
@@ -141,7 +141,7 @@ type openCalls struct {
 func NewCollector(opts CollectOptions) *Collector {
 	c := &Collector{
 		opts: opts, clues: &Clues{processes: map[timeline.ProcessKey]bool{}, requests: map[string]string{}},
-		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]Nanos{},
+		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]request{},
 	}
 	c.clues.events.limit = min(maxEvents, max(maxAllEvents/max(opts.Inputs, 1), 512))
 	if opts.Invocations {
@@ -205,7 +205,7 @@ func (c *Collector) Link(l *timeline.Link) {
 	}
 	if l.Key == "" {
 		if len(c.waiting) < maxRequests {
-			c.waiting[l.Request] = l.TS
+			c.waiting[l.Request] = request{l.TS, l.Role}
 		}
 		return
 	}
@@ -218,9 +218,15 @@ func (c *Collector) Link(l *timeline.Link) {
 	}
 	c.link(clue)
 	if request, ok := c.waiting[l.LinkedBy]; ok && l.LinkedBy != "" {
-		c.link(linkClue{key: clue.key, ts: request, end: timeline.NoTime, role: timeline.LinkSend})
+		c.link(linkClue{key: clue.key, ts: request.ts, end: timeline.NoTime, role: request.role})
 		c.clues.requests[l.LinkedBy] = l.Key
 	}
+}
+
+// request is an event with the id of a request, whose key comes later.
+type request struct {
+	ts   Nanos
+	role timeline.LinkRole
 }
 
 func (c *Collector) link(l linkClue) {

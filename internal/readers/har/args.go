@@ -2,11 +2,14 @@ package har
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/chromeclues"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // maxDepth is the depth of nesting to which values are taken apart (json.md); that of an initiator's stack is some levels.
@@ -80,12 +83,14 @@ const maxHeaders = 1000
 // header is a header of a request or response.
 type header struct{ name, value []byte }
 
-// encodeHeaders writes a list of headers as a dictionary, by their names in lower case: names are the same in any case, and browsers
+// headersOf reads a list of headers and writes it as a dictionary, by their names in lower case: names are the same in any case, and browsers
 // write both. Of several with one name the values are a list. A list that has anything else than names and values stays a list.
-func (r *reader) encodeHeaders(depth int) {
+//
+// It returns the key of the span that the headers name, "" if they name none, and writes nothing if they are not kept.
+func (r *reader) headersOf(kept bool) (key string) {
 	raw := r.S.Raw()
 	if raw == nil {
-		return
+		return ""
 	}
 	outer := r.S
 	r.S = &r.sub
@@ -93,10 +98,16 @@ func (r *reader) encodeHeaders(depth int) {
 	r.sub.Reset(raw)
 	headers, ok := r.readHeaders()
 	if !ok {
-		r.sub.Reset(raw)
-		kind, text := r.sub.Value()
-		r.encode(kind, text, depth)
-		return
+		if kept {
+			r.sub.Reset(raw)
+			kind, text := r.sub.Value()
+			r.encode(kind, text, 2)
+		}
+		return ""
+	}
+	key = traceContext(headers)
+	if !kept {
+		return key
 	}
 	r.enc.BeginDict()
 	for i, h := range headers {
@@ -107,6 +118,22 @@ func (r *reader) encodeHeaders(depth int) {
 		r.encodeSame(h, headers[i+1:])
 	}
 	r.enc.EndDict()
+	return key
+}
+
+// traceContext returns the key of the span that headers name: in traceparent or traceresponse, or in a metric of server-timing.
+func traceContext(headers []header) (key string) {
+	for _, h := range headers {
+		text := ""
+		switch string(h.name) {
+		case "traceparent", "traceresponse":
+			text = string(h.value)
+		case "server-timing":
+			text = chromeclues.ServerTiming(string(h.value))
+		}
+		key = cmp.Or(timeline.TraceparentKey(text), key)
+	}
+	return key
 }
 
 // encodeSame writes the value of a header with those of later ones that have its name.

@@ -73,7 +73,9 @@ func (e *emitter) entry(h *head, payload []byte) error {
 		return e.ctx.Err()
 	}
 	name, payload := cutText(payload)
-	category, args := cutText(payload)
+	category, payload := cutText(payload)
+	sentKey, payload := cutText(payload)
+	receivedKey, args := cutText(payload)
 	on := e.alone
 	if h.page > 0 {
 		p := &e.pages[h.page-1]
@@ -88,11 +90,25 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	if err := e.add(h.offset); err != nil {
 		return err
 	}
-	return e.phases(h, track)
+	if err := e.link(h, string(sentKey), timeline.LinkSend); err != nil {
+		return err
+	}
+	return e.phases(h, track, cmp.Or(string(receivedKey), string(sentKey)))
 }
 
-// phases adds the phases of a request one after the other, TLS in connect or behind it.
-func (e *emitter) phases(h *head, track timeline.TrackID) error {
+// link says that the event that was added last, which is in e.out, carries the key of a span (docs/merge.md).
+func (e *emitter) link(h *head, key string, role timeline.LinkRole) error {
+	if key == "" || !e.b.WantsLinks() {
+		return nil
+	}
+	return e.b.AddLink(&timeline.Link{
+		Key: key, Role: role, Track: e.out.Track, Event: e.out.Event, Offset: h.offset, TS: e.out.TS, Dur: e.out.Dur,
+	})
+}
+
+// phases adds the phases of a request one after the other, TLS in connect or behind it. The phase in which the answer arrives carries the
+// key of the span that has answered.
+func (e *emitter) phases(h *head, track timeline.TrackID, received string) error {
 	at := h.start
 	for p, d := range h.phases {
 		if d <= 0 {
@@ -108,6 +124,12 @@ func (e *emitter) phases(h *head, track timeline.TrackID) error {
 			Kind: timeline.Slice, TS: start, Dur: d, Track: track, Name: []byte(phaseNames[p]), Category: []byte("network"),
 		}
 		if err := e.add(h.offset); err != nil {
+			return err
+		}
+		if phase(p) != receive {
+			continue
+		}
+		if err := e.link(h, received, timeline.LinkReceive); err != nil {
 			return err
 		}
 	}

@@ -57,6 +57,8 @@ type unit struct {
 	status       int64
 	resourceType []byte
 	pageRef      []byte
+	sentKey      string         // of the span that the request names, see timeline.TraceparentKey
+	receivedKey  string         // of the span that the response names
 	time         timeline.Nanos // notApplicable: unknown
 	phases       [numPhases]timeline.Nanos
 
@@ -246,12 +248,17 @@ func (r *reader) entry() error {
 	if len(r.names) == 0 {
 		r.names = append(r.names, statusName(u.status)...)
 	}
-	r.value = binary.AppendUvarint(r.value[:0], uint64(len(r.names)))
-	r.value = append(r.value, r.names...)
+	r.value = appendText(r.value[:0], r.names)
 	category := append([]byte("network,"), u.resourceType...)
 	category = bytes.TrimSuffix(category, []byte(","))
-	r.value = append(binary.AppendUvarint(r.value, uint64(len(category))), category...)
+	r.value = appendText(r.value, category)
+	r.value = appendText(appendText(r.value, []byte(u.sentKey)), []byte(u.receivedKey))
 	return r.entries.Add(&h, append(r.value, r.enc.Args()...))
+}
+
+// appendText appends a text with its length, for cutText.
+func appendText(to, text []byte) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
 // tolerance is how far the time of an entry may be from the sum of its phases: producers round each of them to milliseconds.
@@ -328,10 +335,7 @@ func (r *reader) requestMember(key []byte, kept bool) bool {
 			u.url = text
 		}
 	case "headers":
-		if !kept {
-			return false
-		}
-		r.encodeHeaders(2)
+		u.sentKey = r.headersOf(kept)
 	default:
 		return false
 	}
@@ -346,10 +350,7 @@ func (r *reader) responseMember(key []byte, kept bool) bool {
 			r.now.status, _ = jsonscan.Int64(text)
 		}
 	case "headers":
-		if !kept {
-			return false
-		}
-		r.encodeHeaders(2)
+		r.now.receivedKey = r.headersOf(kept)
 	default:
 		return false
 	}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// A page and its server meet: the server says in the header server-timing which span made an answer. Each request leads to the span and
+// the span to the answer, and the offset by the wall clock agrees with what was sent before it was received.
+func TestMergeBrowserAndServer(t *testing.T) {
+	const folder = "../../testdata/traces/otlp/"
+	report, out := merged(t, "browser="+folder+"browser.json.gz", "server="+folder+"server.otlp")
+	server := report.Inputs[1]
+	if server.By != "causality" || !strings.Contains(server.Evidence, "arrows") {
+		t.Errorf("the server is placed by %s: %q", server.By, server.Evidence)
+	}
+	// From each request, and to each answer: those of the page, its icon and three of its script.
+	if report.Events.Flows != 10 {
+		t.Errorf("%d arrows, want 10", report.Events.Flows)
+	}
+	tl := timelineOf(t, out)
+	members := map[uint64][]string{}
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		for _, f := range it.Flows {
+			members[f.ID] = append(members[f.ID], string(it.Name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains := 0
+	for _, names := range members {
+		if strings.Join(names, " > ") == "ResourceSendRequest > GET /api/items > ResourceReceiveResponse" {
+			chains++
+		}
+	}
+	if chains != 3 {
+		t.Errorf("%d requests of the script lead to the server and back, want 3: %v", chains, members)
+	}
+}
+
+// An archive of requests and the spans of a server are on one clock. The request names the span of its client, which is the parent of the
+// server's, and the answer the server's own.
+func TestMergeArchiveAndSpans(t *testing.T) {
+	const trace = "5b8efff798038103d269b633813fc60c"
+	dir := t.TempDir()
+	archive, spans := filepath.Join(dir, "page.har"), filepath.Join(dir, "api.json")
+	for path, content := range map[string]string{
+		archive: `{"log":{"entries":[{"startedDateTime":"2024-02-29T12:34:56.100Z","time":50,
+			"request":{"method":"GET","url":"https://e.org/api","headers":[{"name":"traceparent","value":"00-` + trace + `-00000000000000a1-01"}]},
+			"response":{"status":200,"headers":[{"name":"Server-Timing","value":"db;dur=3, traceparent;desc=\"00-` + trace + `-00000000000000b2-01\""}]},
+			"timings":{"blocked":1,"send":1,"wait":38,"receive":10}}]}}`,
+		spans: `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"api"}}]},"scopeSpans":[{"spans":[
+			{"traceId":"` + trace + `","spanId":"00000000000000b2","parentSpanId":"00000000000000a1","name":"GET /api","kind":2,
+			 "startTimeUnixNano":"1709210096110000000","endTimeUnixNano":"1709210096130000000"}]}]}]}`,
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, out := merged(t, archive, spans)
+	if in := report.Inputs[1]; in.Offset != 0 {
+		t.Errorf("the spans are moved: %+v", in)
+	}
+	var arrows []string
+	err := timelineOf(t, out).Walk(context.Background(), func(it *timeline.Item) error {
+		for range it.Flows {
+			arrows = append(arrows, string(it.Name))
+		}
+		return nil
+	})
+	if got, want := strings.Join(arrows, ", "), "GET https://e.org/api, GET /api, GET /api, receive"; err != nil || got != want {
+		t.Errorf("arrows between %s, want %s, error %v", got, want, err)
+	}
+}
