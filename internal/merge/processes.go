@@ -32,10 +32,10 @@ func (s *solver) sameInputs() {
 	for b := range s.in {
 		for a := range b {
 			x, y := s.in[a].Clues, s.in[b].Clues
-			if x == nil || y == nil {
+			one := s.in[a].Host != "" && s.in[a].Host == s.in[b].Host
+			if x == nil || y == nil || !one && !s.compares(a, b) {
 				continue
 			}
-			one := s.in[a].Host != "" && s.in[a].Host == s.in[b].Host
 			if !one && !s.apart(a, b) {
 				one = s.same[pair{a, b}]
 				offset := s.plan.Inputs[b].Offset - s.plan.Inputs[a].Offset

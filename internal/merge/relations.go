@@ -65,7 +65,7 @@ func (s *solver) relations() {
 	}
 	for b := range s.in {
 		for a := range b {
-			if s.in[a].Clues == nil || s.in[b].Clues == nil {
+			if s.in[a].Clues == nil || s.in[b].Clues == nil || !s.compares(a, b) {
 				continue
 			}
 			s.events(a, b)
@@ -74,6 +74,15 @@ func (s *solver) relations() {
 		}
 	}
 	s.links()
+}
+
+// manyInputs is the number of inputs beyond which not all pairs are compared.
+const manyInputs = 128
+
+// compares reports whether two inputs are compared: all pairs of few inputs; of many, each with the reference and with the one before it.
+func (s *solver) compares(a, b int) bool {
+	ref := s.plan.Reference
+	return len(s.in) <= manyInputs || a == ref || b == ref || a+1 == b
 }
 
 func (s *solver) add(r Relation) { s.all = append(s.all, r) }
