@@ -82,8 +82,10 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 	if err := c.Err(); err != nil {
 		return err
 	}
-	if err := b.MakeRoom(); err != nil {
-		return err
+	if c.Held() > 0 || !b.HasInputs() { // an input without profiles needs no room, and of many inputs each would be a run of its own
+		if err := b.MakeRoom(); err != nil {
+			return err
+		}
 	}
 	recordings, err := c.Finish(mainThreads(b))
 	if err != nil {

@@ -354,3 +354,6 @@ func (b *Builder) Problems() *problem.Log { return b.opts.Problems }
 
 // IsEmpty reports whether the Builder has nothing, and will have nothing but the one input that is read into it.
 func (b *Builder) IsEmpty() bool { return b.next == 0 && b.inputs == nil }
+
+// HasInputs reports whether the Builder takes several inputs.
+func (b *Builder) HasInputs() bool { return b.inputs != nil }
