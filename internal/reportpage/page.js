@@ -8,8 +8,8 @@
   label();
   theme.onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; label(); };
 
-  // Beside a timeline, rows can be shown in it.
-  if (window.parent !== window) {
+  // Beside a timeline, rows can be shown in it. Other pages with a report in a frame have none, and do not name the frame.
+  if (window.parent !== window && window.name === "beside-timeline") {
     for (const row of document.querySelectorAll("tr[data-at]")) {
       const [from, dur] = row.dataset.at.split(" ").map(Number), button = document.createElement("button");
       button.type = "button";

@@ -148,6 +148,7 @@
     if (isReport && report === null) {
       report = document.createElement("iframe");
       report.title = "Report";
+      report.name = "beside-timeline"; // so that the report offers to show rows in it
       report.setAttribute("sandbox", "allow-scripts");
       report.referrerPolicy = "no-referrer";
       report.src = `report/${chosen}`;
