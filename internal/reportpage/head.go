@@ -70,7 +70,11 @@ func (p *page) keys() (keys []keyNumber) {
 	if lost := p.lost(); lost > 0 {
 		add(keyNumber{label: "Data lost", value: thousands(lost), note: countOf(len(p.problems()), "kind of problem", "kinds of problems"), section: Missing, bad: true})
 	} else {
-		add(keyNumber{label: "Data lost", value: "none", note: "nothing is missing"})
+		note := "nothing is missing"
+		if len(p.usual()) > 0 {
+			note = "but for what is usual"
+		}
+		add(keyNumber{label: "Data lost", value: "none", note: note, section: Missing})
 	}
 	return keys
 }

@@ -13,6 +13,13 @@ func (p *page) problems() []trace.Problem {
 	})
 }
 
+// usual returns what is missing or was changed as in most recordings of the format, such as flows that began before the recording.
+func (p *page) usual() []trace.Problem {
+	return slices.DeleteFunc(slices.Clone(p.src.Problems), func(x trace.Problem) bool {
+		return x.Severity == "info" || !slices.Contains(p.src.Usual, x.Name)
+	})
+}
+
 // lost returns how many times something of the input is missing.
 func (p *page) lost() (n uint64) {
 	for _, x := range p.problems() {
@@ -25,15 +32,27 @@ func (p *page) lost() (n uint64) {
 
 // missing writes what of the input is not in the numbers.
 func (p *page) missing() {
-	list := p.problems()
-	if len(list) == 0 {
+	list, usual := p.problems(), p.usual()
+	const means = "<b>Lost</b> is not in these numbers; <b>repaired</b> is, but changed.</p>\n"
+	switch {
+	case len(list) > 0:
+		p.p("<p class=lead>Something in the file could not be read as it is meant. " + means)
+		p.problemTable("Problems of the data", "", list)
+	case len(usual) > 0:
+		p.p("<p class=lead>Nothing but what most recordings of this format lack. " + means)
+	default:
 		p.p("<p class=lead>Nothing: every event of the file was read, and is in these numbers where it belongs.</p>\n")
-		return
 	}
-	p.p("<p class=lead>Something in the file could not be read as it is meant. <b>Lost</b> is not in these numbers; <b>repaired</b> is, but changed.</p>\n")
-	t := p.table("Problems of the data", "", column{title: "what"}, column{title: "count", number: true}, column{title: "severity"}, column{title: "what was found and what became of it"})
+	if len(usual) > 0 {
+		p.problemTable("What most recordings of this format lack", "As usual for this format", usual)
+	}
+}
+
+// problemTable writes problems with their sentences; title and fold are as of a table.
+func (p *page) problemTable(title, fold string, list []trace.Problem) {
+	t := p.table(title, fold, column{title: "what"}, column{title: "count", number: true}, column{title: "severity"}, column{title: "what was found and what became of it"})
 	for _, x := range list {
 		t.row(span{}, markup("<code>")+p.text(x.Name)+"</code>", num(thousands(x.Count)), x.Severity, escape(x.Sentence))
 	}
-	t.end("docs/data-problems.md says what to do about each.", false)
+	t.end("docs/data-problems.md says what to do about each.", fold != "")
 }

@@ -157,6 +157,37 @@ var hostile = []string{
 	`%s%d%n`, `javascript:alert(1)`, `</svg></table></details>`,
 }
 
+// A page says that nothing is missing only if nothing is: what most recordings of a format lack is told apart.
+func TestMissing(t *testing.T) {
+	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
+	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}
+	const nothing, usual, something, noted = "every event of the file was read", "what most recordings of this format lack", "could not be read as it is meant", "but for what is usual"
+	for _, test := range []struct {
+		problems []trace.Problem
+		usual    []string
+		want     []string
+		not      []string
+	}{
+		{nil, nil, []string{nothing, "nothing is missing"}, []string{usual, something, noted}},
+		{info, []string{"flow_fan_out"}, []string{nothing, "nothing is missing"}, []string{usual, something, noted}},
+		{lost, []string{"flow_end_without_start"}, []string{usual, "Flows end.", noted}, []string{nothing, something, "nothing is missing"}},
+		{lost, nil, []string{something, "Flows end."}, []string{nothing, usual, "nothing is missing"}},
+	} {
+		page := write(t, &Source{Name: "x", Problems: test.problems, Usual: test.usual}, nastyReport("a", 1), Options{})
+		check(t, page)
+		for _, want := range test.want {
+			if !strings.Contains(page, want) {
+				t.Errorf("%v, usual %v: no %q", test.problems, test.usual, want)
+			}
+		}
+		for _, not := range test.not {
+			if strings.Contains(page, not) {
+				t.Errorf("%v, usual %v: %q", test.problems, test.usual, not)
+			}
+		}
+	}
+}
+
 // Names of the input, wherever they are shown, are text and nothing else.
 func TestHostileNames(t *testing.T) {
 	for _, name := range hostile {
