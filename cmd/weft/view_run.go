@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -33,15 +34,10 @@ type viewing struct {
 
 // run shows the traces until the user ends it, or with --once until the UI has them.
 func (j *viewJob) run(ctx context.Context) (err error) {
-	for _, name := range j.files { // a mistake in a name should not open a browser
-		if name == "-" {
-			continue
-		}
-		src, err := openInput(ctx, j.env, name)
-		if err != nil {
+	for _, name := range j.files {
+		if err := j.checkInput(ctx, name); err != nil {
 			return err
 		}
-		src.Close()
 	}
 	v := &viewing{viewJob: j}
 	if v.server, err = j.listen(); err != nil {
@@ -66,6 +62,19 @@ func (j *viewJob) run(ctx context.Context) (err error) {
 		return err
 	}
 	return v.wait(ctx, failed, opened)
+}
+
+// checkInput opens an input and closes it again: a mistake in a name should not open a browser. A pipe is left alone, because who writes
+// into it would be ended.
+func (j *viewJob) checkInput(ctx context.Context, name string) error {
+	if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	src, err := openInput(ctx, j.env, name)
+	if err != nil {
+		return err
+	}
+	return src.Close()
 }
 
 // listen starts the server.
@@ -97,6 +106,9 @@ func (j *viewJob) listen() (*view.Server, error) {
 // open prints the address and opens a browser, which may take longer than converting. The channel gets whether there is one.
 func (v *viewing) open(ctx context.Context) <-chan bool {
 	v.print("Looking at it: %s   (Ctrl-C ends this)\n", v.server.Address())
+	if v.direct && v.server.Asks() {
+		v.print("If the browser asks whether %s may access apps on this device, allow it: that is this program.\n", v.server.UIName())
+	}
 	opened := make(chan bool, 1)
 	if v.noOpen {
 		opened <- false
@@ -109,9 +121,6 @@ func (v *viewing) open(ctx context.Context) <-chan bool {
 		}
 		opened <- err == nil
 	}()
-	if v.direct {
-		v.print("If the browser asks whether %s may access apps on this device, allow it: that is this program.\n", v.server.UIName())
-	}
 	return opened
 }
 

@@ -94,6 +94,9 @@ func Listen(opts Options) (*Server, error) {
 			return nil, errors.Join(err, s.listener.Close())
 		}
 		opts.UI.setOrigin(fmt.Sprintf("http://127.0.0.1:%d", portOf(s.ui)))
+		if opts.Direct {
+			opts.UI.allow(s.base())
+		}
 	}
 	s.page = newPage(opts.UI.origin)
 	return s, nil
@@ -133,6 +136,9 @@ func (s *Server) Address() string {
 	}
 	return s.root()
 }
+
+// Asks reports whether a browser may ask the user if the UI of a Direct server may fetch the trace: a UI on this machine may.
+func (s *Server) Asks() bool { return s.ui == nil }
 
 // UIName returns the host of the UI, as a browser calls it when it asks the user.
 func (s *Server) UIName() string {

@@ -66,6 +66,11 @@ func (u *UI) link(arguments string) string { return u.address + "#!/?" + argumen
 // setOrigin says where the files are served.
 func (u *UI) setOrigin(origin string) { u.origin, u.address = origin, origin+"/" }
 
+// allow lets a UI from files connect to another origin.
+func (u *UI) allow(origin string) {
+	u.files.policy = strings.Replace(u.files.policy, "connect-src 'self'", "connect-src 'self' "+origin, 1)
+}
+
 // Close closes the files of the UI.
 func (u *UI) Close() error {
 	if u.files == nil {
@@ -90,7 +95,7 @@ const (
 func openUIFiles(where string) (*uiFiles, error) {
 	info, err := os.Stat(where)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%q is neither a file nor a folder, and not an address such as %s: %w", where, DefaultUI, errors.Unwrap(err))
 	}
 	f := new(uiFiles)
 	if info.IsDir() {

@@ -162,6 +162,20 @@ func TestUIFiles(t *testing.T) {
 	}
 }
 
+// A UI from files that fetches the trace itself may connect to the server, too, and to nobody else.
+func TestDirectUIFiles(t *testing.T) {
+	s := startServer(t, Options{UI: openUI(t, writeFolder(t)), Direct: true})
+	policy := askAt(t, s.Ports()[1], "GET", "/").header.Get("Content-Security-Policy")
+	if want := "; connect-src 'self' " + s.base() + " data: blob:; "; !strings.Contains(policy, want) || strings.Count(policy, "http:") != 1 {
+		t.Errorf("the policy is %s", policy)
+	}
+	s.ready()
+	got := s.ask(t, "GET", s.path(directName), "Origin: "+s.opts.UI.origin)
+	if got.status != http.StatusOK || got.header.Get("Access-Control-Allow-Origin") != s.opts.UI.origin {
+		t.Errorf("%d %v", got.status, got.header)
+	}
+}
+
 // What is not the UI is refused, with what would be.
 func TestNotAUI(t *testing.T) {
 	empty := t.TempDir()
