@@ -201,6 +201,35 @@ func TestWebBadFiles(t *testing.T) {
 	p.Calm()
 }
 
+// Files that come before the module runs do not mix: the last one counts. It can be stopped then as well.
+func TestWebBeforeItRuns(t *testing.T) {
+	b, dir := Start(t, NewStub(t)), t.TempDir()
+	p := openWeb(t, b)
+	const event = `[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"b"}]`
+	if err := os.WriteFile(filepath.Join(dir, "b.json"), []byte(event), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	Eval[bool](p, `(() => {
+		dropWorker("so that the module starts again");
+		convert(new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1e5)+"{}]"], "a.json"));
+		convert(new File([`+"`"+event+"`"+`], "b.json"));
+		return true;
+	})()`)
+	p.Await(`!document.getElementById("result").hidden || !document.getElementById("problem").hidden`)
+	want := hexDigest(printed(t, dir, "convert", "--quiet", "--compress", "none", "--packets", "compact", "-o", "-", "b.json"))
+	if name, got := Eval[string](p, `document.getElementById("what").textContent`), digestOf(p, "output"); name != "b.json" || got != want {
+		t.Errorf("%s: %s, want %s", name, got, want)
+	}
+	Eval[bool](p, `(() => {
+		dropWorker("so that the module starts again");
+		convert(new File(["[]"], "c.json"));
+		document.getElementById("stop").click();
+		return true;
+	})()`)
+	p.Await(`document.getElementById("work").hidden && document.getElementById("said").textContent === "c.json: stopped"`)
+	p.Calm()
+}
+
 // TestWebLooks takes pictures, if they are wanted.
 func TestWebLooks(t *testing.T) {
 	if os.Getenv("WEFT_SCREENSHOTS") == "" {

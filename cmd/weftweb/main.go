@@ -64,7 +64,7 @@ func optionsOf(flags js.Value) convert.Options {
 // message is what the page shows of an error.
 func message(err error) string {
 	if errors.Is(err, convert.ErrUnknownFormat) {
-		return err.Error() + "\nweft reads traces of Chrome and Perfetto, profiles of Firefox and V8, self-profiles of pages, and probe lines."
+		return err.Error() + "\nweft reads traces of Chrome and Perfetto, profiles of Firefox and V8, self-profiles of pages, OpenTelemetry traces, HTTP archives, and probe lines."
 	}
 	return err.Error()
 }

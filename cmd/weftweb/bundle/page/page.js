@@ -12,7 +12,7 @@ const show = (id, on) => { $(id).hidden = !on; };
 
 let worker = null; // runs weft; one for all files, because the second one is faster
 let ready = null; // a promise: worker can be asked
-let task = null; // what it works on: {what, file, options, chunks, resolve, reject}
+let task = null; // what it works on, or will when it is ready: {chunks, resolve, reject}
 let input = null; // the file that was converted
 let output = null; // the trace that was made, a Blob
 let reportText = ""; // the report of input
@@ -33,27 +33,27 @@ function startWorker() {
 	const address = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
 	const started = new Worker(address);
 	worker = started;
-	ready = new Promise((resolve, reject) => {
+	let runs = false; // the module
+	ready = new Promise((resolve) => {
+		const drop = (why) => { if (started === worker) dropWorker(why); };
 		started.onmessage = ({ data }) => {
 			if (started !== worker) return;
 			if (data.ready) {
 				URL.revokeObjectURL(address);
+				runs = true;
 				resolve();
 			} else if ("ended" in data) {
-				reject(new Error(data.ended));
-				dropWorker("This is more than a browser holds. The command weft convert does it, with files of any size.");
+				drop(runs ? "This is more than a browser holds. The command weft convert does it, with files of any size." : `weft cannot be started: ${data.ended}`);
 			} else if (task) {
 				answer(data);
 			}
 		};
 		started.onerror = (event) => {
 			event.preventDefault();
-			reject(new Error(event.message || "the worker cannot be started"));
-			if (started === worker) dropWorker(event.message || "The worker cannot be started.");
+			drop(event.message || "The worker cannot be started.");
 		};
-		moduleBytes().then((module) => started.postMessage({ module }, [module]), reject);
+		moduleBytes().then((module) => started.postMessage({ module }, [module]), (err) => drop(`weft cannot be started: ${err.message}`));
 	});
-	ready.catch(() => {}); // whoever asks gets the error
 }
 
 // dropWorker ends the worker. What it was asked fails, with why.
@@ -78,13 +78,14 @@ function answer(data) {
 	}
 }
 
-async function ask(what, file) {
+// ask has the worker do something as soon as it is ready: one thing at a time.
+function ask(what, file) {
 	if (!worker) startWorker();
 	const options = { attribute: $("attribute").checked };
-	await ready;
 	return new Promise((resolve, reject) => {
-		task = { what, file, chunks: [], resolve, reject };
-		worker.postMessage({ what, file, options });
+		const mine = { chunks: [], resolve, reject };
+		task = mine;
+		ready.then(() => { if (task === mine) worker.postMessage({ what, file, options }); });
 	});
 }
 
@@ -108,7 +109,8 @@ async function convert(file) {
 		fail(`${file.name} has ${size(file.size)}. This is more than a browser holds: weft convert does it.`);
 		return;
 	}
-	working(file.name, file.size > manyBytes ? `${size(file.size)}: this takes long, and several gigabytes of memory. weft convert takes a tenth of both.` : "Starting");
+	working(file.name, "Starting");
+	show("large", file.size > manyBytes);
 	try {
 		const began = performance.now();
 		const { result, chunks } = await ask("convert", file);
@@ -126,6 +128,7 @@ function working(name, status) {
 	$("name").textContent = name;
 	$("status").textContent = status;
 	$("progress").value = 0;
+	show("large", false);
 	show("work", true);
 }
 
