@@ -79,5 +79,6 @@ func (v *viewing) reportOf(ctx context.Context, input viewInput) (page *view.Rep
 		return nil, fmt.Errorf("%s: %w", inputName(input.name), err)
 	}
 	span := moment.SpanOf(in.timeline)
-	return &view.Report{HTML: html.Bytes(), Span: view.Window{Start: int64(span.Start), End: int64(span.End)}}, nil
+	scriptHash, styleHash := reportpage.Hashes()
+	return &view.Report{HTML: html.Bytes(), ScriptHash: scriptHash, StyleHash: styleHash, Span: view.Window{Start: int64(span.Start), End: int64(span.End)}}, nil
 }

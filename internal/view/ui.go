@@ -179,35 +179,32 @@ func (f *uiFiles) index() ([]byte, error) {
 // uiPolicy returns the policy of a UI from files: it may run what comes with it, and talk to nobody else (rule 8).
 func uiPolicy(index []byte) string {
 	scripts := "'self' 'unsafe-eval'"
-	for _, script := range inlineScript.texts(index) {
+	for _, script := range inlineScripts(index) {
 		scripts += " " + cspHash(script)
 	}
 	return "default-src 'self'; script-src " + scripts + "; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; " +
 		"connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'"
 }
 
-// An inline matches the beginning and the end of an element with text that a policy has to allow.
-type inline struct{ begin, end *regexp.Regexp }
-
 var (
-	inlineScript = inline{regexp.MustCompile(`(?i)<script(\s[^>]*)?>`), regexp.MustCompile(`(?i)</script[\s/>]`)}
-	inlineStyle  = inline{regexp.MustCompile(`(?i)<style(\s[^>]*)?>`), regexp.MustCompile(`(?i)</style[\s/>]`)}
-	withSource   = regexp.MustCompile(`(?i)\ssrc\s*=`)
+	scriptBegin = regexp.MustCompile(`(?i)<script(\s[^>]*)?>`)
+	scriptEnd   = regexp.MustCompile(`(?i)</script[\s/>]`)
+	withSource  = regexp.MustCompile(`(?i)\ssrc\s*=`)
 )
 
-// maxInline bounds the elements that a policy allows.
+// maxInline bounds the scripts that a policy allows.
 const maxInline = 16
 
-// texts returns the texts of the elements in a page that are not files of their own, as a parser of HTML reads them.
-func (e inline) texts(page []byte) (texts [][]byte) {
+// inlineScripts returns the texts of the scripts in a page that are not files of their own, as a parser of HTML reads them.
+func inlineScripts(page []byte) (texts [][]byte) {
 	for len(texts) < maxInline {
-		begin := e.begin.FindIndex(page)
+		begin := scriptBegin.FindIndex(page)
 		if begin == nil {
 			break
 		}
 		tag := page[begin[0]:begin[1]]
 		page = page[begin[1]:]
-		end := e.end.FindIndex(page)
+		end := scriptEnd.FindIndex(page)
 		if end == nil {
 			break
 		}
