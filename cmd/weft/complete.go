@@ -345,6 +345,9 @@ func allReports() (all []namedReport) {
 	return all
 }
 
+// tableFlags are flags of all reports but the report all, which prints no tables.
+var tableFlags = []string{"csv", "limit", "sort", "columns"}
+
 // narrowHelp has the help of the command report be about one report, if an argument names it: with its flags only.
 func narrowHelp(command *cli.Command, args []string) {
 	for _, r := range allReports() {
@@ -359,7 +362,8 @@ func narrowHelp(command *cli.Command, args []string) {
 		command.Description = "For example:\n\n   " + r.example + "\n\ndocs/reports.md and docs/attribution.md define the numbers. \"-\" is standard input."
 		command.Flags = slices.DeleteFunc(slices.Clone(command.Flags), func(f cli.Flag) bool {
 			name := f.Names()[0]
-			return isReportFlag(name) && !slices.Contains(r.flags, name) || name == "files-from" && findManyReport(r.name) == nil
+			return isReportFlag(name) && !slices.Contains(r.flags, name) || name == "files-from" && findManyReport(r.name) == nil ||
+				r.name == allReport && slices.Contains(tableFlags, name)
 		})
 		for _, f := range command.Flags {
 			if name := f.Names()[0]; isReportFlag(name) && name != "js-calls" {

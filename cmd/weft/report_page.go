@@ -69,7 +69,7 @@ func checkPageFlags(c *cli.Context) error {
 	case takesMany(c):
 		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
 	case !known:
-		return usagef("--html: the report %s is no page; weft report all --html FILE makes one of the whole trace", name)
+		return usagef("--html: the report %s has no page; weft report all --html FILE makes one of the whole trace", name)
 	}
 	for _, f := range slices.Concat(reportFlags(), sampleFlags(), costFlags(), eventFlags(), inputFlags()) {
 		switch flag := f.Names()[0]; flag {
