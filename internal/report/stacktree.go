@@ -349,7 +349,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 	if name == 0 && len(text) > 0 {
 		id, ok := c.names[string(text)]
 		if !ok {
-			if c.nodes >= maxTreeNodes {
+			if c.nodes >= maxTreeNodes || len(c.names) >= maxTreeNodes {
 				return parent
 			}
 			id = uint32(c.tl.NameCount() + 1 + len(c.names))

@@ -319,6 +319,7 @@ func TestHideQueries(t *testing.T) {
 		"data:text/html,<b>secret</b>":                         "data:text/html,…",
 		"data:image/png;base64,AAAA:3:4":                       "data:image/png;base64,…:3:4",
 		"metadata:x,y":                                         "metadata:x,y",
+		"metadata:x, data:text/html,secret":                    "metadata:x, data:text/html,…",
 		"https://a.example/?":                                  "https://a.example/?",
 		"chrome-extension://abc/a.js?x":                        "chrome-extension://abc/a.js?…",
 	} {

@@ -77,7 +77,7 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 // hideQueries takes queries, fragments, names of users and the content of data: urls out of the urls in a text, because pages are sent
 // around. The place in the code that follows a url stays: "https://a.example/x.js?…:12:5".
 func hideQueries(text string) string {
-	if i := strings.Index(text, "data:"); i >= 0 && (i == 0 || !isWordByte(text[i-1])) {
+	if i := dataURL(text); i >= 0 {
 		url, place := cutPlace(text[i:]) // which may hold any character
 		if comma := strings.IndexByte(url, ','); comma >= 0 && comma+1 < len(url) {
 			url = url[:comma+1] + "…"
@@ -107,6 +107,20 @@ func hideQueries(text string) string {
 		}
 		b.WriteString(url + place)
 		text = text[end:]
+	}
+}
+
+// dataURL returns where a data: url begins, -1 if there is none: not in the middle of a word, such as metadata.
+func dataURL(text string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], "data:")
+		if i < 0 {
+			return -1
+		}
+		if i += from; i == 0 || !isWordByte(text[i-1]) {
+			return i
+		}
+		from = i + 1
 	}
 }
 
