@@ -77,11 +77,11 @@ func newFakeGoogle(t *testing.T) *fakeStore {
 	}
 	f.list = func(t *testing.T) map[string]string {
 		all := map[string]string{}
-		objects, _, err := server.ListObjectsWithOptions(bucket, fakestorage.ListOptions{})
+		objects, err := server.ListObjectsWithOptionsPaginated(bucket, fakestorage.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range objects {
+		for _, o := range objects.Objects {
 			object, err := server.GetObject(bucket, o.Name)
 			if err != nil {
 				t.Fatal(err)
