@@ -209,10 +209,19 @@ func Eval[T any](p *Page, expression string) T {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	for err != nil && hasMoved(err) {
+		value, err = chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	}
 	if err != nil {
 		p.t.Fatalf("%s: %v", expression, err)
 	}
 	return value
+}
+
+// hasMoved reports whether the browser gave the page another context just when something ran in it, as it does at the end of a
+// navigation. What ran can run again.
+func hasMoved(err error) bool {
+	return strings.Contains(err.Error(), "Cannot find context with specified id")
 }
 
 // Await waits until an expression is true.
@@ -220,7 +229,12 @@ func (p *Page) Await(expression string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
+	poll := chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond))
+	_, err := chromedp.Run(ctx, poll)
+	for err != nil && hasMoved(err) {
+		_, err = chromedp.Run(ctx, poll)
+	}
+	if err != nil {
 		p.t.Fatalf("%s: %v\nthe page says: %s\nthe console: %q", expression, err, p.text(), p.Console())
 	}
 }
