@@ -121,6 +121,19 @@ func Path(t *timeline.Timeline, id timeline.TrackID) string {
 	return Path(t, tr.Parent) + "/" + kind + ":" + strings.ReplaceAll(tr.Name, " ", "_")
 }
 
+// Paths returns the places of all tracks, for texts in which tracks are told apart: of several with one place, the later ones have a number.
+func Paths(t *timeline.Timeline) []string {
+	paths, seen := make([]string, t.TrackCount()), map[string]int{}
+	for id := range timeline.TrackID(t.TrackCount()) {
+		path := strings.ReplaceAll(Path(t, id), "track:", "")
+		if seen[path]++; seen[path] > 1 {
+			path += fmt.Sprint("#", seen[path])
+		}
+		paths[id] = path
+	}
+	return paths
+}
+
 // ArgsText writes arguments as text: k=1 s="text" d=0.5f p=@10 u=1u j=`[]` dict={…} array=[…].
 func ArgsText(t *timeline.Timeline, args timeline.Args) string {
 	var all []string

@@ -1,4 +1,4 @@
-// Weft-beam converts archives of traces with Apache Beam: on this machine, or on the engine of a cluster. docs/batch.md describes it.
+// Command weft-beam converts archives of traces with Apache Beam: on this machine, or on the engine of a cluster. docs/batch.md describes it.
 package main
 
 import (

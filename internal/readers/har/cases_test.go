@@ -77,14 +77,7 @@ func dump(tb testing.TB, r io.Reader, opts Options) string {
 	}
 	readertest.Verify(tb, tl)
 	var out strings.Builder
-	paths, seen := make([]string, tl.TrackCount()), map[string]int{}
-	for id := range timeline.TrackID(tl.TrackCount()) {
-		path := strings.ReplaceAll(tracetext.Path(tl, id), "track:", "")
-		if seen[path]++; seen[path] > 1 {
-			path += fmt.Sprint("#", seen[path])
-		}
-		paths[id] = path
-	}
+	paths := tracetext.Paths(tl)
 	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 		switch it.Kind {
 		case timeline.ItemBegin:

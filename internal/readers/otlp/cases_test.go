@@ -74,7 +74,7 @@ func dump(tb testing.TB, r io.Reader, opts Options) string {
 	}
 	readertest.Verify(tb, tl)
 	var out strings.Builder
-	paths := trackPaths(tl)
+	paths := tracetext.Paths(tl)
 	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 		switch it.Kind {
 		case timeline.ItemBegin:
@@ -116,19 +116,6 @@ func dump(tb testing.TB, r io.Reader, opts Options) string {
 	}
 	fmt.Fprintf(&out, "clock %d\n", tl.Clocks().Trace)
 	return out.String() + tracetext.Problems(log)
-}
-
-// trackPaths returns the places of all tracks; of several with one name the later ones have a number.
-func trackPaths(tl *timeline.Timeline) []string {
-	paths, seen := make([]string, tl.TrackCount()), map[string]int{}
-	for id := range timeline.TrackID(tl.TrackCount()) {
-		path := strings.ReplaceAll(tracetext.Path(tl, id), "track:", "")
-		if seen[path]++; seen[path] > 1 {
-			path += fmt.Sprint("#", seen[path])
-		}
-		paths[id] = path
-	}
-	return paths
 }
 
 // TestEveryProblemHasACase holds that each problem that belongs to this format is raised by a case.
