@@ -1,11 +1,11 @@
 // Package attribution finds out for whom the work in a trace was done: which frame of a page, which script, which input
-// event or which isolate is behind every slice, what each of them cost, and how that is known.
+// event or which isolate each slice worked for, what each of them cost, and how that is known.
 //
 //	res, err := attribution.Run(ctx, tr, attribution.Options{})
 //
 // Result.ContextsOf says for whom a slice or instant worked, Result.Table what each context cost. The rules are those of
-// docs/attribution.md. A context has a type ("Frame") and an identity; at any time a thread has at most one context of
-// each type in effect.
+// docs/attribution.md. A context is a type, such as "Frame", and an identity; at any time a thread has at most one context
+// of each type in effect.
 //
 // What does not live here: the work itself, which is in the rooms below internal/attribution; writing an attribution into a
 // trace, which convert.Options.Attribute asks for; and printing, which the command weft does.

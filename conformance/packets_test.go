@@ -362,7 +362,7 @@ func (t *timed) threadTime(tracks map[uint64]*track) (ns int64, ok bool, err err
 	for i, value := range t.extra {
 		counter := tracks[uuids[i]]
 		if counter == nil || counter.counter.GetType() != pb.CounterDescriptor_COUNTER_THREAD_TIME_NS {
-			return 0, false, fmt.Errorf("extra counter value for track %d, which is no thread time", uuids[i])
+			return 0, false, fmt.Errorf("extra counter value for track %d, which is not a thread time", uuids[i])
 		}
 		ns, ok = value*max(counter.counter.GetUnitMultiplier(), 1), true
 	}

@@ -136,7 +136,7 @@ func convertAll(trace []byte, opts convert.Options) error {
 	return err
 }
 
-// events makes a conversion one of the events alone: the functions and stacks of a V8 profile are no events, and packages
+// events makes a conversion one of the events alone: the functions and stacks of a V8 profile are not events, and packages
 // v8profile and profilecalls guard what a sample costs.
 func events(opts convert.Options) convert.Options {
 	opts.JSCalls, opts.Samples = convert.JSCallsOff, pftrace.NoSamples

@@ -22,7 +22,7 @@ import (
 
 // TestSameEvents exports the events of recordings, whole and damaged ones, and those of what they are converted to: they are the same
 // messages in the same order, with the same ids. Only the place of an event in the input cannot be the same. Marks of long tasks,
-// which a conversion adds, are no events.
+// which a conversion adds, do not count as events.
 func TestSameEvents(t *testing.T) {
 	forEachInput(t, func(t *testing.T, data []byte) {
 		want, ok := loadTimeline(t, data)

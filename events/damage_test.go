@@ -50,7 +50,7 @@ var (
 	cost    = &weftv1.Record{Record: &weftv1.Record_Cost{Cost: &weftv1.Cost{Type: "Frame"}}}
 )
 
-// Records that are no stream are an error that says where.
+// Records that do not form a stream give an error that says where.
 func TestMalformedStreams(t *testing.T) {
 	whole := streamOf(t, header(1), slice, footer(1))
 	second := len(streamOf(t, header(1)))

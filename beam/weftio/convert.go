@@ -27,7 +27,7 @@ func init() {
 
 // Convert converts files: a PCollection of fileio.FileMetadata, from Match or anywhere else, or what Remaining returns. Each trace
 // becomes Options.Out/<path below Options.Root>.pftrace, and an element of converted, as do the members of tar and zip archives; what cannot
-// be converted becomes an element of failed. What is no trace is skipped, and is in the manifest only.
+// be converted becomes an element of failed. Files that are not traces are skipped, and are in the manifest only.
 //
 // It needs no Reshuffle around it. Records are left in parts, which WriteManifest makes the manifest of. Wrong options panic.
 func Convert(s beam.Scope, files beam.PCollection, o Options) (converted, failed beam.PCollection) {

@@ -225,7 +225,7 @@ func TestPipelineOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// A file of a list that is not there is a failure, and so is what is no trace.
+// A listed file that does not exist is a failure, and so is one that is not a trace.
 func TestLists(t *testing.T) {
 	in := makeFiles(t, map[string]string{"a.json": trace(1), "x.txt": "no trace"})
 	list := filepath.Join(t.TempDir(), "list")

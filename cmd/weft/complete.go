@@ -67,7 +67,7 @@ func joinedWords(before []string, current string) []string {
 func candidates(app *cli.App, words []string) []candidate {
 	before, current := words[:len(words)-1], words[len(words)-1]
 	command, names := (*cli.Command)(nil), app.Commands
-	var others []string // that are no flags
+	var others []string // those that are not flags
 	needsValue := cli.Flag(nil)
 	for _, word := range before {
 		switch {

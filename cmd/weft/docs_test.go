@@ -166,7 +166,7 @@ func TestProbesPage(t *testing.T) {
 	}
 }
 
-// Rows of a table that a blank line parts from its head are no table.
+// Rows that a blank line separates from their table's head are not a table.
 func TestTablesOfPages(t *testing.T) {
 	pages(t, func(name, text string) {
 		before, inTable := "", false

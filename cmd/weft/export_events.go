@@ -90,7 +90,7 @@ func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) 
 			return nil, usagef("--%s is for profiles; --as %s has events", name, x.form.name)
 		}
 	}
-	x.opts.NoLongTasks = true // in a trace that weft wrote: they are no events of the recording
+	x.opts.NoLongTasks = true // in a trace that weft wrote: they are not events of the recording
 	if x.opts.Workers = c.Int("workers"); x.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", x.opts.Workers)
 	}

@@ -159,7 +159,7 @@ func lengthLine(rec *report.Recording, r *convert.Report) string {
 	return line
 }
 
-// recordedText writes when something was recorded as people write it. What is no time of RFC 3339 stays as the producer wrote it.
+// recordedText writes when something was recorded as people write it. Text that is not an RFC 3339 time stays as the producer wrote it.
 func recordedText(recorded string) string {
 	t, err := time.Parse(time.RFC3339, recorded)
 	if err != nil {

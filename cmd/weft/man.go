@@ -103,7 +103,7 @@ type roff struct{ bytes.Buffer }
 
 func (p *roff) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
 
-// line writes a line of text. What it holds is no markup.
+// line writes a line of text. Nothing in it is markup.
 func (p *roff) line(text string) { fmt.Fprintln(p, roffText(text)) }
 
 // roffText escapes what roff would take for markup, and characters beyond ASCII, which it reads in no encoding that is certain. A minus stays

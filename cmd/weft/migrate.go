@@ -88,7 +88,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 		&cli.BoolFlag{Name: "finish", Usage: "make the manifest of all shards and sum up", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "status", Usage: "sum up what is done so far", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "failures-ok", Usage: "exit with 0 even if files failed", DisableDefaultText: true},
-		&cli.DurationFlag{Name: "progress-every", Value: minute, Usage: "print progress every `TIME` where standard error is no terminal; 0: never"},
+		&cli.DurationFlag{Name: "progress-every", Value: minute, Usage: "print progress every `TIME` where standard error is not a terminal; 0: never"},
 	}
 }
 

@@ -441,7 +441,7 @@ func (t *manyTable) table(sum *report.Many) table {
 	return out
 }
 
-// length is a column of percentiles; of what are no slices neither people nor programs see it.
+// length is a column of percentiles. Rows that do not count slices leave it out, in text and JSON alike.
 func (t *manyTable) length(rank uint8, name, title string) column {
 	if !t.lengths {
 		return column{kind: timeColumn}

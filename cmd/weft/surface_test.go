@@ -47,7 +47,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 			if strings.HasPrefix(name, ".") && name != ".." {
 				return filepath.SkipDir
 			}
-			// A module of its own is no part of weft's.
+			// A module of its own is not part of weft's.
 			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && name != ".." {
 				return filepath.SkipDir
 			}

@@ -331,7 +331,7 @@ func findEvent(ctx context.Context, tl *timeline.Timeline, number uint32) (found
 	case last < 0:
 		return nil, fmt.Errorf("--event: the trace has no slices and no instants")
 	case int64(number) > last:
-		return nil, fmt.Errorf("--event: %d is no event; the last slice or instant is event %d", number, last)
+		return nil, fmt.Errorf("--event: there is no event %d; the last slice or instant is event %d", number, last)
 	}
 	return nil, fmt.Errorf("--event: event %d is neither a slice nor an instant; weft dump shows their numbers", number)
 }

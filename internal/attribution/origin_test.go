@@ -60,7 +60,7 @@ func TestFrameReporter(t *testing.T) {
 	}
 }
 
-// What samples of Firefox say is no asynchronous work: the slices of documents on a track beside are theirs, and cost
+// What Firefox samples say is not asynchronous work: the slices of documents on a track beside are theirs, and cost
 // nothing that the thread has not.
 //
 // Firefox names processes by the origins of their pages, which makes them no self-profiles.

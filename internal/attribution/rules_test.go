@@ -516,7 +516,7 @@ func TestRedirectedRequest(t *testing.T) {
 	}
 }
 
-// A flow that comes into a slice after the slice around it has ended is no better evidence than any other flow: what the
+// A flow that comes into a slice after the slice around it has ended is not better evidence than any other flow: what the
 // slice says itself counts more, of two frames the common ancestor (attribution.md, rules 6 and 4).
 func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	flow := func(id, tid, ts int) string {

@@ -391,7 +391,7 @@ func TestParseBy(t *testing.T) {
 	}
 	for _, text := range []string{"", "moon", "page,", "page,class", "thread,process"} {
 		if _, _, err := tables.ParseBy(text); err == nil {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q gives no error", text)
 		}
 	}
 }

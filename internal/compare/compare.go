@@ -260,7 +260,7 @@ func enough(rows int) int {
 }
 
 // compareRows orders rows: those that changed, those that may have, noise, and those that are equal; in each the largest change
-// first, and last what is no work of its own: asynchronous slices, which overlap, and what has no context.
+// first, and last what is not work of its own: asynchronous slices, which overlap, and what has no context.
 func compareRows(a, b Row) int {
 	last := func(r *Row) int {
 		if r.Async() || r.Name == Unattributed {

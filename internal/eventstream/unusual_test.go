@@ -44,7 +44,7 @@ func events(t *testing.T, tl *timeline.Timeline) (all []*weftv1.Event, cut uint6
 	return all, enc.Cut
 }
 
-// A sample with a processor and a weight that is no integer, and texts that are not UTF-8.
+// A sample with a processor and a weight that is not an integer, and texts that are not UTF-8.
 func TestUnusualEvents(t *testing.T) {
 	tl := build(t, func(b *timeline.Builder) error {
 		process := b.Process(timeline.ProcessKey{Text: "named \xff"})

@@ -60,7 +60,7 @@ func (f *Found) Paths() (paths []string) {
 
 // Find returns the files that names mean, each once: in the order of the names, those of a folder in natural order. A folder means
 // the recordings in it and in the folders below it, known by their extensions. Links to folders are not followed, and hidden files and
-// folders are left out. What is no folder stays as it is, whether it exists or not. A folder without recordings is an error.
+// folders are left out. Other paths stay as they are, whether they exist or not. A folder without recordings is an error.
 func Find(names []string) (*Found, error) {
 	found, known := &Found{}, map[string]bool{}
 	for _, name := range names {

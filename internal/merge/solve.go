@@ -230,7 +230,7 @@ func (s *solver) edges() map[pair]edge {
 	}
 	for p, e := range best {
 		if e.Low <= -unbounded || e.High >= unbounded {
-			delete(best, p) // a bound on one side is no offset
+			delete(best, p) // a bound on one side does not give an offset
 		}
 	}
 	return best

@@ -156,7 +156,7 @@ func TestClockSync(t *testing.T) {
 		input(t, "one", nothing, marks(5*second, 9*second)), input(t, "two", nothing, marks(5*second, 6*second)),
 	}, merge.Options{Reference: -1})
 	if bad := (*merge.ContradictionError)(nil); !errors.As(err, &bad) {
-		t.Errorf("syncs that are no one moment: %v", err)
+		t.Errorf("syncs that do not share one moment: %v", err)
 	}
 }
 

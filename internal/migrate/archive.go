@@ -38,7 +38,7 @@ type member struct {
 	name  string // as the archive has it
 	size  int64  // unpacked
 	mtime time.Time
-	link  bool // or another thing that is no file
+	link  bool // or something else that is not a file
 	open  func() (io.Reader, error)
 }
 

@@ -166,7 +166,7 @@ func PartName() string {
 	return fmt.Sprintf("%s%016x-%016x%s", partPrefix, time.Now().UnixNano(), rand.Uint64(), linesSuffix)
 }
 
-// PartTime returns when the name of a part was made; false if it is no such name.
+// PartTime returns when the name of a part was made; false if the name is not a part's.
 func PartTime(name string) (at time.Time, ok bool) {
 	var ns, random uint64
 	n, _ := fmt.Sscanf(name, partPrefix+"%16x-%16x"+linesSuffix, &ns, &random)

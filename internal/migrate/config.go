@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Out    string   // the folder of outputs; it is made if it is not there
 	Root   string   // the folder below which outputs mirror inputs; "" for the one folder of Inputs, else the working directory
-	Inputs []string // folders, files, and patterns with **; what folders and patterns find and is no trace is skipped
+	Inputs []string // folders, files, and patterns with **; files that folders and patterns find and that are not traces are skipped
 	Lists  []string // files with names, one a line; "-" is Stdin
 	NUL    bool     // names of lists end with a NUL
 	Stdin  io.Reader
@@ -111,7 +111,7 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 		s.Index, errs[0] = variable("JOB_COMPLETION_INDEX")
 		s.Count, errs[1] = number("shard", count)
 	case !found:
-		return s, fmt.Errorf("%q is no shard; write I/N, as 0/16, or auto", text)
+		return s, fmt.Errorf("invalid shard %q; write I/N, for example 0/16, or auto", text)
 	default:
 		s.Index, errs[0] = number("shard", index)
 		s.Count, errs[1] = number("shard", count)

@@ -173,7 +173,7 @@ func (w *worker) convertContent(ctx context.Context, c *content) error {
 	return nil
 }
 
-// failed notes a failure in the record. What is no trace, and nobody said that it is one, is skipped.
+// failed notes a failure in the record. A file that is not a trace is skipped, unless it was named.
 func (w *worker) failed(c *content, fail *failure) {
 	r := c.record
 	r.State, r.Kind, r.Reason, r.Stack = Failed, fail.kind, fail.reason, fail.stack
@@ -443,7 +443,7 @@ func (w *worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 	return err
 }
 
-// collide notes that another input has the same output, unless this one is no trace.
+// collide notes that another input has the same output, unless this one is not a trace.
 func (w *worker) collide(c *content, other string) error {
 	if c.head != nil && !w.looksLikeTrace(c.head) {
 		w.failed(c, failf(KindUnrecognised, "%s", convert.ErrUnknownFormat))

@@ -30,7 +30,7 @@ func memoryLimit() int64 {
 	cgroups, _ := os.ReadFile("/proc/self/cgroup")
 	for _, file := range memoryFiles(string(cgroups)) {
 		if text, err := os.ReadFile(file); err == nil {
-			n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is no number
+			n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is not a number
 			lower(n)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	Done State = "done"
 	// Failed is the state of an input that has no output. Kind and Reason say why.
 	Failed State = "failed"
-	// Skipped is the state of what is not converted by the rules: what is no trace, a Perfetto trace, a link to a folder.
+	// Skipped is the state of what is not converted by the rules: a file that is not a trace, a Perfetto trace, a link to a folder.
 	Skipped State = "skipped"
 
 	// forgotten ends the record of an input that is not there any more. Only journals have it.
@@ -36,7 +36,7 @@ type Kind string
 // The kinds of failures.
 const (
 	KindUnreadable   Kind = "unreadable"   // a trace that cannot be read; Reason has the position
-	KindUnrecognised Kind = "unrecognised" // a named input that is no trace
+	KindUnrecognised Kind = "unrecognised" // a named input that is not a trace
 	KindPanic        Kind = "panic"        // a defect of weft; the journal has the stack
 	KindTimeout      Kind = "timeout"      // took longer than Config.FileTimeout
 	KindMemory       Kind = "memory"       // does not fit the budget of a file
@@ -44,7 +44,7 @@ const (
 	KindIO           Kind = "io"           // reading failed
 	KindChanged      Kind = "changed"      // changed while it was read
 	KindMissing      Kind = "missing"      // a name of a list, or the target of a link, that is not there
-	KindOutput       Kind = "output"       // the output cannot be written, for want of permission, for example
+	KindOutput       Kind = "output"       // the output cannot be written: permission denied, for example
 	KindCollision    Kind = "collision"    // another input has the same output
 	KindExists       Kind = "exists"       // a file that no record knows is at the place of the output
 	KindName         Kind = "name"         // a name that cannot be an output: too long, or leading out of the folder
@@ -53,7 +53,7 @@ const (
 
 // The kinds of what is skipped.
 const (
-	KindNoTrace  Kind = "no-trace" // the content is no trace
+	KindNoTrace  Kind = "no-trace" // the content is not a trace
 	KindPerfetto Kind = "perfetto" // a Perfetto trace already
 	KindLink     Kind = "link"     // a link to a folder
 	KindSpecial  Kind = "special"  // a device, a pipe, a socket

@@ -186,7 +186,7 @@ func (r *records) readManifest(f *os.File) (extsort.Sequence[item], error) {
 	}
 	h, _, err := parseLine(lines.Bytes())
 	if err == nil && h == nil {
-		err = errors.New("the first line is no header of a manifest")
+		err = errors.New("the first line is not the header of a manifest")
 	}
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package outside_test is a program that is no part of weft and uses it as a library: a module of its own, which sees
+// Package outside_test is a program that is not part of weft and uses it as a library: a module of its own, which sees
 // what any other module sees. It has its own generated copy of some of Perfetto's messages.
 //
 // Names of messages are global in Go's protobuf registry. If anything that weft is made of registered messages of

@@ -66,7 +66,7 @@ func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
 	}
 }
 
-// Packets stay byte for byte: fields that nobody knows, lengths that are longer than they need to be, packets without an
+// Packets stay byte for byte: unknown fields, lengths that are longer than they need to be, packets without an
 // event although there is a note for them. A note stands at the end of its event.
 func TestRewriteKeepsBytes(t *testing.T) {
 	const note = "2203120161" // debug_annotations { name "a" in a field of no meaning }

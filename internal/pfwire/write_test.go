@@ -363,7 +363,7 @@ func TestSequencesHaveNoThread(t *testing.T) {
 			}
 		}
 		if _, err := a.Thread(3, 5); err == nil {
-			t.Error("a thread after an event is no error")
+			t.Error("a thread after an event gives no error")
 		}
 		return nil
 	}}

@@ -41,7 +41,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if extra := rows[len(problem.Kinds()):]; len(extra) > 0 {
-		t.Errorf("the page has a row for %s, which is no kind of problem", extra[0][1])
+		t.Errorf("the page has a row for %s, which is not a kind of problem", extra[0][1])
 	}
 }
 

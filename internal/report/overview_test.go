@@ -149,7 +149,7 @@ func TestRecording(t *testing.T) {
 			report.Recording{Producer: "the PyTorch profiler", Recorded: "2025-10-01T00:00:01Z"}},
 		{"times since 1970 already", `{"schemaVersion":1,"baseTimeNanoseconds":1,"traceEvents":[` + event + `]}`,
 			report.Recording{Producer: "the PyTorch profiler", Recorded: "1970-01-01T00:00:01Z"}},
-		{"a base that is no number", `{"schemaVersion":1,"baseTimeNanoseconds":"x","traceEvents":[` + event + `]}`, report.Recording{Producer: "the PyTorch profiler"}},
+		{"a base that is not a number", `{"schemaVersion":1,"baseTimeNanoseconds":"x","traceEvents":[` + event + `]}`, report.Recording{Producer: "the PyTorch profiler"}},
 		{"nothing known", `[` + event + `]`, report.Recording{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

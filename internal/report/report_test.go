@@ -187,7 +187,7 @@ func TestStatesOfSamples(t *testing.T) {
 			t.Errorf("count %d: states %s, want %s", counted, got, want)
 		}
 		r, _ := p.Samples(Options{})
-		want := []string{"a self 2×15 total 3×20", "b self 1×5 total 1×5"} // the marker is no function
+		want := []string{"a self 2×15 total 3×20", "b self 1×5 total 1×5"} // the marker is not a function
 		var got []string
 		for _, f := range r.Threads[0].Functions {
 			got = append(got, f.String())
@@ -227,7 +227,7 @@ func TestStatesWithoutSamples(t *testing.T) {
 	}
 }
 
-// Samples whose weights are no times last no longer than their state, and what of a state has no sample counts for it.
+// Samples whose weights are not times last no longer than their state; the parts of a state without samples count for it.
 func TestStatesBoundSamples(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: "chrome"})
 	tr.sample(0, 1, "a")

@@ -205,7 +205,7 @@ func (p *Profiles) functionPath(path []frameID, id stackID, source string) []fra
 	return path
 }
 
-// sharedFrames returns the number of outermost functions that all stacks have and that are no script: they say nothing, and a tree has only
+// sharedFrames returns the number of outermost functions that all stacks have and that are not script: they say nothing, and a tree has only
 // so many levels. Each stack has one function beyond them.
 func (p *Profiles) sharedFrames(ids []stackID, source string) int {
 	var common, path []frameID

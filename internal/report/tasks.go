@@ -348,7 +348,7 @@ func (c *taskCollector) addSampled(p *Profiles) {
 	}
 }
 
-// addMarked adds the tasks of event loops that are no slices of their thread, but marks beside it, as some of Firefox: what is in
+// addMarked adds the tasks of event loops that are not slices of their thread, but marks beside it, as some of Firefox are: what is in
 // them only samples say.
 func (c *taskCollector) addMarked() {
 	for _, l := range c.loops {

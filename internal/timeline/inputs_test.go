@@ -135,7 +135,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestTraceparentKey: what is no traceparent links nothing.
+// TestTraceparentKey: text that is not a traceparent links nothing.
 func TestTraceparentKey(t *testing.T) {
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	for text, want := range map[string]string{

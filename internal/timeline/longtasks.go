@@ -21,8 +21,8 @@ type longTasks struct {
 }
 
 // LongTasks returns the slices and begins with Event.LoopTask that take LongTaskLength or longer, in the order of time; of tasks
-// that run within a long one, or overlap it, only that. What has no end in the input is not among them: nobody knows how long it
-// was. There are at most 65,536; more is the number of others. Nest comes first.
+// that run within a long one, or overlap it, only that. Slices without an end in the input are not among them, because their length is
+// unknown. There are at most 65,536; more is the number of others. Nest comes first.
 func (t *Timeline) LongTasks() (list []LongTask, more int64) {
 	return t.longTasks.list, t.longTasks.more
 }

@@ -103,7 +103,7 @@ func sameAnnotation(t *testing.T, msg []byte, want *protos.DebugAnnotation) {
 		t.Errorf("name %q %d, want %v", a.Name, a.NameIID, want)
 	}
 	if a.Values != 1 {
-		return // of several the kinds may differ: lists are no part of the oneof
+		return // of several the kinds may differ: lists are not part of the oneof
 	}
 	switch a.Kind {
 	case IntAnnotation:

@@ -170,7 +170,7 @@ func sampledTrace(times []timeline.Nanos, heads ...string) string {
 		"stackFrames":{"1":{"name":"f"}},"samples":[%s]}`, strings.Join(events, ","), samples)
 }
 
-// Several profiles of one thread without pieces have its samples once: they are no two places that fit equally well.
+// Several profiles of one thread without pieces have its samples once: they are not two places that fit equally well.
 func TestCluesOfSeveralHeads(t *testing.T) {
 	const origin timeline.Nanos = 4_392_129_925_000
 	var times []timeline.Nanos

@@ -9,7 +9,7 @@ import (
 // openSlices are the slices of a thread that have begun and not ended.
 //
 // weft writes the slices of a thread as they nest, in the order of time and on one sequence, and says of most ends nothing but when
-// they are. Such an end is that of the slice that began last, and the reader gives it to that: the end is no event of its own, which
+// they are. Such an end is that of the slice that began last, and the reader gives it to that: the end is not an event of its own, which
 // would take as much memory and as long to sort, pair and pass by as a begin. Where a thread has anything else, its ends are
 // events, from there on. On other tracks they always are, because it counts which thread an end is from.
 type openSlices struct {
@@ -19,7 +19,7 @@ type openSlices struct {
 	other bool // the track has something that weft does not write
 }
 
-// openSlices returns the open slices of the track of the current event, nil if that is no thread that weft wrote.
+// openSlices returns the open slices of the track of the current event, nil if that is not a thread that weft wrote.
 func (r *reader) openSlices() *openSlices {
 	if r.located != nil || !r.own.ofWeft {
 		return nil
