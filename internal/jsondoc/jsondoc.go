@@ -58,6 +58,13 @@ func (r *Reader) StartPiece(at problem.Position) {
 	r.keys.reset()
 }
 
+// Restart says that the scanner has the next one of several documents that follow each other. What is counted once for a document counts again
+// in this one. Malformed still returns the first damage.
+func (r *Reader) Restart() {
+	r.Index, r.Ended, r.partial, r.missing = -1, false, false, false
+	r.keys.reset()
+}
+
 // Within calls fn with another scanner in place of the Reader's own, for a text that is a value of the document. If
 // that is truncated or not JSON, what comes before is used, and the document continues.
 func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
@@ -192,9 +199,12 @@ func (r *Reader) inWhere() string {
 
 // Break ends the reading at the scanner's offset, where err says what is not JSON. What follows counts as trailing data.
 func (r *Reader) Break(err error) error {
-	r.malformed = r.Failed(err)
+	err = r.Failed(err)
+	if r.malformed == nil {
+		r.malformed = err
+	}
 	if r.piece != nil {
-		return r.malformed
+		return err
 	}
 	r.Ended = true
 	r.Log.Add(problem.JSONMalformedEvent, r.at(r.S.Offset()), r.where())

@@ -226,11 +226,11 @@ var kinds = [numKinds]struct {
 
 	ContainerDamaged: {"container_damaged", Lost, "The compressed input is truncated or damaged; weft used what it could unpack."},
 
-	JSONPartialEvent:      {"json_partial_event", Lost, "The input ends in the middle of an event or another value; weft dropped that value."},
-	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event, or another value, is not valid JSON; after an event weft continued with the next one, after another value it stopped reading."},
+	JSONPartialEvent:      {"json_partial_event", Lost, "The input, or a message of OpenTelemetry in it, ends in the middle of an event or another value; weft dropped that value."},
+	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event, or another value, is not valid JSON; after an event weft continued with the next one, in a message of OpenTelemetry with the next message; after any other value it stopped reading."},
 	JSONNotAnEvent:        {"json_not_an_event", Lost, "An element of the event list is not an object; weft dropped it."},
 	JSONTrailingData:      {"json_trailing_data", Lost, "Bytes follow the end of the JSON value, or the point where it stops being JSON; weft ignored them (count: bytes)."},
-	JSONUnterminated:      {"json_unterminated", Repaired, "The input ends before its closing bracket; weft used all complete events."},
+	JSONUnterminated:      {"json_unterminated", Repaired, "The input, or a message of OpenTelemetry in it, ends before its closing bracket; weft used all complete events."},
 	JSONInvalidUTF8:       {"json_invalid_utf8", Repaired, "weft replaced bytes that are not UTF-8 with U+FFFD."},
 	JSONLoneSurrogate:     {"json_lone_surrogate", Repaired, "weft replaced an unpaired surrogate escape with U+FFFD."},
 	JSONBadEscape:         {"json_bad_escape", Repaired, "weft replaced an unknown escape with the character after the backslash."},

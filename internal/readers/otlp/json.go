@@ -1,7 +1,9 @@
 package otlp
 
 import (
+	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,12 +21,29 @@ type jsonReader struct {
 	any     bool            // there was a list of spans
 }
 
-func readJSON(in io.Reader, c *collector) error {
+func newJSONReader(in io.Reader, c *collector) *jsonReader {
 	s := jsonscan.NewSize(in, cmp.Or(c.opts.window, jsonscan.DefaultWindow))
 	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c, unknown: map[string]bool{}}
 	r.Numbered = true
-	if err := r.document(); err != nil && err != jsondoc.ErrEnded {
-		return err
+	return r
+}
+
+// readJSON reads an input that is JSON, message by message.
+func readJSON(in *bufio.Reader, c *collector) error {
+	m := newMessages(in)
+	r := newJSONReader(m, c)
+	for first := true; first || m.next(); first = false {
+		if !first {
+			r.S.Attach(m, m.at)
+			r.Restart()
+		}
+		err := r.document()
+		if errors.Is(err, errNoObject) && r.Trailing() == nil && m.found {
+			continue // the input begins inside of a message
+		}
+		if err != nil && err != jsondoc.ErrEnded {
+			return err
+		}
 	}
 	if !r.any {
 		return r.Failed(cmp.Or(r.Malformed(), ErrNoSpans))
@@ -32,7 +51,10 @@ func readJSON(in io.Reader, c *collector) error {
 	return nil
 }
 
-// document reads the input from its first byte to its last.
+// errNoObject is the error for a document that is neither an object nor an array.
+var errNoObject = errors.New("no OTLP traces")
+
+// document reads a message, or several that are not told apart before they are read, up to the end of the scanner's input.
 func (r *jsonReader) document() error {
 	c, err := r.Begin()
 	if err != nil {
@@ -45,7 +67,7 @@ func (r *jsonReader) document() error {
 		case c == '[' && n == 0:
 			err = r.Elements(func(c byte) error { return r.object(c, r.traces) })
 		case n == 0:
-			return r.Failed(fmt.Errorf("no OTLP traces: found %q instead of an object", c))
+			return r.Failed(fmt.Errorf("%w: found %q instead of an object", errNoObject, c))
 		default:
 			return r.Trailing()
 		}

@@ -93,8 +93,8 @@ func withoutPlaces(dump string) string {
 // notOfProtobuf are cases of what only JSON can have: values of wrong types, ids in other forms, text of JSON.
 var notOfProtobuf = map[string]bool{"deep-values": true, "wrong-values": true, "ids-in-other-forms": true, "times": true}
 
-// messages returns the cases that are one document of JSON, as protobuf.
-func messages(t *testing.T) map[*readertest.Case][]byte {
+// messageCases returns the cases that are one document of JSON, as protobuf.
+func messageCases(t *testing.T) map[*readertest.Case][]byte {
 	t.Helper()
 	all := map[*readertest.Case][]byte{}
 	for _, c := range readertest.Cases(t) {
@@ -111,7 +111,7 @@ func messages(t *testing.T) map[*readertest.Case][]byte {
 
 // The same spans in JSON and in all forms of protobuf are read as the same. Each file holds them twice, which is counted.
 func TestForms(t *testing.T) {
-	for c, encoded := range messages(t) {
+	for c, encoded := range messageCases(t) {
 		want := withoutPlaces(dump(t, strings.NewReader(c.Input+"\n"+c.Input), caseOptions(t, c)))
 		for _, form := range []form{formPlain, formVarint, formFrames} {
 			input := framed(form, encoded)
@@ -128,7 +128,7 @@ func TestForms(t *testing.T) {
 
 // Wherever a file is cut, the spans in front are read, and the damage is counted once.
 func TestCutAnywhere(t *testing.T) {
-	for c, encoded := range messages(t) {
+	for c, encoded := range messageCases(t) {
 		if c.Name != "nesting-by-parent" {
 			continue
 		}
