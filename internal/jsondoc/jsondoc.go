@@ -144,7 +144,11 @@ func (r *Reader) Begin() (byte, error) {
 // Trailing reads over what follows the document, and counts it if it is more than white space.
 func (r *Reader) Trailing() error {
 	_, err := r.S.Peek()
+	from := r.S.Start()
 	at := problem.Position{Event: -1, Offset: r.S.Start()}
+	if r.piece != nil {
+		at = *r.piece
+	}
 	for err == nil {
 		r.S.Advance(len(r.S.Window()))
 		r.S.Mark()
@@ -153,7 +157,7 @@ func (r *Reader) Trailing() error {
 	if err != io.EOF {
 		return r.Failed(err)
 	}
-	r.Log.AddN(problem.JSONTrailingData, uint64(r.S.Offset()-at.Offset), at, "")
+	r.Log.AddN(problem.JSONTrailingData, uint64(r.S.Offset()-from), at, "")
 	return nil
 }
 

@@ -153,9 +153,7 @@ func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string,
 		}
 		return "gzip", r, nil
 	case IsZstd(magic):
-		// One worker: the read-ahead is the concurrency that a stream can use.
-		r, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(maxZstdWindow))
+		r, err := NewZstd(br)
 		if err != nil {
 			return "", nil, fmt.Errorf("zstd: %w", noEOF(err))
 		}
@@ -169,6 +167,12 @@ func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string,
 		return "zip", r, nil
 	}
 	return "", nil, nil
+}
+
+// NewZstd returns a decoder of the frames of r, within the memory that weft gives to one.
+func NewZstd(r io.Reader) (*zstd.Decoder, error) {
+	// One worker: the read-ahead is the concurrency that a stream can use.
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 }
 
 // openZip copies an archive to a temporary file, because its directory comes last, and opens its only member.

@@ -23,6 +23,9 @@ type collector struct {
 	spans     *spool.Spool[head]
 	resources table
 	scopes    table
+	any       bool  // there was a span, or a list of spans
+	others    bool  // there was something else in the place of a span
+	failed    error // of spans
 }
 
 // head is what is known of a span before its other fields, which are the payload in the spool, are read.
@@ -102,7 +105,8 @@ func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) e
 	if !c.fixTimes(&h) {
 		return nil
 	}
-	return c.spans.Add(&h, encoded)
+	c.failed = c.spans.Add(&h, encoded)
+	return c.failed
 }
 
 // nanos returns a time, NoTime if it is 0, which is that of a field that is not there, or beyond what a time can be.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -19,7 +20,7 @@ const (
 	noForm     form = iota
 	formPlain       // one TracesData; several one after the other are one as well
 	formVarint      // each after its length as a varint, as protobuf's libraries write them
-	formFrames      // each after its length as four bytes, the highest first, as the Collector's file exporter writes them
+	formFrames      // each after its length as four bytes, the highest first, as the Collector's file exporter writes them; maybe compressed
 )
 
 // Detect reports whether an input that begins with head holds spans of OTLP in protobuf. Its JSON is told by its members.
@@ -30,13 +31,23 @@ func formOf(head []byte) form {
 	if isTraces(head) {
 		return formPlain
 	}
-	if len(head) > 4 && isTraces(bounded(head[4:], uint64(binary.BigEndian.Uint32(head)))) {
-		return formFrames
+	if len(head) > 4 {
+		message := bounded(head[4:], uint64(binary.BigEndian.Uint32(head)))
+		if isTraces(message) || unpack.IsZstd(message) || isJSONMessage(message) {
+			return formFrames
+		}
 	}
 	if size, n := binary.Uvarint(head); n > 0 && isTraces(bounded(head[n:], size)) {
 		return formVarint
 	}
 	return noForm
+}
+
+// isJSONMessage reports whether a text begins like a message in JSON.
+func isJSONMessage(b []byte) bool {
+	rest, ok := bytes.CutPrefix(b, []byte("{"))
+	rest, ok2 := bytes.CutPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(signalPrefix))
+	return ok && ok2 && isSignal(rest)
 }
 
 // bounded returns the first bytes of b, at most size.

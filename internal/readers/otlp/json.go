@@ -18,7 +18,6 @@ type jsonReader struct {
 	c       *collector
 	out     transcoder
 	unknown map[string]bool // members that were counted
-	any     bool            // there was a list of spans
 }
 
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
@@ -45,7 +44,7 @@ func readJSON(in *bufio.Reader, c *collector) error {
 			return err
 		}
 	}
-	if !r.any {
+	if !c.any {
 		return r.Failed(cmp.Or(r.Malformed(), ErrNoSpans))
 	}
 	return nil
@@ -107,7 +106,7 @@ func (r *jsonReader) traces() error {
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
 		case "resourceSpans", "resource_spans", "batches":
-			r.any = true
+			r.c.any = true
 			return r.list(c, r.resourceSpans)
 		case "trace":
 			if c == '{' {

@@ -19,6 +19,7 @@ const maxMessage = 256 << 20
 type protoReader struct {
 	in      *bufio.Reader
 	at      int64 // offset of the next byte
+	around  int64 // offset of the compressed message around; -1: none
 	c       *collector
 	buf     []byte
 	unknown map[unknownField]bool
@@ -33,25 +34,31 @@ type unknownField struct {
 // errCut says that the input, or the message around, ends inside of a field.
 var errCut = errors.New("the input ends in the middle of a message")
 
+func newProtoReader(in *bufio.Reader, c *collector) *protoReader {
+	return &protoReader{in: in, c: c, unknown: map[unknownField]bool{}, around: -1}
+}
+
+// readProto reads a file of protobuf.
 func readProto(in *bufio.Reader, form form, c *collector) error {
-	r := &protoReader{in: in, c: c, unknown: map[unknownField]bool{}}
-	for {
-		size := int64(math.MaxInt64)
-		if form != formPlain {
-			var err error
-			if size, err = r.frame(form); err == io.EOF {
-				return nil
-			} else if err != nil {
-				return r.failed(err)
-			}
-		}
-		if err := r.traces(size); err != nil {
-			return r.failed(err)
-		}
-		if form == formPlain {
-			return nil
-		}
+	r := newProtoReader(in, c)
+	err := error(nil)
+	if form != formPlain {
+		err = readFrames(in, form, c)
+	} else if err = r.traces(math.MaxInt64); err != nil {
+		err = r.failed(err)
 	}
+	if err == nil && c.others && !c.any {
+		return ErrNoSpans
+	}
+	return err
+}
+
+// place is the offset of what is read next, or of the message around it.
+func (r *protoReader) place() int64 {
+	if r.around >= 0 {
+		return r.around
+	}
+	return r.at
 }
 
 // failed counts that the input is damaged beyond what is read around; errors of the input itself stay errors.
@@ -59,7 +66,7 @@ func (r *protoReader) failed(err error) error {
 	if err != errCut && !errors.Is(err, errField) {
 		return fmt.Errorf("byte %d: %w", r.at, err)
 	}
-	r.c.log.Add(problem.OTLPMessageMalformed, at(r.at), err.Error())
+	r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), err.Error())
 	return nil
 }
 
@@ -121,7 +128,7 @@ func (r *protoReader) fields(message string, end int64, take func(number int, si
 		case err == io.EOF:
 			return errCut
 		case errors.Is(err, errField) && end != math.MaxInt64:
-			r.c.log.Add(problem.OTLPMessageMalformed, at(r.at), "in "+message)
+			r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), "in "+message)
 			if err := r.skip(end - r.at); err != nil {
 				return err
 			}
@@ -172,7 +179,7 @@ func (r *protoReader) countUnknown(message string, number int) {
 	key := unknownField{message, number}
 	if !r.unknown[key] && len(r.unknown) < maxUnknown {
 		r.unknown[key] = true
-		r.c.log.Add(problem.EventUnknownMember, at(r.at), fmt.Sprintf("field %d of %s", number, message))
+		r.c.log.Add(problem.EventUnknownMember, at(r.place()), fmt.Sprintf("field %d of %s", number, message))
 	}
 }
 
@@ -194,7 +201,7 @@ func (r *protoReader) skip(n int64) error {
 // bytes reads the content of a field, which is valid until the next call; nil if it is too large.
 func (r *protoReader) bytes(size int64) ([]byte, error) {
 	if size > maxMessage {
-		r.c.log.Add(problem.OTLPMessageMalformed, at(r.at), fmt.Sprintf("a message of %d bytes", size))
+		r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), fmt.Sprintf("a message of %d bytes", size))
 		return nil, r.skip(size)
 	}
 	r.buf = r.buf[:0]
@@ -254,8 +261,16 @@ func (r *protoReader) scopeSpans(size int64, res *pending) error {
 		case scopeSpansScope:
 			return true, r.message(size, scope.set)
 		case scopeSpansSpans:
-			offset := r.at
-			return true, r.message(size, func(encoded []byte) error { return r.c.span(offset, res.use(), scope.use(), encoded) })
+			offset := r.place()
+			return true, r.message(size, func(encoded []byte) error {
+				if !mayBeSpan(encoded) {
+					r.c.others = true
+					r.c.log.Add(problem.OTLPSignalSkipped, at(offset), "no span")
+					return nil
+				}
+				r.c.any = true
+				return r.c.span(offset, res.use(), scope.use(), encoded)
+			})
 		case scopeSpansSchemaURL:
 			return true, r.message(size, scope.setSchema)
 		}
@@ -270,4 +285,23 @@ func (r *protoReader) message(size int64, take func(encoded []byte) error) error
 		return err
 	}
 	return take(encoded)
+}
+
+// mayBeSpan reports whether a message may be a span. Metrics and records of logs, which stand in messages of the same shape, have fields of
+// other types in the places of its ids and times.
+func mayBeSpan(encoded []byte) bool {
+	ids := 0
+	r := wire.NewReader(encoded)
+	for r.Next() {
+		switch r.Tag() {
+		case wire.Tag(spanStart, wire.Fixed64), wire.Tag(spanEnd, wire.Fixed64):
+			return true
+		case wire.Tag(spanTraceID, wire.Len), wire.Tag(spanSpanID, wire.Len):
+			ids += len(r.Bytes())
+		}
+		if ids == traceIDSize+spanIDSize {
+			return true
+		}
+	}
+	return len(encoded) == 0 || r.Err() != nil
 }

@@ -197,6 +197,7 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"plain", "frames", "varint"} {
 		f.Add(fuzzSeed(seed), int64(-1000))
 	}
+	f.Add(append(frame(compress(f, fuzzSeed("plain"))), frame(compress(f, one("json")))...), int64(0))
 	f.Fuzz(func(t *testing.T, data []byte, offset int64) {
 		var dumps [2]string
 		for i, spool := range []int64{0, 1} {

@@ -1,0 +1,137 @@
+package otlp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/unpack"
+)
+
+// frameReader reads messages that stand behind their lengths: protobuf or JSON, each compressed with zstd or not (section 1).
+type frameReader struct {
+	*protoReader // of the file
+	unzstd       *zstd.Decoder
+	inner        *bufio.Reader // of the content of a message
+	json         *jsonReader
+}
+
+func readFrames(in *bufio.Reader, form form, c *collector) error {
+	f := &frameReader{protoReader: newProtoReader(in, c)}
+	defer func() {
+		if f.unzstd != nil {
+			f.unzstd.Close()
+		}
+	}()
+	for {
+		offset := f.at
+		size, err := f.frame(form)
+		switch {
+		case err == io.EOF:
+			return nil
+		case err == nil && f.isPacked(size):
+			err = f.packed(offset, size)
+		case err == nil:
+			err = f.traces(size)
+		}
+		if err != nil {
+			return f.failed(err)
+		}
+	}
+}
+
+// isPacked reports whether the next message, of the given size, is anything else than protobuf as it is.
+func (f *frameReader) isPacked(size int64) bool {
+	head, _ := f.in.Peek(int(min(size, 4)))
+	return unpack.IsZstd(head) || firstByte(head) == '{'
+}
+
+// packed reads a message that is compressed, or JSON. Damage inside costs the rest of the message; its place is that of the message.
+func (f *frameReader) packed(offset, size int64) error {
+	m := &packedMessage{from: f.protoReader, left: size}
+	err := f.content(m, offset)
+	switch {
+	case m.failed != nil:
+		return m.failed
+	case f.c.failed != nil:
+		return f.c.failed
+	case m.cut:
+		return errCut
+	case err != nil:
+		f.c.log.Add(problem.OTLPMessageMalformed, at(offset), err.Error())
+	}
+	return f.skip(m.left)
+}
+
+// content reads what is in a message.
+func (f *frameReader) content(m *packedMessage, offset int64) error {
+	var in io.Reader = m
+	if head, _ := f.in.Peek(int(min(m.left, 4))); unpack.IsZstd(head) {
+		if err := f.decompress(m); err != nil {
+			return err
+		}
+		in = f.unzstd
+	}
+	if f.inner == nil {
+		f.inner = bufio.NewReaderSize(nil, detectWithin)
+	}
+	f.inner.Reset(in)
+	head, err := f.inner.Peek(16) // there may be white space in front
+	if len(head) == 0 && err != io.EOF {
+		return err
+	}
+	if firstByte(head) != '{' {
+		inner := newProtoReader(f.inner, f.c)
+		inner.unknown, inner.around = f.unknown, offset
+		return inner.traces(math.MaxInt64)
+	}
+	if f.json == nil {
+		f.json = newJSONReader(f.inner, f.c)
+	}
+	f.json.S.Attach(f.inner, 0)
+	f.json.StartPiece(at(offset))
+	return f.json.document()
+}
+
+// decompress makes the decoder read a message.
+func (f *frameReader) decompress(m *packedMessage) (err error) {
+	if f.unzstd == nil {
+		f.unzstd, err = unpack.NewZstd(m)
+	} else {
+		err = f.unzstd.Reset(m)
+	}
+	if err != nil {
+		return fmt.Errorf("zstd: %w", err)
+	}
+	return nil
+}
+
+// packedMessage is the rest of a message in the file.
+type packedMessage struct {
+	from   *protoReader
+	left   int64
+	cut    bool  // the file ends in it
+	failed error // of the file
+}
+
+// Read reads from the message.
+func (m *packedMessage) Read(p []byte) (int, error) {
+	if m.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := m.from.in.Read(p[:min(int64(len(p)), m.left)])
+	m.from.at += int64(n)
+	m.left -= int64(n)
+	switch {
+	case errors.Is(err, io.EOF):
+		m.cut = true
+	case err != nil:
+		m.failed = err
+	}
+	return n, err
+}

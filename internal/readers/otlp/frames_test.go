@@ -1,0 +1,152 @@
+package otlp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// frame puts the length of a message in front of it, as the Collector's file exporter does.
+func frame(message []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+}
+
+// compress is what the file exporter does with compression: zstd.
+func compress(tb testing.TB, message []byte) []byte {
+	tb.Helper()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer enc.Close()
+	return enc.EncodeAll(message, nil)
+}
+
+// The same spans in all forms of the file exporter are read as the same: JSON or protobuf, compressed or not.
+func TestFileExporter(t *testing.T) {
+	for c, encoded := range messageCases(t) {
+		want := withoutPlaces(dump(t, strings.NewReader(c.Input+"\n"+c.Input), caseOptions(t, c)))
+		for name, message := range map[string][]byte{
+			"json": []byte(c.Input), "json, zstd": compress(t, []byte(c.Input)), "proto, zstd": compress(t, encoded),
+		} {
+			input := bytes.Repeat(frame(message), 2)
+			if !Detect(input) {
+				t.Errorf("%s, %s: not recognized", c.Name, name)
+			}
+			for way, r := range map[string]*bytes.Reader{"whole": bytes.NewReader(input), "one byte": bytes.NewReader(input)} {
+				got := ""
+				if way == "whole" {
+					got = dump(t, r, caseOptions(t, c))
+				} else {
+					got = dump(t, iotest.OneByteReader(r), caseOptions(t, c))
+				}
+				if diff := cmp.Diff(want, withoutPlaces(got)); diff != "" {
+					t.Errorf("%s, %s, %s: -lines +frames:\n%s", c.Name, name, way, diff)
+				}
+			}
+		}
+	}
+}
+
+// one returns a message of one span, in JSON.
+func one(name string) []byte {
+	return fmt.Appendf(nil, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"00000000000000a1",`+
+		`"name":%q,"startTimeUnixNano":"100","endTimeUnixNano":"200"}]}]}]}`, name)
+}
+
+// A damaged message costs none of those behind it, and is counted at its place. A file that ends in a message is as well.
+func TestDamagedFrames(t *testing.T) {
+	good, bad := frame(compress(t, one("good"))), frame(compress(t, one("bad")))
+	flipped := bytes.Clone(bad)
+	flipped[len(flipped)-6] ^= 0x55 // the checksum follows
+	for name, c := range map[string]struct {
+		damaged []byte
+		tail    []byte
+		spans   int
+	}{
+		"a frame of zstd":     {damaged: flipped, spans: 2},
+		"half a frame":        {damaged: frame(bad[4 : len(bad)-20]), spans: 2},
+		"JSON":                {damaged: frame(compress(t, one("bad")[:100])), spans: 2},
+		"protobuf":            {damaged: frame(compress(t, []byte{tracesResourceSpans<<3 | wire.Len, 2, 0x0f, 0})), spans: 2},
+		"not a message":       {damaged: frame(compress(t, []byte("text"))), spans: 2},
+		"the end of a file":   {tail: bad[:len(bad)-20], spans: 2},
+		"the end in a length": {tail: []byte{0, 0}, spans: 2},
+	} {
+		input := bytes.Join([][]byte{good, c.damaged, good, c.tail}, nil)
+		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if n := int(tl.Totals().Slices); n != c.spans || log.Count(problem.OTLPMessageMalformed) != 1 {
+			t.Errorf("%s: %d spans, want %d; counted %d times, want once", name, n, c.spans, log.Count(problem.OTLPMessageMalformed))
+		}
+		for _, total := range log.Totals() {
+			if total.Kind == problem.OTLPMessageMalformed && c.tail == nil && total.Cases[0].Position.Offset != int64(len(good)) {
+				t.Errorf("%s: counted at %d, want %d", name, total.Cases[0].Position.Offset, len(good))
+			}
+		}
+	}
+}
+
+// What the reader of the file returns is no damage of a message.
+func TestFailingFile(t *testing.T) {
+	failed := errors.New("the disk is gone")
+	message := compress(t, one("good"))
+	r := iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(frame(message))))
+	if _, _, err := read(t, r, Options{}); !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("error %v, want that of the file", err)
+	}
+	r = iotest.DataErrReader(&failing{data: frame(message)[:40], err: failed})
+	if _, _, err := read(t, r, Options{}); !errors.Is(err, failed) {
+		t.Errorf("error %v, want that of the file", err)
+	}
+}
+
+// failing is a file that fails behind some data.
+type failing struct {
+	data []byte
+	err  error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	if len(f.data) == 0 {
+		return 0, f.err
+	}
+	n := copy(p, f.data)
+	f.data = f.data[n:]
+	return n, nil
+}
+
+// Metrics and logs stand in messages of the shape that spans have. Their files are not traces; among spans they are counted.
+func TestOtherSignals(t *testing.T) {
+	metric := wire.AppendBytes(wire.AppendString(wire.AppendString(nil, 1, "http.requests.ok"), 2, "all requests"), 7, wire.AppendUint(nil, 2, 1))
+	record := wire.AppendString(wire.AppendUint(wire.AppendFixed64(nil, 1, 100), 2, 9), 3, "info")
+	message := func(element []byte) []byte {
+		resource := wire.AppendBytes(nil, resourceAttributes, wire.AppendString(nil, keyValueKey, "k"))
+		list := wire.AppendBytes(wire.AppendBytes(nil, resourceSpansResource, resource), resourceSpansScopeSpans, wire.AppendBytes(nil, scopeSpansSpans, element))
+		return wire.AppendBytes(nil, tracesResourceSpans, list)
+	}
+	for name, element := range map[string][]byte{"metrics": metric, "logs": record} {
+		for _, input := range [][]byte{message(element), frame(message(element)), frame(compress(t, message(element)))} {
+			if _, _, err := read(t, bytes.NewReader(input), Options{}); !errors.Is(err, ErrNoSpans) {
+				t.Errorf("%s: error %v, want %v", name, err, ErrNoSpans)
+			}
+		}
+		input := append(frame(compress(t, message(element))), frame(one("good"))...)
+		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		if err != nil || tl.Totals().Slices != 1 || log.Count(problem.OTLPSignalSkipped) != 1 {
+			t.Errorf("%s beside a span: %d spans, counted %d times, error %v", name, tl.Totals().Slices, log.Count(problem.OTLPSignalSkipped), err)
+		}
+	}
+}
