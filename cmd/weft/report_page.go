@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/report"
@@ -133,12 +132,11 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
 	rules := options.Rules{}
 	in.selectCosts(&rules)
-	result, err := engine.Run(ctx, in.timeline, rules)
+	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
-	all, err := report.CollectAll(ctx, in.timeline, result, report.AllOptions{Selected: in.selected, Slices: slices})
-	return all, errors.Join(err, result.Close())
+	return all, nil
 }
 
 // pageSource says of what a page is: never in which folder it was.

@@ -10,7 +10,6 @@ import (
 	"syscall/js"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
@@ -26,13 +25,8 @@ func reportFile(src *file, opts convert.Options, _ js.Value) (page string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
-	tl := bridge.Timeline(tr)
-	costs, err := attribution.Run(ctx, tl, options.Rules{})
+	all, err := report.CollectAll(ctx, bridge.Timeline(tr), options.Rules{}, report.AllOptions{})
 	if err != nil {
-		return "", err
-	}
-	all, err := report.CollectAll(ctx, tl, costs, report.AllOptions{})
-	if err = errors.Join(err, costs.Close()); err != nil {
 		return "", err
 	}
 	var html bytes.Buffer

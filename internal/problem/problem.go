@@ -11,6 +11,7 @@ import (
 	"math"
 	"sort"
 	"strings"
+	"sync"
 )
 
 // Severity says what a problem did to the output.
@@ -106,8 +107,10 @@ const maxCases = 5
 // maxDetail bounds the bytes kept of a case's detail, which may hold text of the input.
 const maxDetail = 200
 
-// Log counts problems. The zero Log is empty and ready for use. A Log is not safe for concurrent use.
+// Log counts problems. The zero Log is empty and ready for use. Several goroutines may add to a Log; the order of the cases of one
+// kind is then up to chance, unless only one of them counts that kind. What asks a Log must not run beside them.
 type Log struct {
+	adding sync.Mutex
 	counts [numKinds]uint64
 	cases  [numKinds][]Case
 }
@@ -120,6 +123,8 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 	if n == 0 {
 		return
 	}
+	l.adding.Lock()
+	defer l.adding.Unlock()
 	l.counts[k] = Sum(l.counts[k], n)
 	if len(l.cases[k]) < maxCases {
 		if len(detail) > maxDetail {
@@ -179,6 +184,8 @@ func (l *Log) Lost() uint64 {
 
 // Merge adds the counts of other to l. Cases of other come after those of l.
 func (l *Log) Merge(other *Log) {
+	l.adding.Lock()
+	defer l.adding.Unlock()
 	for k, c := range other.counts {
 		if c == 0 {
 			continue

@@ -2,9 +2,13 @@ package report
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync"
 
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -80,19 +84,33 @@ type AllOptions struct {
 	Slices bool
 }
 
-// CollectAll makes all reports on what is selected of a timeline, which is nested and attributed. It goes through the events twice,
-// and once more through the flows. The error is one of the temporary files, or ctx's.
-func CollectAll(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts AllOptions) (*All, error) {
-	selected := opts.Selected
-	c := allCollector{tl: tl, attributed: attributed, selected: selected, wantsSlices: opts.Slices, reader: newReader(tl, selected), use: newUseCollector(tl, selected)}
+// CollectAll attributes a timeline, which is nested, by rules and makes all reports on what is selected of it. It goes through the events
+// twice, and once more through the flows and through what inputs caused. The error is one of the temporary files, or ctx's.
+func CollectAll(ctx context.Context, tl *timeline.Timeline, rules options.Rules, opts AllOptions) (_ *All, err error) {
+	c := allCollector{tl: tl, selected: opts.Selected, wantsSlices: opts.Slices}
 	totals := tl.Totals()
 	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl)}
-	for _, step := range []func(context.Context) error{c.firstWalk, c.secondWalk, c.addCosts, c.addFlows} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
+	attribute := func(ctx context.Context) (err error) {
+		c.attributed, err = attribution.Run(ctx, tl, rules)
+		return err
 	}
-	return &c.out, nil
+	err = c.both(ctx, attribute, c.firstWalk)
+	if c.attributed != nil {
+		defer func() { err = errors.Join(err, c.attributed.Close()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.nameThreads(); err != nil {
+		return nil, err
+	}
+	if err := c.both(ctx, c.findInputs, c.addFlowsAndTrees); err != nil {
+		return nil, err
+	}
+	if err := c.secondWalk(ctx); err != nil {
+		return nil, err
+	}
+	return &c.out, c.addCosts()
 }
 
 // allCollector makes an All.
@@ -104,11 +122,34 @@ type allCollector struct {
 
 	wantsSlices bool
 
-	reader   *reader
 	use      *useCollector
 	inputs   *inputCollector // nil: there are no inputs
 	profiles *Profiles
+	trees    []StackTree // of profiles
 	shows    map[timeline.TrackID]string
+}
+
+// both does two things that know nothing of each other, at once if that is possible: a selection remembers its answers, so only one
+// goroutine may ask it.
+func (c *allCollector) both(ctx context.Context, first, second func(context.Context) error) error {
+	if c.selected != nil {
+		if err := first(ctx); err != nil {
+			return err
+		}
+		return second(ctx)
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	run := func(do func(context.Context) error) {
+		if err := do(ctx); err != nil {
+			fail(err)
+		}
+	}
+	var others sync.WaitGroup
+	others.Go(func() { run(second) })
+	run(first)
+	others.Wait()
+	return context.Cause(ctx)
 }
 
 // eventCounts counts what a trace holds.
@@ -127,32 +168,45 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 	return n
 }
 
-// firstWalk collects samples, when inputs were handled, and which threads were busy.
+// firstWalk collects samples, and finds out which threads were busy.
 func (c *allCollector) firstWalk(ctx context.Context) error {
-	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, c.reader.item), timeline.Nested(c.tl, c.use.find)}
-	if len(c.attributed.Inputs) > 0 {
-		opts := InputOptions{
-			Kinds:   slices.DeleteFunc(InputKinds(), func(k InputKind) bool { return k == OtherInput }),
-			Details: AllRows, DetailKind: InputKind.Discrete,
-		}
-		if c.selected != nil {
-			opts.Include, opts.Thread = c.selected.Overlaps, c.selected.Track
-		}
-		c.inputs = newInputCollector(c.tl, c.attributed, opts)
-		passes = append(passes, timeline.Nested(c.tl, c.inputs.find))
-	}
-	if err := c.walk(ctx, passes); err != nil {
+	reader := newReader(c.tl, c.selected)
+	c.use = newUseCollector(c.tl, c.selected)
+	if err := c.walk(ctx, []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find)}); err != nil {
 		return err
 	}
-	if c.inputs != nil {
-		c.inputs.join()
-	}
-	c.profiles = c.reader.finish()
-	if err := c.nameThreads(); err != nil {
-		return err
-	}
+	c.profiles = reader.finish()
 	c.use.choose(c.profiles)
 	return nil
+}
+
+// findInputs finds out when inputs were handled.
+func (c *allCollector) findInputs(ctx context.Context) error {
+	if len(c.attributed.Inputs) == 0 {
+		return nil
+	}
+	opts := InputOptions{
+		Kinds:   slices.DeleteFunc(InputKinds(), func(k InputKind) bool { return k == OtherInput }),
+		Details: AllRows, DetailKind: InputKind.Discrete,
+	}
+	if c.selected != nil {
+		opts.Include, opts.Thread = c.selected.Overlaps, c.selected.Track
+	}
+	c.inputs = newInputCollector(c.tl, c.attributed, opts)
+	if err := c.inputs.findAll(ctx); err != nil {
+		return err
+	}
+	c.inputs.join()
+	return nil
+}
+
+// addFlowsAndTrees adds the pairs of threads that flows connect, and makes the trees of samples.
+func (c *allCollector) addFlowsAndTrees(ctx context.Context) (err error) {
+	if err := c.addFlows(ctx); err != nil {
+		return err
+	}
+	c.trees, err = c.profiles.stackTrees(ctx)
+	return err
 }
 
 // include returns which slices count; nil: all.
@@ -209,14 +263,12 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 		}
 		tasks.addSampled(profiles)
 	}
-	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, tasks.item), timeline.Nested(c.tl, c.use.divide)}
+	work := &threadWork{tl: c.tl, reader: newWorkReader(c.tl, c.attributed), tasks: tasks}
 	if c.inputs != nil && c.inputs.needsDetail() {
-		passes = append(passes, timeline.Nested(c.tl, c.inputs.sweep))
+		work.inputs = c.inputs
 	}
-	trees, err := c.profiles.stackTrees(ctx)
-	if err != nil {
-		return err
-	}
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, work.item), timeline.Nested(c.tl, c.use.divide)}
+	trees := c.trees
 	c.use.sortTrees(trees)
 	var ofSlices *sliceTrees
 	if len(trees) == 0 {
@@ -320,7 +372,7 @@ func (c *allCollector) addProfiles() error {
 
 // addCosts adds the tables of costs that say most: of pages, entities and scripts, else of the contexts that there are, else of
 // threads.
-func (c *allCollector) addCosts(context.Context) error {
+func (c *allCollector) addCosts() error {
 	tables := costtables.Of(c.attributed)
 	types := tables.Types()
 	var chosen []string

@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
@@ -19,7 +22,7 @@ import (
 // allOf makes all reports on what a query selects of a trace.
 func allOf(t *testing.T, text string, query selection.Query) (all *report.All) {
 	t.Helper()
-	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+	attributed(t, text, func(tl *timeline.Timeline, _ *cost.Result) {
 		filter, err := selection.Parse(query)
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +31,7 @@ func allOf(t *testing.T, text string, query selection.Query) (all *report.All) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all, err = report.CollectAll(t.Context(), tl, result, report.AllOptions{Selected: selected}); err != nil {
+		if all, err = report.CollectAll(t.Context(), tl, options.Rules{}, report.AllOptions{Selected: selected}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -170,7 +173,7 @@ func TestFlowPairs(t *testing.T) {
 // All has the numbers that the reports have alone.
 func TestAllAgrees(t *testing.T) {
 	attributed(t, chromeTask, func(tl *timeline.Timeline, result *cost.Result) {
-		all, err := report.CollectAll(t.Context(), tl, result, report.AllOptions{Slices: true})
+		all, err := report.CollectAll(t.Context(), tl, options.Rules{}, report.AllOptions{Slices: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,4 +230,16 @@ func TestUtilisationOfProbes(t *testing.T) {
 	if sum != want || sum == 0 {
 		t.Errorf("layout took %d, by costs %d", sum, want)
 	}
+}
+
+// A report that is stopped ends with the reason, whichever of its parts noticed first.
+func TestAllStopped(t *testing.T) {
+	attributed(t, chromeTask, func(tl *timeline.Timeline, _ *cost.Result) {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		all, err := report.CollectAll(ctx, tl, options.Rules{}, report.AllOptions{})
+		if all != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, %v; want the error of the context", all, err)
+		}
+	})
 }

@@ -226,7 +226,7 @@ func (c *deviceCounter) work(it *timeline.Item, kind SliceKind, thread timeline.
 		c.uncounted++
 		return
 	}
-	end := endOf(it)
+	end := endOf(&it.Head)
 	if len(c.streams) == 1 && !s.any {
 		c.first, c.last = it.TS, end
 	}

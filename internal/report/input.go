@@ -124,12 +124,12 @@ type InputOptions struct {
 // the attribution says. The error is one of the temporary files, or ctx's.
 func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts InputOptions) (*Inputs, error) {
 	c := newInputCollector(tl, attributed, opts)
-	if err := timeline.WalkNested(ctx, tl, c.find); err != nil {
+	if err := c.findAll(ctx); err != nil {
 		return nil, err
 	}
 	c.join()
 	if c.needsDetail() {
-		if err := timeline.WalkNested(ctx, tl, c.sweep); err != nil {
+		if err := timeline.WalkNested(ctx, tl, (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), inputs: c}).item); err != nil {
 			return nil, err
 		}
 	}
@@ -164,14 +164,14 @@ type inputCollector struct {
 	opts       InputOptions
 	out        Inputs
 	facts      []inputFacts                 // as the inputs of the attribution
-	bySet      map[sets.SetID]int           // index in facts plus one; 0: none
-	reader     *workReader                  // of the walk that goes on
+	bySet      []int                        // by sets.SetID: index in facts plus one; 0: none, notAsked: not known yet
+	reader     *workReader                  // of the first pass
 	args       *timeline.ArgSelection       // of timings
 	handlers   map[timeline.TrackID]handler // by process
 
-	windows []inputWindow // of the inputs in detail
-	byFact  map[int]int   // index in windows plus one, by index in facts
-	threads map[timeline.TrackID]*inputSweep
+	windows []inputWindow    // of the inputs in detail
+	byFact  map[int]int      // index in windows plus one, by index in facts
+	since   []timeline.Nanos // by TrackID: when the last event of a thread was
 }
 
 // handler is the thread of a process that dispatched an event for the longest time.
@@ -182,8 +182,8 @@ type handler struct {
 
 func newInputCollector(tl *timeline.Timeline, attributed *cost.Result, opts InputOptions) *inputCollector {
 	c := &inputCollector{
-		tl: tl, attributed: attributed, opts: opts, bySet: map[sets.SetID]int{}, reader: newWorkReader(tl, attributed),
-		handlers: map[timeline.TrackID]handler{}, byFact: map[int]int{}, threads: map[timeline.TrackID]*inputSweep{},
+		tl: tl, attributed: attributed, opts: opts, bySet: slices.Repeat([]int{notAsked}, attributed.Sets.Lists.Len()+1), reader: newWorkReader(tl, attributed),
+		handlers: map[timeline.TrackID]handler{}, byFact: map[int]int{}, since: make([]timeline.Nanos, tl.TrackCount()),
 		facts: make([]inputFacts, len(attributed.Inputs)),
 	}
 	for i := range c.facts {
@@ -199,13 +199,17 @@ func newInputCollector(tl *timeline.Timeline, attributed *cost.Result, opts Inpu
 	return c
 }
 
+// notAsked says of a set of contexts that nobody has asked yet for which input it is.
+const notAsked = -1
+
 // inputOf returns the index of the input for which a set of contexts is, plus one; 0: none.
 func (c *inputCollector) inputOf(set sets.SetID) int {
 	if set == 0 {
 		return 0
 	}
-	i, known := c.bySet[set]
-	if !known {
+	i := c.bySet[set]
+	if i == notAsked {
+		i = 0
 		for _, id := range c.attributed.Sets.Lists.At(uint32(set)) {
 			m := &c.attributed.Sets.Members[id]
 			if m.Type == trees.TypeInputEvent && m.Node != 0 {
@@ -219,38 +223,45 @@ func (c *inputCollector) inputOf(set sets.SetID) int {
 	return i
 }
 
-// find takes in one item of the first walk, which finds out when inputs were processed, and where.
-func (c *inputCollector) find(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
-	if it.Kind != timeline.ItemBegin {
+// findAll finds out when inputs were processed, and where.
+func (c *inputCollector) findAll(ctx context.Context) error {
+	return c.tl.Occurrences(ctx, true, func(group []timeline.Head) error {
+		for i := range group {
+			if group[i].Kind == timeline.ItemBegin {
+				if err := c.find(&group[i]); err != nil {
+					return err
+				}
+			}
+		}
 		return nil
+	})
+}
+
+// find takes in a slice of the first pass.
+func (c *inputCollector) find(s *timeline.Head) error {
+	onThread := c.tl.TrackKind(s.Track) == timeline.ThreadTrack
+	name := c.tl.Name(s.NameID)
+	if onThread && hasEnd(s) && string(name) == "EventDispatch" {
+		c.handles(s)
 	}
-	var around *openWork
-	if n := open.Len(); n > 1 {
-		around = open.At(n - 2)
-	}
-	s := open.Innermost()
-	if err := c.reader.begin(it, around, s); err != nil {
+	set, err := c.reader.setOf(s.Ordinal)
+	i := c.inputOf(set)
+	if err != nil || i == 0 {
 		return err
 	}
-	i := c.inputOf(s.set)
-	onThread := c.tl.TrackKind(it.Track) == timeline.ThreadTrack
-	kind, _ := c.reader.nameOf(it)
-	if onThread && s.timed && string(it.Name) == "EventDispatch" {
-		c.handles(it)
-	}
-	if i == 0 {
-		return nil
-	}
 	f := &c.facts[i-1]
-	if onThread && s.timed && kind == scriptSlice && it.Dur > f.mainTime {
-		f.main, f.mainTime = it.Track, it.Dur
+	if kind, _ := c.reader.nameOf(s, name); onThread && hasEnd(s) && kind == scriptSlice && s.Dur > f.mainTime {
+		f.main, f.mainTime = s.Track, s.Dur
 	}
-	c.timing(it, f, onThread)
+	if err := c.tl.ReadArgs(s); err != nil {
+		return err
+	}
+	c.timing(s, name, f, onThread)
 	return nil
 }
 
 // handles notes that a thread dispatches events of its process.
-func (c *inputCollector) handles(it *timeline.Item) {
+func (c *inputCollector) handles(it *timeline.Head) {
 	process := c.tl.TrackParent(it.Track)
 	if h := c.handlers[process]; h.thread == 0 || it.Dur > h.time {
 		c.handlers[process] = handler{it.Track, it.Dur}
@@ -259,9 +270,9 @@ func (c *inputCollector) handles(it *timeline.Item) {
 
 // timing reads when listeners ran: EventTiming of Chrome says so, a DOMEvent marker of Firefox is that time, and where neither is
 // known the stages of EventLatency are.
-func (c *inputCollector) timing(it *timeline.Item, f *inputFacts, onThread bool) {
-	switch name := string(it.Name); {
-	case name == "EventTiming" && it.TS == f.Start:
+func (c *inputCollector) timing(it *timeline.Head, name []byte, f *inputFacts, onThread bool) {
+	switch {
+	case string(name) == "EventTiming" && it.TS == f.Start:
 		var t eventTimes
 		for arg := range c.args.List(it.Args) {
 			if string(arg.Key) == "data" && arg.Kind == timeline.ArgDict {

@@ -52,19 +52,8 @@ func (c *inputCollector) addWindow(n int, row *inputRow) {
 	}
 }
 
-// inputSweep is a thread while the time between its events is given to its innermost slices.
-type inputSweep struct {
-	since timeline.Nanos // when the last event was
-}
-
-// needsDetail prepares the second walk, which finds out what ran for the slowest inputs; false if there are none.
-func (c *inputCollector) needsDetail() bool {
-	if len(c.windows) == 0 {
-		return false
-	}
-	c.reader = newWorkReader(c.tl, c.attributed)
-	return true
-}
+// needsDetail reports whether there are inputs of which a second pass finds out what ran for them.
+func (c *inputCollector) needsDetail() bool { return len(c.windows) > 0 }
 
 // addDetails adds what the second walk has found.
 func (c *inputCollector) addDetails() {
@@ -93,17 +82,9 @@ func (c *inputCollector) windowOf(set sets.SetID) *inputWindow {
 	return &c.windows[c.byFact[i-1]-1]
 }
 
-// sweep takes in one item of the second walk: the time since the event before it on the thread was that of the innermost slice
-// that has an end.
-func (c *inputCollector) sweep(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
-	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || c.tl.TrackKind(it.Track) != timeline.ThreadTrack {
-		return nil
-	}
-	t := c.threads[it.Track]
-	if t == nil {
-		t = &inputSweep{since: it.TS}
-		c.threads[it.Track] = t
-	}
+// pass takes in the begin or end of a slice in the second pass: the time since the event before it on the thread was that of the
+// innermost slice that has an end.
+func (c *inputCollector) pass(it *timeline.Item, open *timeline.OpenSlices[openWork]) {
 	n := open.Len()
 	if it.Kind == timeline.ItemBegin {
 		n-- // the one that begins is not open before
@@ -111,25 +92,10 @@ func (c *inputCollector) sweep(it *timeline.Item, open *timeline.OpenSlices[open
 	for n > 0 && !open.At(n-1).timed {
 		n--
 	}
-	if n > 0 {
-		c.charge(it.Track, open.At(n-1), t.since, it.TS)
+	if n > 0 && open.At(n-1).input {
+		c.charge(it.Track, open.At(n-1), c.since[it.Track], it.TS)
 	}
-	t.since = it.TS
-	if it.Kind == timeline.ItemEnd {
-		return nil
-	}
-	s := open.Innermost()
-	var around *openWork
-	if open.Len() > 1 {
-		around = open.At(open.Len() - 2)
-	}
-	if err := c.reader.begin(it, around, s); err != nil {
-		return err
-	}
-	if c.concerns(it, s) {
-		s.key = c.reader.keyOf(it, s)
-	}
-	return nil
+	c.since[it.Track] = it.TS
 }
 
 // concerns reports whether a slice that begins may have to do with an input in detail.
@@ -140,8 +106,13 @@ func (c *inputCollector) concerns(it *timeline.Item, s *openWork) bool {
 	if c.windowOf(s.set) != nil {
 		return true
 	}
-	end := endOf(it)
-	return slices.ContainsFunc(c.windows, func(w inputWindow) bool { return w.main == it.Track && w.from < end && it.TS < w.to })
+	end := endOf(&it.Head)
+	for i := range c.windows {
+		if w := &c.windows[i]; w.main == it.Track && w.from < end && it.TS < w.to {
+			return true
+		}
+	}
+	return false
 }
 
 // charge gives a time of a thread to the inputs that it concerns.

@@ -291,7 +291,7 @@ func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum
 // begin takes in a slice that begins.
 func (c *sliceCounter) begin(it *timeline.Item, o *openSum) {
 	place := &c.places[it.Track]
-	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime, timed: hasEnd(it)}
+	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime, timed: hasEnd(&it.Head)}
 	if place.kind == 0 || c.opts.Include != nil && !c.opts.Include(it) {
 		return
 	}

@@ -318,12 +318,12 @@ func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]
 		around = open.At(n - 2)
 	}
 	if it.Kind == timeline.ItemBegin {
-		*s = openNode{timed: hasEnd(it) && c.use.selected.Item(it), ts: it.TS}
+		*s = openNode{timed: hasEnd(&it.Head) && c.use.selected.Item(it), ts: it.TS}
 		if around != nil {
 			s.node = around.node
 		}
 		if s.timed {
-			from, to := c.use.selected.Clip(it.TS, endOf(it))
+			from, to := c.use.selected.Clip(it.TS, endOf(&it.Head))
 			s.dur, s.node = to-from, c.nodeOf(tree, s.node, it)
 		}
 		return nil

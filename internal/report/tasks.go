@@ -94,7 +94,7 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.R
 		}
 		c.addSampled(profiles)
 	}
-	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
+	if err := timeline.WalkNested(ctx, tl, (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), tasks: c}).item); err != nil {
 		return nil, err
 	}
 	return c.done(), nil
@@ -113,7 +113,7 @@ func (c *taskCollector) done() *Tasks {
 type taskCollector struct {
 	tl    *timeline.Timeline
 	opts  TaskOptions
-	work  *workReader
+	costs *cost.Result // nil: it is not known for whom tasks worked
 	out   Tasks
 	bases []TaskBasis         // by TrackID; "": not a thread, or one without tasks
 	loops []timeline.LongTask // of event loops, in the order of time, those that count
@@ -144,7 +144,7 @@ type heaviest struct {
 
 func newTaskCollector(tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) *taskCollector {
 	c := &taskCollector{
-		tl: tl, opts: opts, work: newWorkReader(tl, attributed), bases: make([]TaskBasis, tl.TrackCount()), left: map[taskPlace]int{},
+		tl: tl, opts: opts, costs: attributed, bases: make([]TaskBasis, tl.TrackCount()), left: map[taskPlace]int{},
 	}
 	var others []timeline.TrackID
 	anyLoop := false
@@ -191,40 +191,16 @@ func hasSamples(tl *timeline.Timeline) bool {
 	return false
 }
 
-// item takes in one item of the timeline; open are the slices around it.
-func (c *taskCollector) item(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
-	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || c.tl.TrackKind(it.Track) != timeline.ThreadTrack {
-		return nil
-	}
-	s := open.Innermost()
-	if s == nil {
-		return nil
-	}
-	var around *openWork
-	if n := open.Len(); n > 1 {
-		around = open.At(n - 2)
-	}
-	if it.Kind == timeline.ItemBegin {
-		return c.begin(it, around, s)
-	}
-	c.end(it, around, s)
-	return nil
-}
-
-// begin takes in a slice that begins.
-func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) error {
-	if err := c.work.begin(it, around, s); err != nil {
-		return err
-	}
+// begin takes in a slice that begins, of which it is known what it does, and reports whether its key has to be.
+func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) bool {
 	if s.task == nil && s.timed && it.Dur >= timeline.LongTaskLength && c.startsTask(it, around) {
 		s.task = &taskBuilder{tally: newWorkTally()}
 		s.isTask = true
 	}
 	if s.task != nil {
-		s.key = c.work.keyOf(it, s)
 		s.task.asked = s.task.asked || c.opts.Include == nil || c.opts.Include(it)
 	}
-	return nil
+	return s.task != nil
 }
 
 // startsTask reports whether a slice is a task.
@@ -249,7 +225,7 @@ func (c *taskCollector) startsTask(it *timeline.Item, around *openWork) bool {
 
 // end takes in the end of a slice.
 func (c *taskCollector) end(it *timeline.Item, around, s *openWork) {
-	self, ok := c.work.end(s, around)
+	self, ok := s.selfTime(around)
 	if !ok || s.task == nil {
 		return
 	}
@@ -285,8 +261,8 @@ func (c *taskCollector) finish(it *timeline.Item, s *openWork, step PathStep) {
 	if s.below.parts == 0 {
 		c.workOfSamples(&t, it.Track, s.ts, s.dur)
 	}
-	if c.work.attributed != nil {
-		t.Contexts = s.task.tally.contexts(c.work.attributed)
+	if c.costs != nil {
+		t.Contexts = s.task.tally.contexts(c.costs)
 	}
 	t.Split = splitOf(t.Path, timeline.LongTaskLength)
 	c.add(t)

@@ -76,7 +76,7 @@ type useCollector struct {
 	tl       *timeline.Timeline
 	selected *selection.Selection
 	reader   *workReader
-	threads  map[timeline.TrackID]*threadUse
+	threads  []*threadUse       // by TrackID; nil: not seen, or known by samples
 	places   []timeline.TrackID // by TrackID: the thread whose slices are on it; 0: none
 	out      Utilisation
 
@@ -88,7 +88,7 @@ type useCollector struct {
 
 func newUseCollector(tl *timeline.Timeline, selected *selection.Selection) *useCollector {
 	c := &useCollector{
-		tl: tl, selected: selected, reader: newWorkReader(tl, nil), threads: map[timeline.TrackID]*threadUse{},
+		tl: tl, selected: selected, reader: newWorkReader(tl, nil), threads: make([]*threadUse, tl.TrackCount()),
 		places: threadPlaces(tl, selected), categories: make([]timeline.Nanos, tl.CategoryCount()+1), names: make([]timeline.Nanos, tl.NameCount()+1),
 	}
 	c.out = Utilisation{By: KindsOfWork, Kinds: []string{}, Threads: []ThreadUse{}}
@@ -146,7 +146,7 @@ func (c *useCollector) sweep(it *timeline.Item, open *timeline.OpenSlices[openUs
 // begin says what a slice does that begins.
 func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[openUse]) {
 	s := open.Innermost()
-	*s = openUse{timed: hasEnd(it) && c.selected.Item(it), category: it.CategoryID, name: it.NameID, work: c.workOf(it)}
+	*s = openUse{timed: hasEnd(&it.Head) && c.selected.Item(it), category: it.CategoryID, name: it.NameID, work: c.workOf(it)}
 	if n := open.Len(); n > 1 && s.work == evidence.CategoryNone {
 		s.work = open.At(n - 2).work
 	}
@@ -157,7 +157,7 @@ func (c *useCollector) workOf(it *timeline.Item) evidence.Category {
 	if profilecalls.IsCall(it.Category) || string(it.Category) == "js" {
 		return evidence.CategoryScript
 	}
-	if _, work := c.reader.nameOf(it); work != evidence.CategoryNone {
+	if _, work := c.reader.nameOf(&it.Head, it.Name); work != evidence.CategoryNone {
 		return work
 	}
 	return evidence.CategoryOfProbe(c.tl, it.Args)
@@ -183,7 +183,7 @@ func (c *useCollector) choose(profiles *Profiles) {
 	for _, t := range profiles.Threads {
 		if c.bySamples(t) {
 			sampled[t.track] = t
-			delete(c.threads, t.track)
+			c.threads[t.track] = nil
 		}
 	}
 	first, last := timeline.Nanos(math.MaxInt64), timeline.Nanos(math.MinInt64)

@@ -198,6 +198,50 @@ type openWork struct {
 	task     *taskBuilder
 	isTask   bool // it is the task itself
 	below    heaviest
+	input    bool // it may have to do with an input in detail
+}
+
+// threadWork goes through the slices of threads for those who ask what they do and for whom, so that this is found out once.
+type threadWork struct {
+	tl     *timeline.Timeline
+	reader *workReader
+	tasks  *taskCollector  // nil: long tasks are not asked for
+	inputs *inputCollector // nil: what ran for inputs is not asked for
+}
+
+// item takes in one item of a walk; open are the slices around it.
+func (w *threadWork) item(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
+	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || w.tl.TrackKind(it.Track) != timeline.ThreadTrack {
+		return nil
+	}
+	if w.inputs != nil {
+		w.inputs.pass(it, open)
+	}
+	s, around := open.Innermost(), (*openWork)(nil)
+	if n := open.Len(); n > 1 {
+		around = open.At(n - 2)
+	}
+	switch {
+	case s == nil:
+	case it.Kind == timeline.ItemBegin:
+		return w.begin(it, around, s)
+	case w.tasks != nil:
+		w.tasks.end(it, around, s)
+	}
+	return nil
+}
+
+// begin takes in a slice that begins inside another one, or nil.
+func (w *threadWork) begin(it *timeline.Item, around, s *openWork) error {
+	if err := w.reader.begin(it, around, s); err != nil {
+		return err
+	}
+	s.input = w.inputs != nil && w.inputs.concerns(it, s)
+	inTask := w.tasks != nil && w.tasks.begin(it, around, s)
+	if s.input || inTask {
+		s.key = w.reader.keyOf(it, s)
+	}
+	return nil
 }
 
 // workReader tells what the slices of a walk do and for whom.
@@ -259,13 +303,13 @@ func (r *workReader) setOf(ordinal uint64) (sets.SetID, error) {
 
 // begin says what a slice does that begins inside another one, or nil.
 func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
-	*s = openWork{ts: it.TS, dur: it.Dur, timed: hasEnd(it), cpu: it.ThreadTime}
+	*s = openWork{ts: it.TS, dur: it.Dur, timed: hasEnd(&it.Head), cpu: it.ThreadTime}
 	if around != nil {
 		s.category, s.script, s.task = around.category, around.script, around.task
 	}
 	s.set, err = r.setOf(it.Ordinal)
 	s.call = profilecalls.IsCall(it.Category) || string(it.Category) == "js"
-	kind, category := r.nameOf(it)
+	kind, category := r.nameOf(&it.Head, it.Name)
 	switch {
 	case s.call:
 		s.category, s.script = evidence.CategoryScript, true
@@ -290,20 +334,20 @@ func producerCategory(category []byte) evidence.Category {
 }
 
 // nameOf returns what the name of a slice says, and its category.
-func (r *workReader) nameOf(it *timeline.Item) (kind sliceKind, category evidence.Category) {
+func (r *workReader) nameOf(it *timeline.Head, name []byte) (kind sliceKind, category evidence.Category) {
 	if it.NameID == 0 {
-		kind, category = kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
+		kind, category = kindOfSlice(name), evidence.CategoryOf(string(name))
 	} else {
 		if r.kinds[it.NameID] == unknownSlice {
-			r.kinds[it.NameID], r.categories[it.NameID] = kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
+			r.kinds[it.NameID], r.categories[it.NameID] = kindOfSlice(name), evidence.CategoryOf(string(name))
 		}
 		kind, category = r.kinds[it.NameID], r.categories[it.NameID]
 	}
 	return kind, cmp.Or(category, r.producers[it.CategoryID])
 }
 
-// end takes a slice away that ends, from the time of the one around it, and returns its self time; false if it has none.
-func (r *workReader) end(s, around *openWork) (self timeline.Nanos, ok bool) {
+// selfTime takes the time of a slice that ends from the one around it, and returns its self time; false if it has none.
+func (s *openWork) selfTime(around *openWork) (self timeline.Nanos, ok bool) {
 	inside := s.inside
 	if s.timed {
 		inside = s.dur

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/compare"
@@ -38,13 +37,7 @@ func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tl := bridge.Timeline(tr)
-	result, err := attribution.Run(t.Context(), tl, options.Rules{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer result.Close()
-	all, err := report.CollectAll(t.Context(), tl, result, report.AllOptions{})
+	all, err := report.CollectAll(t.Context(), bridge.Timeline(tr), options.Rules{}, report.AllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
