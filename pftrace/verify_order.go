@@ -50,12 +50,12 @@ type verifyOrder struct {
 	disorder  bool // some event came out of order
 	released  int64
 	sequences []message.SequenceKey
-	flows     map[uint64]struct{} // the active ones
-	noFlows   bool                // their order is lost
+	flows     map[machineID]struct{} // the active ones
+	noFlows   bool                   // their order is lost
 }
 
 func newVerifyOrder(limit int) verifyOrder {
-	return verifyOrder{limit: limit, sorted: true, flows: make(map[uint64]struct{})}
+	return verifyOrder{limit: limit, sorted: true, flows: make(map[machineID]struct{})}
 }
 
 func (o *verifyOrder) addSequence(key message.SequenceKey) uint32 {
@@ -167,15 +167,16 @@ func (v *verifier) flowInOrder(e *orderedEvent, seq message.SequenceKey) {
 	if o.noFlows {
 		return
 	}
+	id := machineID{seq.Machine, e.flow}
 	if e.kind == orderFlow {
-		o.flows[e.flow] = struct{}{}
+		o.flows[id] = struct{}{}
 		return
 	}
-	if _, active := o.flows[e.flow]; !active {
+	if _, active := o.flows[id]; !active {
 		v.foundOn(ruleFlowInactive, e.at, seq, "flow %d at %d ns", e.flow, e.time)
 		return
 	}
-	delete(o.flows, e.flow)
+	delete(o.flows, id)
 }
 
 // checkOpenSlices reports the slices that never end.

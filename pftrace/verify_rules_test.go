@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,42 @@ func preludePackets(t testing.TB) (packets [][]byte) {
 		packets = append(packets, packetText(t, text))
 	}
 	return packets
+}
+
+// What machines of a trace have recorded is checked for each of them: the same numbers mean other things, and a track has no parent on
+// another machine.
+func TestVerifyMachines(t *testing.T) {
+	machine := func(texts ...string) (packets [][]byte) {
+		packets = preludePackets(t)
+		for _, text := range texts {
+			packets = append(packets, packetText(t, "machine_id: 3 "+text))
+		}
+		return packets
+	}
+	good := machine(
+		`sequence_flags: 1 system_info { machine_name: "m" }`,
+		`track_descriptor { uuid: 1 process { pid: 7 process_name: "other" } }`,
+		`trusted_packet_sequence_id: 0 track_descriptor { uuid: 2 thread { pid: 7 tid: 8 } }`,
+		`track_descriptor { uuid: 4 parent_uuid: 2 name: "below" }`,
+		`timestamp: 300 track_event { type: TYPE_SLICE_BEGIN track_uuid: 4 name: "s" flow_ids: 77 }`,
+		`timestamp: 350 track_event { type: TYPE_SLICE_END track_uuid: 4 }`,
+	)
+	trace, _ := buildTrace(good...)
+	if report := verifyBytes(t, trace, VerifyOptions{}); !report.OK() {
+		t.Errorf("%+v", report.Findings)
+	}
+	for want, text := range map[string]string{
+		"parent_unknown":    `track_descriptor { uuid: 9 parent_uuid: 5 name: "below a track of the trace itself" }`,
+		"track_undescribed": begin(400, 5) + "\n",
+		"flow_inactive":     `timestamp: 400 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" terminating_flow_ids: 1 }`,
+		"process_twice":     `track_descriptor { uuid: 9 process { pid: 7 } }`,
+	} {
+		trace, _ := buildTrace(append(slices.Clone(good), packetText(t, "machine_id: 3 "+text))...)
+		report := verifyBytes(t, trace, VerifyOptions{Strict: true})
+		if !slices.ContainsFunc(report.Findings, func(f VerifyFinding) bool { return f.Rule == want }) {
+			t.Errorf("%s: %+v", want, report.Findings)
+		}
+	}
 }
 
 func TestVerifyCleanTrace(t *testing.T) {

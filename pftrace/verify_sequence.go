@@ -43,6 +43,9 @@ func (v *verifier) packet(p *pfwire.Packet) {
 	switch f.Payload {
 	case schema.TracePacket_ClockSnapshot:
 		v.clockSnapshot(seq)
+	case schema.TracePacket_RemoteClockSync:
+		_, err := v.state.Clocks.Sync(f.Sequence.Machine, f.Data)
+		v.parsed(err)
 	case schema.TracePacket_TrackEvent:
 		v.trackEvent(seq, at, ok)
 	case schema.TracePacket_TrackDescriptor:
@@ -200,7 +203,7 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 	if seq != nil {
 		state = seq.Sequence
 	}
-	v.parsed(v.state.Clocks.Snapshot(state, v.fields.Data))
+	v.parsed(v.state.Clocks.Snapshot(state, v.fields.Sequence.Machine, v.fields.Data))
 }
 
 // traceAttributes looks for the attribute by which weft marks its own packets.

@@ -123,7 +123,7 @@ func (v *verifier) streamingProfile(seq *verifySequence) {
 	if seq != nil && !seq.Thread.Known {
 		v.found(ruleProfileThread, "sequence %d", seq.Key.ID)
 	}
-	if monotonic := (pfwire.Clock{ID: pfwire.ClockMonotonic}); !v.state.Clocks.Knows(monotonic) {
+	if monotonic := (pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: v.fields.Sequence.Machine}); !v.state.Clocks.Knows(monotonic) {
 		v.found(ruleClockLate, "clock %d", monotonic.ID)
 	}
 	var p message.StreamingProfile

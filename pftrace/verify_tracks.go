@@ -52,7 +52,7 @@ func (id trackIdentity) String() string {
 
 // verifyTrack is a track that was described or used.
 type verifyTrack struct {
-	uuid      uint64
+	machineID // the uuid
 	described bool
 	used      bool
 	orderLost bool // nesting is not checked any more, see loseOrder
@@ -66,6 +66,12 @@ type verifyTrack struct {
 	tooDeep   int
 	instants  int   // of instantsAt, which nest in each other as long as no slice begins or ends
 	instantAt int64 // time of the last instant
+}
+
+// machineID is the uuid of a track, or the id of a flow, which machines of a trace give out each for itself.
+type machineID struct {
+	machine uint32
+	uuid    uint64
 }
 
 // processKey identifies a process, threadKey a thread, in all machines of a trace.
@@ -82,33 +88,38 @@ type threadKey struct {
 
 type verifyTracks struct {
 	list      []verifyTrack
-	byUUID    map[uint64]uint32
+	byUUID    map[machineID]uint32
 	processes map[processKey]uint64
 	threads   map[threadKey]uint64
 }
 
 func newVerifyTracks() verifyTracks {
 	return verifyTracks{
-		byUUID:    make(map[uint64]uint32),
+		byUUID:    make(map[machineID]uint32),
 		processes: make(map[processKey]uint64),
 		threads:   make(map[threadKey]uint64),
 	}
 }
 
 // index returns the place of a track in the list.
-func (t *verifyTracks) index(uuid uint64) uint32 {
-	i, ok := t.byUUID[uuid]
+func (t *verifyTracks) index(id machineID) uint32 {
+	i, ok := t.byUUID[id]
 	if !ok {
 		i = uint32(len(t.list))
-		t.list = append(t.list, verifyTrack{uuid: uuid})
-		t.byUUID[uuid] = i
+		t.list = append(t.list, verifyTrack{machineID: id})
+		t.byUUID[id] = i
 	}
 	return i
 }
 
+// onMachine returns the id of a track of the packet's machine.
+func (v *verifier) onMachine(uuid uint64) machineID {
+	return machineID{v.fields.Sequence.Machine, uuid}
+}
+
 // useTrack notes that an event is on a track.
 func (v *verifier) useTrack(uuid uint64) uint32 {
-	i := v.tracks.index(uuid)
+	i := v.tracks.index(v.onMachine(uuid))
 	if t := &v.tracks.list[i]; !t.used {
 		t.used, t.use, t.seq = true, v.at, v.fields.Sequence
 	}
@@ -160,7 +171,7 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 		id.kind = trackCounter
 		id.counter = v.counterDescriptor(uuid, counter, d.Name())
 	}
-	t := &v.tracks.list[v.tracks.index(uuid)]
+	t := &v.tracks.list[v.tracks.index(v.onMachine(uuid))]
 	if t.described && t.identity != id {
 		v.found(ruleDescriptorConflict, "track %d was %s, now %s", uuid, t.identity, id)
 	}
@@ -273,7 +284,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 		if t.identity.parent == 0 {
 			break
 		}
-		parent, ok := v.tracks.byUUID[t.identity.parent]
+		parent, ok := v.tracks.byUUID[machineID{t.machine, t.identity.parent}]
 		if !ok || !v.tracks.list[parent].described {
 			v.foundOn(ruleParentUnknown, t.describe, message.SequenceKey{}, "track %d has parent %d", t.uuid, t.identity.parent)
 			break

@@ -21,7 +21,10 @@ TracePacket: timestamp 8, timestamp_clock_id 58, trusted_packet_sequence_id 10, 
 	machine_id 98, trusted_uid 3, trusted_pid 79, track_event 11, track_descriptor 60, clock_snapshot 6, process_tree 2,
 	chrome_events 5, process_descriptor 43, thread_descriptor 44, trace_uuid 89, service_event 69, perf_sample 66,
 	streaming_profile_packet 54, stack_sample 135, extension_descriptor 72, trace_attributes 126,
-	compressed_packets 50, zstd_compressed_packets 133, synchronization_marker 36
+	compressed_packets 50, zstd_compressed_packets 133, synchronization_marker 36, system_info 45, remote_clock_sync 107
+SystemInfo: machine_name 17
+RemoteClockSync: synced_clocks 1
+RemoteClockSync.SyncedClocks: client_clocks 2, host_clocks 3
 TracePacketDefaults: timestamp_clock_id 58, track_event_defaults 11, stack_sample_defaults 100
 TrackEvent: type 9, track_uuid 11, name_iid 10, name 23, category_iids 3, categories 22, counter_value 30,
 	double_counter_value 44, extra_counter_track_uuids 31, extra_counter_values 12,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -14,6 +15,7 @@ import (
 // to a flow. Among members that start at one time the chain takes the order in which the output holds them, which
 // is not that of the rule where one contains the other.
 func (l *linker) firefox(e *end) {
+	l.seen = e
 	if l.state == none {
 		l.state = open
 		l.lastID++
@@ -38,7 +40,12 @@ func (l *linker) joinTied() {
 	slices.SortFunc(l.tied, func(a, b Slice) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	for _, member := range l.tied {
 		next := timeline.FlowRef{Ordinal: member.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal}
-		if l.chain {
+		if l.chain && l.timeline.Machine(l.tail.Track) != l.timeline.Machine(member.Track) {
+			l.count(problem.FlowAcrossMachines, l.seen)
+			l.endTied()
+			l.lastID++
+			next.ID = l.lastID
+		} else if l.chain {
 			l.write(l.last)
 			l.total++
 			next.Previous = l.tail.Ordinal
@@ -51,9 +58,15 @@ func (l *linker) joinTied() {
 // finishFirefox ends the flow. A single member has nobody to end the flow for.
 func (l *linker) finishFirefox() {
 	l.joinTied()
+	l.endTied()
+	l.state = none
+}
+
+// endTied ends the chain of a flow of Firefox.
+func (l *linker) endTied() {
 	if l.chain {
 		l.last.Terminating = l.last.Previous != timeline.NoOrdinal
 		l.write(l.last)
 	}
-	l.chain, l.state = false, none
+	l.chain = false
 }

@@ -83,7 +83,7 @@ func (p *pass) run(ctx context.Context, scan scanFunc) error {
 	if p.unbound, err = b.finish(); err != nil {
 		return err
 	}
-	l := linker{problems: p.problems, members: p.write, visitor: p.visitor, steps: p.steps}
+	l := linker{problems: p.problems, members: p.write, visitor: p.visitor, steps: p.steps, timeline: p.timeline}
 	p.arrows, err = l.link(ctx, ends)
 	return err
 }

@@ -29,6 +29,7 @@ type linker struct {
 	visitor  Visitor
 	steps    *stepWriter // may be nil
 	total    int64       // arrows
+	timeline *timeline.Timeline
 	lastID   uint64
 	err      error // of members
 
@@ -44,6 +45,7 @@ type linker struct {
 	tail  Slice
 	last  timeline.FlowRef
 
+	seen  *end    // the last end of a Firefox flow
 	tied  []Slice // members of a Firefox flow that start at one time
 	links []end   // members of a link, as long as there are not too many
 }
@@ -199,8 +201,11 @@ func (l *linker) arrow(e *end) bool {
 		return false
 	}
 	l.arrows++
-	l.total++
 	l.visitor.Follow(e.ts, &e.slice, from.Ordinal)
+	if l.across(&from, e) {
+		return true
+	}
+	l.total++
 	switch {
 	case backwards(&from, &to):
 		// Perfetto handles the earlier slice first, so that the arrow leads from it to the later one, in what is read back as well.
@@ -222,6 +227,15 @@ func (l *linker) arrow(e *end) bool {
 		l.chain, l.tail = true, to
 		l.last = timeline.FlowRef{Ordinal: to.Ordinal, ID: l.lastID, Previous: from.Ordinal}
 	}
+	return true
+}
+
+// across reports, and counts, that a flow leads to another machine, where viewers do not follow it.
+func (l *linker) across(from *Slice, e *end) bool {
+	if l.timeline.Machine(from.Track) == l.timeline.Machine(e.slice.Track) {
+		return false
+	}
+	l.count(problem.FlowAcrossMachines, e)
 	return true
 }
 

@@ -1,6 +1,7 @@
 package pfwire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -24,6 +25,7 @@ const (
 // Clock identifies a clock in the whole trace.
 type Clock struct {
 	ID       uint32
+	Machine  uint32              // whose clock it is, see TracePacket.machine_id
 	Sequence message.SequenceKey // of a clock that belongs to one sequence
 }
 
@@ -122,11 +124,11 @@ type reading struct {
 	nanos int64
 }
 
-// Snapshot takes over a ClockSnapshot message. Clocks 64 to 127 in it are those of seq; if seq is nil they are left out.
-func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
+// Snapshot takes over a ClockSnapshot message of a machine. Clocks 64 to 127 in it are those of seq; if seq is nil they are left out.
+func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 	var s message.ClockSnapshot
 	err := s.Parse(msg)
-	if s.HasPrimary() && s.PrimaryClock() != c.trace {
+	if s.HasPrimary() && s.PrimaryClock() != c.trace && machine == 0 {
 		c.trace, c.routes, c.latest.known = s.PrimaryClock(), nil, false
 	}
 	var readings []reading
@@ -138,11 +140,19 @@ func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 		if err := r.Parse(l.Bytes()); err != nil {
 			return err
 		}
-		if rd := seq.reading(&r); rd.clock.ID != 0 {
+		if rd := seq.reading(&r, machine); rd.clock.ID != 0 {
 			readings = append(readings, rd)
 		}
 	}
-	c.keepFirst(readings)
+	if machine == 0 {
+		c.keepFirst(readings)
+	}
+	c.linkAll(readings)
+	return err
+}
+
+// linkAll takes over that some clocks showed something at one moment.
+func (c *Clocks) linkAll(readings []reading) {
 	for _, from := range readings {
 		for _, to := range readings {
 			// Nothing is ever converted to a clock of a sequence.
@@ -151,7 +161,6 @@ func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 			}
 		}
 	}
-	return err
 }
 
 // keepFirst remembers the first snapshot that says how the clock of the trace and others of the system compare.
@@ -188,9 +197,9 @@ func (c *Clocks) Trace() timeline.Clocks {
 }
 
 // reading takes over one clock of a snapshot. A clock of the sequence starts again from this value.
-func (s *Sequence) reading(r *message.ClockReading) reading {
+func (s *Sequence) reading(r *message.ClockReading, machine uint32) reading {
 	id := r.ID()
-	rd := reading{Clock{ID: id}, r.Timestamp() * r.Multiplier()}
+	rd := reading{Clock{ID: id, Machine: machine}, r.Timestamp() * r.Multiplier()}
 	switch {
 	case !IsSequenceClock(id):
 		return rd
@@ -201,7 +210,7 @@ func (s *Sequence) reading(r *message.ClockReading) reading {
 		s.clocks = append(s.clocks, nil)
 	}
 	s.clocks[id-firstSequenceClock] = &sequenceClock{r.Multiplier(), r.IsIncremental(), rd.nanos}
-	rd.clock.Sequence = s.Key
+	rd.clock.Machine, rd.clock.Sequence = 0, s.Key
 	return rd
 }
 
@@ -259,7 +268,7 @@ func (l *clockLink) convert(t int64) int64 {
 func (c *Clocks) TraceTime(s Stamp) (int64, error) {
 	target := c.target()
 	t := s.Nanos
-	if s.Clock.ID != 0 && s.Clock != target {
+	if s.Clock = c.named(s.Clock); s.Clock.ID != 0 && s.Clock != target {
 		route := c.route(s.Clock, target)
 		if route == nil {
 			return 0, fmt.Errorf("%w %d", ErrUnknownClock, s.Clock.ID)
@@ -279,7 +288,11 @@ func (c *Clocks) TraceTime(s Stamp) (int64, error) {
 func (c *Clocks) route(from, to Clock) []*clockLink {
 	l := &c.latest
 	if !l.known || l.from != from || l.to != to {
-		l.from, l.to, l.known, l.route = from, to, true, c.findRoute(from, to)
+		route := c.findRoute(from, to)
+		if machine := cmp.Or(from.Machine, from.Sequence.Machine); route == nil && machine != 0 && c.bridge(machine) {
+			route = c.findRoute(from, to)
+		}
+		l.from, l.to, l.known, l.route = from, to, true, route
 	}
 	return l.route
 }
@@ -332,6 +345,7 @@ func (s *Sequence) Clock(f *message.TracePacket) (clock Clock, ok bool) {
 		clock.ID = s.Defaults.ClockID
 	}
 	if !IsSequenceClock(clock.ID) {
+		clock.Machine = f.Sequence.Machine
 		return clock, true
 	}
 	if s == nil || s.clock(clock.ID) == nil {
@@ -344,6 +358,7 @@ func (s *Sequence) Clock(f *message.TracePacket) (clock Clock, ok bool) {
 // Knows reports whether TraceTime can convert times of a clock.
 func (c *Clocks) Knows(clock Clock) bool {
 	target := c.target()
+	clock = c.named(clock)
 	return clock.ID == 0 || clock == target || c.route(clock, target) != nil
 }
 

@@ -86,7 +86,7 @@ func (c *copier) append() error {
 	if err := c.open(c.codec); err != nil {
 		return err
 	}
-	a := &Appender{copier: c, sequence: sequence, clock: c.rw.Clock, details: map[uint64]*details{}}
+	a := &Appender{copier: c, sequence: sequence, clock: c.rw.Clock, begun: map[uint32]bool{0: true}, started: map[uint32]bool{}, details: map[uint64]*details{}}
 	if err := a.begin(); err != nil {
 		return err
 	}
@@ -316,8 +316,10 @@ type Appender struct {
 	*copier
 	sequence uint32
 	clock    timeline.Clock
+	machine  uint32          // of what is added
+	begun    map[uint32]bool // machines to which something was added
 	uuid     uint64
-	started  bool                // there is an event
+	started  map[uint32]bool     // machines that have an event
 	details  map[uint64]*details // by the uuid of the thread
 	packet   []byte
 }
@@ -330,7 +332,11 @@ func IsAppended(uuid uint64) bool { return uuid>>32 == firstAppendedUUID>>32 }
 
 // head begins a packet of the sequence.
 func (a *Appender) head(flags uint64) []byte {
-	b := wire.AppendUint(a.packet[:0], schema.TracePacket_TrustedPacketSequenceID, uint64(a.sequence))
+	b := a.packet[:0]
+	if a.machine != 0 {
+		b = wire.AppendUint(b, schema.TracePacket_MachineID, uint64(a.machine))
+	}
+	b = wire.AppendUint(b, schema.TracePacket_TrustedPacketSequenceID, uint64(a.sequence))
 	if flags != 0 {
 		b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, flags)
 	}
@@ -352,6 +358,16 @@ func (a *Appender) begin() error {
 	return a.done(b)
 }
 
+// On goes on with what is on a machine of the trace.
+func (a *Appender) On(machine uint32) error {
+	a.machine = machine
+	if a.begun[machine] {
+		return nil
+	}
+	a.begun[machine] = true
+	return a.begin()
+}
+
 // Attributes adds facts about the trace.
 func (a *Appender) Attributes(list []timeline.Attribute) error {
 	return a.done(appendAttributes(a.head(0), list))
@@ -360,7 +376,7 @@ func (a *Appender) Attributes(list []timeline.Attribute) error {
 // Thread adds a track that stands for a thread, to be the parent of others, and returns its uuid. Threads come before
 // events.
 func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
-	if a.started {
+	if a.started[a.machine] {
 		return 0, errors.New("a thread is described after an event")
 	}
 	a.uuid++
@@ -413,8 +429,8 @@ func (a *Appender) Event(track uint64, name string, e *timeline.Item) error {
 		return fmt.Errorf("an item of kind %d is not an event", e.Kind)
 	}
 	flags := uint64(0)
-	if !a.started {
-		a.started, flags = true, schema.TracePacket_SeqIncrementalStateCleared
+	if !a.started[a.machine] {
+		a.started[a.machine], flags = true, schema.TracePacket_SeqIncrementalStateCleared
 	}
 	b := wire.AppendUint(a.head(flags), schema.TracePacket_Timestamp, uint64(e.TS))
 	if a.clock != 0 && a.clock != timeline.ClockBoottime {

@@ -30,7 +30,7 @@ func applyPacket(t *testing.T, s *State, text string) (*Sequence, *message.Trace
 	}
 	seq, err := s.Apply(f)
 	if f.Payload == 6 {
-		if err := s.Clocks.Snapshot(seq, f.Data); err != nil {
+		if err := s.Clocks.Snapshot(seq, f.Sequence.Machine, f.Data); err != nil {
 			t.Fatal(err)
 		}
 	}

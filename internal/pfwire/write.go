@@ -94,7 +94,7 @@ func choose(what, name string, names ...string) (int, error) {
 // Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. The error
 // is one of dst, of temporary files, or ctx's.
 //
-// All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
+// All events are on one packet sequence, and those of each further machine on one of its own. Its first packets define every interned text and describe every track, so that
 // the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
 // everything but call stacks (v53), trace attributes (v55), the order of processes and threads (v57) and, depending on Options.Samples,
 // call-stack samples (v58), which they leave out (perfetto.md 14).
@@ -114,6 +114,7 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 	problems := make([]problem.Log, n)
 	err := writeInOrder(ctx, dst, n, opts.Workers, func(ctx context.Context, i int, emit emitter) error {
 		part := *w
+		part.sequences = slices.Clone(w.sequences)
 		part.out, part.problems = buffers.get(form, emit), &problems[i]
 		if err := part.write(ctx, i); err != nil {
 			return err
@@ -174,7 +175,12 @@ type writer struct {
 	iids       []string // texts of categories, by iid-1
 	stacks     []uint32 // iids of call stacks, by CallstackID; 0: not defined on the main sequence
 
-	compact   compact
+	machines  []timeline.Machine // beside that of the trace
+	sequence                     // that is being written
+	sequences []sequence         // of all machines; nil: there is only the one
+	current   int                // in sequences
+	onMachine []int              // by TrackID: the index of its sequence
+
 	samples   SampleForm
 	tasks     []uint32       // iids of the threads of stack samples, by TrackID; 0: not defined
 	monotonic timeline.Nanos // added to a time of the trace gives that of a streaming profile
@@ -188,7 +194,7 @@ type writer struct {
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
 		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
-		maxHeld: cmp.Or(opts.maxHeld, maxHeld), samples: opts.Samples, compact: compact{threadUnit: 1},
+		maxHeld: cmp.Or(opts.maxHeld, maxHeld), samples: opts.Samples, machines: t.Machines(), sequence: sequence{plain: plain, needsState: needsState, compact: compact{threadUnit: 1}},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey(timeline.OwnArgs), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -205,8 +211,9 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w.internCategories()
 	w.monotonic = w.monotonicOffset()
 	if opts.Packets == CompactPackets {
-		w.compact = w.newCompact()
+		w.compact = w.newCompact(0)
 	}
+	w.findMachines(opts.Packets)
 	w.threadTimes = w.newThreadTimes()
 	if opts.Samples == StackSamples && t.Totals().Samples > 0 {
 		w.tasks = numberTasks(t)
@@ -258,7 +265,7 @@ func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
 	return w.lanes[timeline.TrackLane{Track: id, Lane: lane}]
 }
 
-// needsState and plain are the two forms of sequence id and flags on event packets.
+// needsState and plain are the two forms of sequence id and flags on event packets of the trace's own machine.
 var (
 	plain      = wire.AppendUint(nil, schema.TracePacket_TrustedPacketSequenceID, 1)
 	needsState = append(wire.AppendUint(nil, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState), plain...)
@@ -267,6 +274,9 @@ var (
 // item writes one item. The order of the fields makes the trace smaller by a tenth when compressed: what is the same in many
 // packets is together, and so is what is different in each, thread time and time at the end (docs/performance.md, "Size").
 func (w *writer) item(it *timeline.Item) error {
+	if w.onMachine != nil {
+		w.turnTo(it.Track)
+	}
 	if w.compact.now < 0 {
 		w.startClock(it.TS)
 	}
@@ -278,9 +288,9 @@ func (w *writer) item(it *timeline.Item) error {
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	if it.Kind == timeline.ItemEnd && len(it.Args) == 0 && it.Callstack == 0 {
-		b = append(b, plain...)
+		b = append(b, w.plain...)
 	} else {
-		b = append(b, needsState...)
+		b = append(b, w.needsState...)
 	}
 	payload := schema.TracePacket_TrackEvent
 	if it.Idle {
@@ -444,7 +454,7 @@ func (w *writer) appendName(b []byte, key timeline.KeyID, name string) []byte {
 
 func (w *writer) counter(it *timeline.Item) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b, event := wire.BeginMessage(append(b, plain...), schema.TracePacket_TrackEvent)
+	b, event := wire.BeginMessage(append(b, w.plain...), schema.TracePacket_TrackEvent)
 	b = wire.AppendUint(b, schema.TrackEvent_Type, schema.TrackEvent_TypeCounter)
 	b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, w.track(it.Track, 0))
 	if it.Value.IsInt() {

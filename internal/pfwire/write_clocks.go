@@ -56,19 +56,48 @@ func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.
 		c.Readings = append(slices.Clone(c.Readings), timeline.ClockReading{Clock: timeline.ClockMonotonic, Time: at})
 	}
 	if boottime && named && c.Trace != timeline.ClockBoottime {
-		primary = c.Trace
+		if len(w.machines) == 0 {
+			return c.Readings, c.Trace
+		}
+		c.Readings = withBoottime(c.Readings, at) // machines have BOOTTIME in common, and nothing else
 	}
-	return c.Readings, primary
+	return c.Readings, 0
+}
+
+// withBoottime returns readings in which BOOTTIME has a time.
+func withBoottime(readings []timeline.ClockReading, at timeline.Nanos) []timeline.ClockReading {
+	readings = slices.Clone(readings)
+	for i := range readings {
+		if readings[i].Clock == timeline.ClockBoottime {
+			readings[i].Time = at
+		}
+	}
+	return readings
 }
 
 // clockSnapshot says which clock that of the trace is, and what others showed at one moment (perfetto.md 4).
 func (w *writer) clockSnapshot() error {
 	readings, primary := w.snapshot()
+	return w.writeSnapshot(readings, primary)
+}
+
+// machineClocks says what MONOTONIC is on a further machine, where times are of that clock.
+func (w *writer) machineClocks() error {
+	if w.samples != StreamingProfiles {
+		return nil
+	}
+	readings, _ := w.snapshot()
+	return w.writeSnapshot(slices.DeleteFunc(slices.Clone(readings), func(r timeline.ClockReading) bool {
+		return r.Clock != timeline.ClockBoottime && r.Clock != timeline.ClockMonotonic
+	}), 0)
+}
+
+func (w *writer) writeSnapshot(readings []timeline.ClockReading, primary timeline.Clock) error {
 	if len(readings) == 0 {
 		return nil
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b, snapshot := wire.BeginMessage(b, schema.TracePacket_ClockSnapshot)
+	b, snapshot := wire.BeginMessage(append(b, w.machineID...), schema.TracePacket_ClockSnapshot)
 	for _, r := range readings {
 		var clock int
 		b, clock = wire.BeginMessage(b, schema.ClockSnapshot_Clocks)

@@ -35,14 +35,14 @@ type compact struct {
 	now        timeline.Nanos // time of the last packet; -1 in front of the first one
 }
 
-// newCompact returns what the compact form of a trace needs.
-func (w *writer) newCompact() compact {
+// newCompact returns what the compact form of a trace needs for the events of a machine.
+func (w *writer) newCompact(machine uint32) compact {
 	_, primary := w.snapshot()
 	c := compact{
 		on: true, clock: cmp.Or(primary, timeline.ClockBoottime), now: -1,
 		unit: w.t.TimeUnit(), threadUnit: w.t.ThreadTimeUnit(),
 	}
-	if id, ok := w.t.BusiestTrack(); ok {
+	if id, ok := w.t.BusiestTrack(machine); ok {
 		c.track, c.threadTime = uint64(id), w.clocks[id]
 	}
 	return c
@@ -64,7 +64,7 @@ func (w *writer) appendTime(b []byte, ts timeline.Nanos) []byte {
 func (w *writer) startClock(ts timeline.Nanos) {
 	c := &w.compact
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = append(b, plain...)
+	b = append(b, w.plain...)
 	b, snapshot := wire.BeginMessage(b, schema.TracePacket_ClockSnapshot)
 	b, clock := wire.BeginMessage(b, schema.ClockSnapshot_Clocks)
 	b = wire.AppendUint(b, schema.ClockSnapshotClock_ClockID, uint64(c.clock))

@@ -22,6 +22,20 @@ func (w *writer) head() error {
 	if err := w.clockSnapshot(); err != nil {
 		return err
 	}
+	if err := w.startSequences(); err != nil {
+		return err
+	}
+	if err := w.attributes(); err != nil {
+		return err
+	}
+	if err := w.pages(); err != nil {
+		return err
+	}
+	return w.tracks()
+}
+
+// begin writes how a sequence begins: its state, its interned texts, and the order of processes and threads.
+func (w *writer) begin() error {
 	if err := w.sequenceStart(); err != nil {
 		return err
 	}
@@ -34,22 +48,13 @@ func (w *writer) head() error {
 			return err
 		}
 	}
-	if err := w.rootOrder(); err != nil {
-		return err
-	}
-	if err := w.attributes(); err != nil {
-		return err
-	}
-	if err := w.pages(); err != nil {
-		return err
-	}
-	return w.tracks()
+	return w.rootOrder()
 }
 
 // sequenceStart writes the packet with which interning may begin, and the defaults of samples if there may be any.
 func (w *writer) sequenceStart() error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = wire.AppendUint(b, schema.TracePacket_TrustedPacketSequenceID, 1)
+	b = append(b, w.plain...)
 	b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqIncrementalStateCleared)
 	start := len(b)
 	b, defaults := wire.BeginMessage(b, schema.TracePacket_TracePacketDefaults)
@@ -99,7 +104,7 @@ type internWriter struct {
 func (in *internWriter) begin() []byte {
 	if !in.open {
 		in.buf, in.packet = wire.BeginMessage(in.w.out.buf, schema.Trace_Packet)
-		in.buf = append(in.buf, needsState...)
+		in.buf = append(in.buf, in.w.needsState...)
 		in.buf, in.data = wire.BeginMessage(in.buf, schema.TracePacket_InternedData)
 		in.open = true
 	}
@@ -298,7 +303,7 @@ func (w *writer) rootOrder() error {
 		return nil
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = append(b, plain...)
+	b = append(b, w.plain...)
 	b, d := wire.BeginMessage(b, schema.TracePacket_TrackDescriptor)
 	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, 0)
 	if processes {
@@ -332,7 +337,7 @@ func (w *writer) attributes() error {
 			n++
 		}
 		b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-		w.out.buf = wire.EndMessage(appendAttributes(append(b, plain...), all[:n]), packet)
+		w.out.buf = wire.EndMessage(appendAttributes(append(b, w.plain...), all[:n]), packet)
 		if err := w.out.packetDone(); err != nil {
 			return err
 		}
@@ -377,7 +382,7 @@ func (w *writer) pages() error {
 	for all := w.t.Pages(); len(all) > 0; {
 		b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 		start := len(b)
-		b, m := wire.BeginMessage(append(b, plain...), schema.TracePacket_TraceAttributes)
+		b, m := wire.BeginMessage(append(b, w.plain...), schema.TracePacket_TraceAttributes)
 		for len(all) > 0 && len(b)-start < maxAttributePacket {
 			b = appendPage(b, &all[0])
 			all = all[1:]

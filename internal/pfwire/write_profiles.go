@@ -37,6 +37,7 @@ type profileWriter struct {
 // segments and threads; an id of paths stands for a source path and for a mapping.
 type threadProfile struct {
 	sequence  uint64
+	machineID []byte
 	functions map[string]uint64
 	paths     map[string]uint64
 	frames    map[timeline.FrameID]bool
@@ -73,7 +74,7 @@ func (p *profileWriter) add(it *timeline.Item) error {
 	th := p.threads[it.Track]
 	if th == nil {
 		th = &threadProfile{
-			sequence: 1 + uint64(it.Track), lastUS: us, // 1 is that of the events
+			sequence: 1 + uint64(it.Track), machineID: p.w.machineID, lastUS: us, // 1 is that of the events
 			functions: map[string]uint64{}, paths: map[string]uint64{},
 			frames: map[timeline.FrameID]bool{}, stacks: map[timeline.CallstackID]definedStack{},
 		}
@@ -100,7 +101,7 @@ func (p *profileWriter) add(it *timeline.Item) error {
 func (p *profileWriter) begin(th *threadProfile, thread timeline.TrackID) error {
 	tr := p.w.t.Track(thread)
 	b, packet := wire.BeginMessage(p.w.out.buf, schema.Trace_Packet)
-	b = wire.AppendUint(b, schema.TracePacket_TrustedPacketSequenceID, th.sequence)
+	b = wire.AppendUint(append(b, th.machineID...), schema.TracePacket_TrustedPacketSequenceID, th.sequence)
 	b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqIncrementalStateCleared)
 	b, d := wire.BeginMessage(b, schema.TracePacket_ThreadDescriptor)
 	b = wire.AppendInt(b, schema.ThreadDescriptor_PID, int64(tr.PID))
@@ -126,7 +127,7 @@ func (p *profileWriter) flush(th *threadProfile) error {
 		return nil
 	}
 	b, packet := wire.BeginMessage(p.w.out.buf, schema.Trace_Packet)
-	b = wire.AppendUint(b, schema.TracePacket_TrustedPacketSequenceID, th.sequence)
+	b = wire.AppendUint(append(b, th.machineID...), schema.TracePacket_TrustedPacketSequenceID, th.sequence)
 	b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState)
 	if len(th.interned) > 0 {
 		b = wire.AppendBytes(b, schema.TracePacket_InternedData, th.interned)

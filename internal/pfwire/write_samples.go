@@ -38,7 +38,7 @@ func (w *writer) sample(it *timeline.Item) error {
 // internTasks defines the threads as samples refer to them, by the numbers in w.tasks.
 func (w *writer) internTasks(in *internWriter) error {
 	for id, iid := range w.tasks {
-		if iid == 0 {
+		if iid == 0 || w.onMachine != nil && w.onMachine[id] != w.current {
 			continue
 		}
 		tr := w.t.Track(timeline.TrackID(id))
@@ -75,7 +75,7 @@ func (w *writer) stackSample(it *timeline.Item) error {
 		return w.item(&instant)
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b, sample := wire.BeginMessage(append(b, needsState...), schema.TracePacket_StackSample)
+	b, sample := wire.BeginMessage(append(b, w.needsState...), schema.TracePacket_StackSample)
 	b = wire.AppendUint(b, schema.StackSample_TaskContextIID, uint64(w.tasks[it.Track]))
 	if cpu, ok := it.CPU.Number(); ok {
 		var context int

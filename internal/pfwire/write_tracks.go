@@ -15,6 +15,7 @@ func (w *writer) tracks() error {
 		if !tr.Used || id == 0 {
 			continue
 		}
+		w.turnTo(id)
 		parent := uint64(tr.Parent)
 		if d, ok := w.details[tr.Parent]; ok && isDetail(tr.Spec) {
 			parent, tr.Rank, tr.HasRank = d.uuid, d.rank(tr.Spec), true
@@ -107,7 +108,9 @@ func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) er
 func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	if tr.Kind != timeline.ThreadTrack {
-		b = append(b, plain...)
+		b = append(b, w.plain...)
+	} else {
+		b = append(b, w.machineID...)
 	}
 	b, d := wire.BeginMessage(b, schema.TracePacket_TrackDescriptor)
 	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, uuid)
@@ -279,7 +282,7 @@ func describeForPeople(tr *timeline.Track) string {
 // thread_time Perfetto would not take it as thread time.
 func (w *writer) describeClock(uuid, thread uint64) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = append(b, plain...)
+	b = append(b, w.plain...)
 	b, d := wire.BeginMessage(b, schema.TracePacket_TrackDescriptor)
 	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, uuid)
 	b = wire.AppendUint(b, schema.TrackDescriptor_ParentUUID, thread)

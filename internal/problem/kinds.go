@@ -86,6 +86,7 @@ const (
 
 	// Several inputs.
 	LinkAmbiguous
+	FlowAcrossMachines
 
 	// Stacks, objects, memory dumps.
 	StackFrameUnknown
@@ -294,7 +295,8 @@ var kinds = [numKinds]struct {
 	FlowFanOut:           {"flow_fan_out", Info, "A flow has several ends; weft gave each further arrow its own id."},
 	FlowUnfinished:       {"flow_unfinished", Info, "A flow starts but has no step or end."},
 
-	LinkAmbiguous: {"link_ambiguous", Info, "More than 64 events of several inputs carry the same key; weft drew no arrows between them."},
+	LinkAmbiguous:      {"link_ambiguous", Info, "More than 64 events of several inputs carry the same key; weft drew no arrows between them."},
+	FlowAcrossMachines: {"flow_across_machines", Lost, "A flow leads from one machine to another; viewers draw no such arrow, and weft wrote none."},
 
 	StackFrameUnknown:       {"stack_frame_unknown", Lost, "A stack refers to a frame id that is not in the dictionary; weft dropped the stack."},
 	StackLimit:              {"stack_limit", Lost, "A call stack has too many frames, or all stacks together have; weft dropped the outermost frames."},

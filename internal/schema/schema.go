@@ -351,6 +351,17 @@ const (
 	Profiling_ModeGuestUser   = 5
 )
 
+// Fields of RemoteClockSync.
+const (
+	RemoteClockSync_SyncedClocks = 1
+)
+
+// Fields of RemoteClockSync.SyncedClocks.
+const (
+	RemoteClockSyncSyncedClocks_ClientClocks = 2
+	RemoteClockSyncSyncedClocks_HostClocks   = 3
+)
+
 // Fields of Screenshot.
 const (
 	Screenshot_JpgImage = 1
@@ -453,6 +464,11 @@ const (
 	StreamingProfilePacket_ProcessPriority  = 3
 )
 
+// Fields of SystemInfo.
+const (
+	SystemInfo_MachineName = 17
+)
+
 // Fields of TaskExecution.
 const (
 	TaskExecution_PostedFromIID = 1
@@ -502,6 +518,7 @@ const (
 	TracePacket_PreviousPacketDropped   = 42
 	TracePacket_ProcessDescriptor       = 43
 	TracePacket_ThreadDescriptor        = 44
+	TracePacket_SystemInfo              = 45
 	TracePacket_CompressedPackets       = 50
 	TracePacket_StreamingProfilePacket  = 54
 	TracePacket_TimestampClockID        = 58
@@ -514,6 +531,7 @@ const (
 	TracePacket_FirstPacketOnSequence   = 87
 	TracePacket_TraceUUID               = 89
 	TracePacket_MachineID               = 98
+	TracePacket_RemoteClockSync         = 107
 	TracePacket_TraceAttributes         = 126
 	TracePacket_ZstdCompressedPackets   = 133
 	TracePacket_StackSample             = 135
@@ -795,35 +813,38 @@ const (
 	MessageProcessTreeProcess                = 26
 	MessageProcessTreeThread                 = 27
 	MessageProfiling                         = 28
-	MessageScreenshot                        = 29
-	MessageSourceLocation                    = 30
-	MessageStackSample                       = 31
-	MessageStackSampleAsyncContextDescriptor = 32
-	MessageStackSampleCounterDescriptor      = 33
-	MessageStackSampleExecutionContext       = 34
-	MessageStackSampleTaskContext            = 35
-	MessageStackSampleDefaults               = 36
-	MessageStateDescriptor                   = 37
-	MessageStreamingProfilePacket            = 38
-	MessageTaskExecution                     = 39
-	MessageThreadDescriptor                  = 40
-	MessageTrace                             = 41
-	MessageTraceAttributes                   = 42
-	MessageTraceAttributesAttribute          = 43
-	MessageTracePacket                       = 44
-	MessageTracePacketDefaults               = 45
-	MessageTraceUuid                         = 46
-	MessageTracingServiceEvent               = 47
-	MessageTrackDescriptor                   = 48
-	MessageTrackEvent                        = 49
-	MessageTrackEventCallstack               = 50
-	MessageTrackEventCallstackFrame          = 51
-	MessageTrackEventLegacyEvent             = 52
-	MessageTrackEventDefaults                = 53
-	MessageWeftFact                          = 54
-	MessageWeftInputID                       = 55
-	MessageWeftPage                          = 56
-	MessageWeftTrackMark                     = 57
+	MessageRemoteClockSync                   = 29
+	MessageRemoteClockSyncSyncedClocks       = 30
+	MessageScreenshot                        = 31
+	MessageSourceLocation                    = 32
+	MessageStackSample                       = 33
+	MessageStackSampleAsyncContextDescriptor = 34
+	MessageStackSampleCounterDescriptor      = 35
+	MessageStackSampleExecutionContext       = 36
+	MessageStackSampleTaskContext            = 37
+	MessageStackSampleDefaults               = 38
+	MessageStateDescriptor                   = 39
+	MessageStreamingProfilePacket            = 40
+	MessageSystemInfo                        = 41
+	MessageTaskExecution                     = 42
+	MessageThreadDescriptor                  = 43
+	MessageTrace                             = 44
+	MessageTraceAttributes                   = 45
+	MessageTraceAttributesAttribute          = 46
+	MessageTracePacket                       = 47
+	MessageTracePacketDefaults               = 48
+	MessageTraceUuid                         = 49
+	MessageTracingServiceEvent               = 50
+	MessageTrackDescriptor                   = 51
+	MessageTrackEvent                        = 52
+	MessageTrackEventCallstack               = 53
+	MessageTrackEventCallstackFrame          = 54
+	MessageTrackEventLegacyEvent             = 55
+	MessageTrackEventDefaults                = 56
+	MessageWeftFact                          = 57
+	MessageWeftInputID                       = 58
+	MessageWeftPage                          = 59
+	MessageWeftTrackMark                     = 60
 )
 
 // Messages are all message types. The first is none.
@@ -885,10 +906,10 @@ var Messages = [...]Message{
 		{7, varint, false, 0}, {8, length, false, 0}, {9900, varint, false, 0},
 	}},
 	MessageInternedData: {"InternedData", []Field{
-		{1, length, true, 14}, {2, length, true, 15}, {3, length, true, 12}, {4, length, true, 30}, {5, length, true, 19}, {6, length, true, 17},
+		{1, length, true, 14}, {2, length, true, 15}, {3, length, true, 12}, {4, length, true, 32}, {5, length, true, 19}, {6, length, true, 17},
 		{7, length, true, 1}, {16, length, true, 19}, {17, length, true, 19}, {18, length, true, 19}, {19, length, true, 22}, {20, length, true, 21},
-		{27, length, true, 13}, {29, length, true, 19}, {43, length, true, 19}, {48, length, true, 35}, {49, length, true, 34}, {50, length, true, 33},
-		{51, length, true, 32},
+		{27, length, true, 13}, {29, length, true, 19}, {43, length, true, 19}, {48, length, true, 37}, {49, length, true, 36}, {50, length, true, 35},
+		{51, length, true, 34},
 	}},
 	MessageInternedString: {"InternedString", []Field{
 		{1, varint, false, 0}, {2, length, false, 0},
@@ -919,6 +940,12 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, varint, false, 0},
 	}},
 	MessageProfiling: {"Profiling", []Field{}},
+	MessageRemoteClockSync: {"RemoteClockSync", []Field{
+		{1, length, true, 30},
+	}},
+	MessageRemoteClockSyncSyncedClocks: {"SyncedClocks", []Field{
+		{2, length, false, 7}, {3, length, false, 7},
+	}},
 	MessageScreenshot: {"Screenshot", []Field{
 		{1, length, false, 0},
 	}},
@@ -926,8 +953,8 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 0}, {4, varint, false, 0},
 	}},
 	MessageStackSample: {"StackSample", []Field{
-		{1, length, false, 35}, {2, varint, false, 0}, {3, length, false, 34}, {4, varint, false, 0}, {5, length, false, 1}, {6, varint, false, 0},
-		{7, length, false, 0}, {8, varint, false, 0}, {9, length, false, 33}, {10, varint, false, 0}, {11, varint, false, 0}, {12, length, true, 33},
+		{1, length, false, 37}, {2, varint, false, 0}, {3, length, false, 36}, {4, varint, false, 0}, {5, length, false, 1}, {6, varint, false, 0},
+		{7, length, false, 0}, {8, varint, false, 0}, {9, length, false, 35}, {10, varint, false, 0}, {11, varint, false, 0}, {12, length, true, 35},
 		{13, varint, true, 0}, {14, varint, true, 0},
 	}},
 	MessageStackSampleAsyncContextDescriptor: {"AsyncContextDescriptor", []Field{
@@ -943,11 +970,14 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, varint, false, 0},
 	}},
 	MessageStackSampleDefaults: {"StackSampleDefaults", []Field{
-		{1, length, false, 0}, {2, length, false, 33}, {3, length, true, 33},
+		{1, length, false, 0}, {2, length, false, 35}, {3, length, true, 35},
 	}},
 	MessageStateDescriptor: {"StateDescriptor", []Field{}},
 	MessageStreamingProfilePacket: {"StreamingProfilePacket", []Field{
 		{1, varint, true, 0}, {2, varint, true, 0}, {3, varint, false, 0},
+	}},
+	MessageSystemInfo: {"SystemInfo", []Field{
+		{17, length, false, 0},
 	}},
 	MessageTaskExecution: {"TaskExecution", []Field{
 		{1, varint, false, 0},
@@ -956,24 +986,24 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {5, length, false, 0}, {6, varint, false, 0}, {7, varint, false, 0},
 	}},
 	MessageTrace: {"Trace", []Field{
-		{1, length, true, 44},
+		{1, length, true, 47},
 	}},
 	MessageTraceAttributes: {"TraceAttributes", []Field{
-		{1, length, true, 43}, {9900, length, true, 56},
+		{1, length, true, 46}, {9900, length, true, 59},
 	}},
 	MessageTraceAttributesAttribute: {"Attribute", []Field{
 		{1, length, false, 0}, {2, varint, false, 0}, {3, length, false, 0},
 	}},
 	MessageTracePacket: {"TracePacket", []Field{
 		{2, length, false, 25}, {3, varint, false, 0}, {5, length, false, 2}, {6, length, false, 7}, {8, varint, false, 0}, {10, varint, false, 0},
-		{11, length, false, 49}, {12, length, false, 18}, {13, varint, false, 0}, {36, length, false, 0}, {41, varint, false, 0}, {42, varint, false, 0},
-		{43, length, false, 24}, {44, length, false, 40}, {50, length, false, 0}, {54, length, false, 38}, {58, varint, false, 0}, {59, length, false, 45},
-		{60, length, false, 48}, {66, length, false, 23}, {69, length, false, 47}, {72, length, false, 16}, {79, varint, false, 0}, {87, varint, false, 0},
-		{89, length, false, 46}, {98, varint, false, 0}, {126, length, false, 42}, {133, length, false, 0}, {135, length, false, 31}, {9900, length, false, 49},
-		{9901, varint, false, 0}, {9902, varint, false, 0}, {9903, varint, false, 0}, {9904, varint, false, 0},
+		{11, length, false, 52}, {12, length, false, 18}, {13, varint, false, 0}, {36, length, false, 0}, {41, varint, false, 0}, {42, varint, false, 0},
+		{43, length, false, 24}, {44, length, false, 43}, {45, length, false, 41}, {50, length, false, 0}, {54, length, false, 40}, {58, varint, false, 0},
+		{59, length, false, 48}, {60, length, false, 51}, {66, length, false, 23}, {69, length, false, 50}, {72, length, false, 16}, {79, varint, false, 0},
+		{87, varint, false, 0}, {89, length, false, 49}, {98, varint, false, 0}, {107, length, false, 29}, {126, length, false, 45}, {133, length, false, 0},
+		{135, length, false, 33}, {9900, length, false, 52}, {9901, varint, false, 0}, {9902, varint, false, 0}, {9903, varint, false, 0}, {9904, varint, false, 0},
 	}},
 	MessageTracePacketDefaults: {"TracePacketDefaults", []Field{
-		{11, length, false, 53}, {58, varint, false, 0}, {100, length, false, 36},
+		{11, length, false, 56}, {58, varint, false, 0}, {100, length, false, 38},
 	}},
 	MessageTraceUuid: {"TraceUuid", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0},
@@ -982,21 +1012,21 @@ var Messages = [...]Message{
 		{2, varint, false, 0},
 	}},
 	MessageTrackDescriptor: {"TrackDescriptor", []Field{
-		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 24}, {4, length, false, 40}, {5, varint, false, 0}, {6, length, false, 5},
+		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 24}, {4, length, false, 43}, {5, varint, false, 0}, {6, length, false, 5},
 		{7, length, false, 6}, {8, length, false, 9}, {9, varint, false, 0}, {10, length, false, 0}, {11, varint, false, 0}, {12, varint, false, 0},
-		{13, length, false, 0}, {14, length, false, 0}, {15, varint, false, 0}, {16, length, false, 0}, {17, varint, false, 0}, {18, length, false, 37},
-		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 57},
+		{13, length, false, 0}, {14, length, false, 0}, {15, varint, false, 0}, {16, length, false, 0}, {17, varint, false, 0}, {18, length, false, 39},
+		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 60},
 	}},
 	MessageTrackEvent: {"TrackEvent", []Field{
-		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, true, 0}, {4, length, true, 10}, {5, length, false, 39}, {6, length, false, 52},
+		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, true, 0}, {4, length, true, 10}, {5, length, false, 42}, {6, length, false, 55},
 		{8, varint, false, 0}, {9, varint, false, 0}, {10, varint, false, 0}, {11, varint, false, 0}, {12, varint, true, 0}, {16, varint, false, 0},
 		{17, varint, false, 0}, {20, varint, false, 0}, {21, length, false, 20}, {22, length, true, 0}, {23, length, false, 0}, {30, varint, false, 0},
-		{31, varint, true, 0}, {33, length, false, 30}, {34, varint, false, 0}, {36, varint, true, 0}, {42, varint, true, 0}, {44, fixed64, false, 0},
-		{45, varint, true, 0}, {46, fixed64, true, 0}, {47, fixed64, true, 0}, {48, fixed64, true, 0}, {50, length, false, 29}, {52, varint, false, 0},
-		{53, length, false, 0}, {54, varint, false, 0}, {55, length, false, 50}, {56, varint, false, 0}, {57, fixed64, false, 0},
+		{31, varint, true, 0}, {33, length, false, 32}, {34, varint, false, 0}, {36, varint, true, 0}, {42, varint, true, 0}, {44, fixed64, false, 0},
+		{45, varint, true, 0}, {46, fixed64, true, 0}, {47, fixed64, true, 0}, {48, fixed64, true, 0}, {50, length, false, 31}, {52, varint, false, 0},
+		{53, length, false, 0}, {54, varint, false, 0}, {55, length, false, 53}, {56, varint, false, 0}, {57, fixed64, false, 0},
 	}},
 	MessageTrackEventCallstack: {"Callstack", []Field{
-		{1, length, true, 51},
+		{1, length, true, 54},
 	}},
 	MessageTrackEventCallstackFrame: {"Frame", []Field{
 		{1, length, false, 0}, {2, length, false, 0}, {3, varint, false, 0},
@@ -1020,6 +1050,6 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, length, false, 0}, {5, varint, false, 0},
 	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
-		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 55}, {4, length, true, 54}, {5, varint, false, 0},
+		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 58}, {4, length, true, 57}, {5, varint, false, 0},
 	}},
 }

@@ -25,6 +25,9 @@ type Input struct {
 	KeyOf func(request string) string
 	// Unmarked leaves out what shows where things come from: labels of processes, NAME behind names and in front of facts.
 	Unmarked bool
+	// Machine is the machine of the output that the input was recorded on, see Builder.NameMachine. If the input has several, the others
+	// become machines of their own, unless all of the output is to be of one.
+	Machine uint32
 }
 
 // inputs is what a Builder knows of its inputs.
@@ -37,8 +40,8 @@ type inputs struct {
 	clocks Clocks // of the times of now
 
 	byKey  map[ProcessKey][]inputProcess // of all inputs so far
-	pids   map[int64]bool                // numbers of their processes
-	tids   map[int64]bool                // numbers of their threads
+	pids   map[machineID]bool            // numbers of their processes
+	tids   map[machineID]bool            // numbers of their threads
 	slices map[TrackID]int               // by thread: the input whose slices are on its track
 	places []TrackID                     // by track: where slices of now go; 0: not decided yet
 
@@ -65,7 +68,7 @@ type inputProcess struct {
 func (b *Builder) BeginInput(in Input) {
 	if b.inputs == nil {
 		b.inputs = &inputs{
-			byKey: map[ProcessKey][]inputProcess{}, pids: map[int64]bool{}, tids: map[int64]bool{}, slices: map[TrackID]int{},
+			byKey: map[ProcessKey][]inputProcess{}, pids: map[machineID]bool{}, tids: map[machineID]bool{}, slices: map[TrackID]int{},
 		}
 	}
 	s := b.inputs
@@ -73,9 +76,7 @@ func (b *Builder) BeginInput(in Input) {
 	s.list = append(s.list, inputRange{in, b.next})
 	s.clocks, s.samples, s.countSamples = Clocks{}, SampleDescription{}, false
 	clear(s.places)
-	t := b.table
-	t.processByKey, t.childByKey = map[ProcessKey]TrackID{}, map[childKey]TrackID{}
-	t.counterByKey, t.asyncByKey = map[counterKey]TrackID{}, map[asyncKey]TrackID{}
+	b.table.beginInput(&in)
 }
 
 // EndInput ends the events of an input and returns which clock its times were of.
@@ -86,7 +87,7 @@ func (b *Builder) EndInput() Clocks {
 			t.aliases[id] = b.place(to)
 		}
 	}
-	for _, id := range t.processByKey {
+	for _, id := range t.processesRead() {
 		p := t.process(id)
 		if s.now.Unmarked {
 			continue
@@ -102,11 +103,11 @@ func (b *Builder) EndInput() Clocks {
 	}
 	for id := s.first; int(id) < len(t.tracks); id++ {
 		if row := &t.tracks[id]; row.kind == ThreadTrack {
-			s.tids[t.threads[row.index].key.Num] = true
+			s.tids[machineID{t.machineOf[t.resolve(row.parent)], t.threads[row.index].key.Num}] = true
 		}
 	}
 	clocks := s.clocks
-	s.now = nil
+	s.now, t.writeOn = nil, 0
 	return clocks
 }
 
@@ -127,13 +128,15 @@ func (s *inputs) process(k ProcessKey) (TrackID, bool) {
 }
 
 // made notes a process that the current input has made.
-func (s *inputs) made(p *process, track TrackID) {
+func (s *inputs) made(t *trackTable, p *process, track TrackID) {
 	p.input = uint32(s.at)
-	if n := p.key.Num; p.key.Text == "" {
+	if n := (machineID{t.writeOn, p.key.Num}); p.key.Text == "" {
 		p.taken = s.pids[n]
 		s.pids[n] = true
 	}
-	s.byKey[p.key] = append(s.byKey[p.key], inputProcess{s.at, track})
+	if t.reading == 0 {
+		s.byKey[p.key] = append(s.byKey[p.key], inputProcess{s.at, track})
+	}
 }
 
 // older reports whether a track is one that earlier inputs have made, or the root.

@@ -178,13 +178,13 @@ type Track struct {
 // TrackCount returns the number of tracks; their ids are 0, the root, to TrackCount-1.
 func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
 
-// BusiestTrack returns the track of the thread with most slices and instants, if there is a thread with any on its own track.
+// BusiestTrack returns the track of the thread of a machine with most slices and instants, if there is a thread with any on its own track.
 // Nest comes first.
-func (t *Timeline) BusiestTrack() (TrackID, bool) {
+func (t *Timeline) BusiestTrack(machine uint32) (TrackID, bool) {
 	busiest, most := TrackID(0), uint64(0)
 	for id := range t.table.tracks {
 		row := &t.table.tracks[id]
-		if row.kind != ThreadTrack || t.FirstLane(TrackID(id)) == 0 {
+		if row.kind != ThreadTrack || t.FirstLane(TrackID(id)) == 0 || t.Machine(TrackID(id)) != machine {
 			continue
 		}
 		if n := t.table.threads[row.index].starts; n > most {

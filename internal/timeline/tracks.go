@@ -239,33 +239,50 @@ type trackTable struct {
 	lanes    map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest and Show
 	ownNames map[TrackID]string // of tracks named after an event, where the name is not interned
 
+	*trackKeys  // of the machine that is being read
+	threadByKey map[threadKey]TrackID
+	texts       map[string]uint32 // texts of unusual ids and scopes
+	textList    []string
+
+	machines
+}
+
+// trackKeys find tracks by what the input calls them: one machine of one input.
+type trackKeys struct {
 	processByKey map[ProcessKey]TrackID
-	threadByKey  map[threadKey]TrackID
 	childByKey   map[childKey]TrackID
 	counterByKey map[counterKey]TrackID
 	asyncByKey   map[asyncKey]TrackID
-	texts        map[string]uint32 // texts of unusual ids and scopes
-	textList     []string
+}
+
+func newTrackKeys() *trackKeys {
+	return &trackKeys{
+		processByKey: map[ProcessKey]TrackID{},
+		childByKey:   map[childKey]TrackID{},
+		counterByKey: map[counterKey]TrackID{},
+		asyncByKey:   map[asyncKey]TrackID{},
+	}
 }
 
 func newTrackTable() *trackTable {
 	return &trackTable{
-		tracks:       make([]track, 1),
-		processByKey: map[ProcessKey]TrackID{},
-		threadByKey:  map[threadKey]TrackID{},
-		childByKey:   map[childKey]TrackID{},
-		counterByKey: map[counterKey]TrackID{},
-		asyncByKey:   map[asyncKey]TrackID{},
-		aliases:      map[TrackID]TrackID{},
-		lanes:        map[TrackID]uint32{},
-		ownNames:     map[TrackID]string{},
-		texts:        map[string]uint32{},
+		tracks:      make([]track, 1),
+		trackKeys:   newTrackKeys(),
+		threadByKey: map[threadKey]TrackID{},
+		aliases:     map[TrackID]TrackID{},
+		lanes:       map[TrackID]uint32{},
+		ownNames:    map[TrackID]string{},
+		texts:       map[string]uint32{},
 	}
 }
 
 func (t *trackTable) add(row track) TrackID {
+	id := TrackID(len(t.tracks))
 	t.tracks = append(t.tracks, row)
-	return TrackID(len(t.tracks) - 1)
+	if t.writeOn != 0 && row.parent == 0 {
+		t.place(id)
+	}
+	return id
 }
 
 // Process returns the track of a process, which it creates at the first call.
@@ -275,7 +292,7 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 		return id
 	}
 	if b.inputs != nil {
-		if id, ok := b.inputs.process(k); ok {
+		if id, ok := b.inputs.process(k); ok && t.reading == 0 {
 			t.processByKey[k] = id
 			return id
 		}
@@ -284,7 +301,7 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
 	t.processByKey[k] = id
 	if b.inputs != nil {
-		b.inputs.made(t.process(id), id)
+		b.inputs.made(t, t.process(id), id)
 	}
 	return id
 }
@@ -309,7 +326,7 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	if id, ok := t.threadByKey[key]; ok {
 		return id
 	}
-	t.threads = append(t.threads, thread{key: k, taken: b.inputs != nil && b.inputs.tids[k.Num]})
+	t.threads = append(t.threads, thread{key: k, taken: b.inputs != nil && b.inputs.tids[machineID{t.writeOn, k.Num}]})
 	id := t.add(track{kind: ThreadTrack, parent: process, index: uint32(len(t.threads) - 1)})
 	t.threadByKey[key] = id
 	return id
@@ -659,11 +676,11 @@ func (t *trackTable) finish(problems *problem.Log) {
 			row.used, t.tracks[to].used = false, true
 		}
 	}
+	t.writeOn = 0
 	t.finishParents()
 	t.findMain()
 	t.assignIDs(problems)
-	t.childByKey, t.counterByKey, t.asyncByKey, t.texts = nil, nil, nil, nil
-	t.processByKey, t.threadByKey = nil, nil
+	t.trackKeys, t.keys, t.threadByKey, t.texts = nil, nil, nil, nil
 }
 
 // finishParents marks the tracks above used ones as used. Circles, and chains that are longer than Perfetto allows, are

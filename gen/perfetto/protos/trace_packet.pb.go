@@ -106,6 +106,7 @@ type TracePacket struct {
 	//	*TracePacket_SynchronizationMarker
 	//	*TracePacket_ProcessDescriptor
 	//	*TracePacket_ThreadDescriptor
+	//	*TracePacket_SystemInfo
 	//	*TracePacket_CompressedPackets
 	//	*TracePacket_StreamingProfilePacket
 	//	*TracePacket_TrackDescriptor
@@ -113,6 +114,7 @@ type TracePacket struct {
 	//	*TracePacket_ServiceEvent
 	//	*TracePacket_ExtensionDescriptor
 	//	*TracePacket_TraceUuid
+	//	*TracePacket_RemoteClockSync
 	//	*TracePacket_TraceAttributes
 	//	*TracePacket_ZstdCompressedPackets
 	//	*TracePacket_StackSample
@@ -276,6 +278,15 @@ func (x *TracePacket) GetThreadDescriptor() *ThreadDescriptor {
 	return nil
 }
 
+func (x *TracePacket) GetSystemInfo() *SystemInfo {
+	if x != nil {
+		if x, ok := x.Data.(*TracePacket_SystemInfo); ok {
+			return x.SystemInfo
+		}
+	}
+	return nil
+}
+
 func (x *TracePacket) GetCompressedPackets() []byte {
 	if x != nil {
 		if x, ok := x.Data.(*TracePacket_CompressedPackets); ok {
@@ -334,6 +345,15 @@ func (x *TracePacket) GetTraceUuid() *TraceUuid {
 	if x != nil {
 		if x, ok := x.Data.(*TracePacket_TraceUuid); ok {
 			return x.TraceUuid
+		}
+	}
+	return nil
+}
+
+func (x *TracePacket) GetRemoteClockSync() *RemoteClockSync {
+	if x != nil {
+		if x, ok := x.Data.(*TracePacket_RemoteClockSync); ok {
+			return x.RemoteClockSync
 		}
 	}
 	return nil
@@ -530,6 +550,11 @@ type TracePacket_ThreadDescriptor struct {
 	ThreadDescriptor *ThreadDescriptor `protobuf:"bytes,44,opt,name=thread_descriptor,json=threadDescriptor,oneof"`
 }
 
+type TracePacket_SystemInfo struct {
+	// The machine of the packet.
+	SystemInfo *SystemInfo `protobuf:"bytes,45,opt,name=system_info,json=systemInfo,oneof"`
+}
+
 type TracePacket_CompressedPackets struct {
 	// A zlib or gzip stream of packets, framed as in Trace. Less than 512 KiB of them; raw deflate is fatal.
 	CompressedPackets []byte `protobuf:"bytes,50,opt,name=compressed_packets,json=compressedPackets,oneof"`
@@ -563,6 +588,11 @@ type TracePacket_ExtensionDescriptor struct {
 type TracePacket_TraceUuid struct {
 	// The id of the trace.
 	TraceUuid *TraceUuid `protobuf:"bytes,89,opt,name=trace_uuid,json=traceUuid,oneof"`
+}
+
+type TracePacket_RemoteClockSync struct {
+	// The clocks of the machine of the packet, compared to those of the host.
+	RemoteClockSync *RemoteClockSync `protobuf:"bytes,107,opt,name=remote_clock_sync,json=remoteClockSync,oneof"`
 }
 
 type TracePacket_TraceAttributes struct {
@@ -600,6 +630,8 @@ func (*TracePacket_ProcessDescriptor) isTracePacket_Data() {}
 
 func (*TracePacket_ThreadDescriptor) isTracePacket_Data() {}
 
+func (*TracePacket_SystemInfo) isTracePacket_Data() {}
+
 func (*TracePacket_CompressedPackets) isTracePacket_Data() {}
 
 func (*TracePacket_StreamingProfilePacket) isTracePacket_Data() {}
@@ -613,6 +645,8 @@ func (*TracePacket_ServiceEvent) isTracePacket_Data() {}
 func (*TracePacket_ExtensionDescriptor) isTracePacket_Data() {}
 
 func (*TracePacket_TraceUuid) isTracePacket_Data() {}
+
+func (*TracePacket_RemoteClockSync) isTracePacket_Data() {}
 
 func (*TracePacket_TraceAttributes) isTracePacket_Data() {}
 
@@ -648,7 +682,7 @@ var File_perfetto_protos_trace_packet_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
-	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a\"perfetto/protos/stack_sample.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xd7\x11\n" +
+	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a'perfetto/protos/remote_clock_sync.proto\x1a\"perfetto/protos/stack_sample.proto\x1a!perfetto/protos/system_info.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xe7\x12\n" +
 	"\vTracePacket\x12\x1c\n" +
 	"\ttimestamp\x18\b \x01(\x04R\ttimestamp\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12A\n" +
@@ -659,7 +693,9 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"trackEvent\x127\n" +
 	"\x16synchronization_marker\x18$ \x01(\fH\x00R\x15synchronizationMarker\x12S\n" +
 	"\x12process_descriptor\x18+ \x01(\v2\".perfetto.protos.ProcessDescriptorH\x00R\x11processDescriptor\x12P\n" +
-	"\x11thread_descriptor\x18, \x01(\v2!.perfetto.protos.ThreadDescriptorH\x00R\x10threadDescriptor\x12/\n" +
+	"\x11thread_descriptor\x18, \x01(\v2!.perfetto.protos.ThreadDescriptorH\x00R\x10threadDescriptor\x12>\n" +
+	"\vsystem_info\x18- \x01(\v2\x1b.perfetto.protos.SystemInfoH\x00R\n" +
+	"systemInfo\x12/\n" +
 	"\x12compressed_packets\x182 \x01(\fH\x00R\x11compressedPackets\x12c\n" +
 	"\x18streaming_profile_packet\x186 \x01(\v2'.perfetto.protos.StreamingProfilePacketH\x00R\x16streamingProfilePacket\x12M\n" +
 	"\x10track_descriptor\x18< \x01(\v2 .perfetto.protos.TrackDescriptorH\x00R\x0ftrackDescriptor\x12>\n" +
@@ -668,7 +704,8 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\rservice_event\x18E \x01(\v2$.perfetto.protos.TracingServiceEventH\x00R\fserviceEvent\x12Y\n" +
 	"\x14extension_descriptor\x18H \x01(\v2$.perfetto.protos.ExtensionDescriptorH\x00R\x13extensionDescriptor\x12;\n" +
 	"\n" +
-	"trace_uuid\x18Y \x01(\v2\x1a.perfetto.protos.TraceUuidH\x00R\ttraceUuid\x12M\n" +
+	"trace_uuid\x18Y \x01(\v2\x1a.perfetto.protos.TraceUuidH\x00R\ttraceUuid\x12N\n" +
+	"\x11remote_clock_sync\x18k \x01(\v2 .perfetto.protos.RemoteClockSyncH\x00R\x0fremoteClockSync\x12M\n" +
 	"\x10trace_attributes\x18~ \x01(\v2 .perfetto.protos.TraceAttributesH\x00R\x0ftraceAttributes\x129\n" +
 	"\x17zstd_compressed_packets\x18\x85\x01 \x01(\fH\x00R\x15zstdCompressedPackets\x12B\n" +
 	"\fstack_sample\x18\x87\x01 \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\vstackSample\x12;\n" +
@@ -723,16 +760,18 @@ var file_perfetto_protos_trace_packet_proto_goTypes = []any{
 	(*TrackEvent)(nil),             // 5: perfetto.protos.TrackEvent
 	(*ProcessDescriptor)(nil),      // 6: perfetto.protos.ProcessDescriptor
 	(*ThreadDescriptor)(nil),       // 7: perfetto.protos.ThreadDescriptor
-	(*StreamingProfilePacket)(nil), // 8: perfetto.protos.StreamingProfilePacket
-	(*TrackDescriptor)(nil),        // 9: perfetto.protos.TrackDescriptor
-	(*PerfSample)(nil),             // 10: perfetto.protos.PerfSample
-	(*TracingServiceEvent)(nil),    // 11: perfetto.protos.TracingServiceEvent
-	(*ExtensionDescriptor)(nil),    // 12: perfetto.protos.ExtensionDescriptor
-	(*TraceUuid)(nil),              // 13: perfetto.protos.TraceUuid
-	(*TraceAttributes)(nil),        // 14: perfetto.protos.TraceAttributes
-	(*StackSample)(nil),            // 15: perfetto.protos.StackSample
-	(*InternedData)(nil),           // 16: perfetto.protos.InternedData
-	(*TracePacketDefaults)(nil),    // 17: perfetto.protos.TracePacketDefaults
+	(*SystemInfo)(nil),             // 8: perfetto.protos.SystemInfo
+	(*StreamingProfilePacket)(nil), // 9: perfetto.protos.StreamingProfilePacket
+	(*TrackDescriptor)(nil),        // 10: perfetto.protos.TrackDescriptor
+	(*PerfSample)(nil),             // 11: perfetto.protos.PerfSample
+	(*TracingServiceEvent)(nil),    // 12: perfetto.protos.TracingServiceEvent
+	(*ExtensionDescriptor)(nil),    // 13: perfetto.protos.ExtensionDescriptor
+	(*TraceUuid)(nil),              // 14: perfetto.protos.TraceUuid
+	(*RemoteClockSync)(nil),        // 15: perfetto.protos.RemoteClockSync
+	(*TraceAttributes)(nil),        // 16: perfetto.protos.TraceAttributes
+	(*StackSample)(nil),            // 17: perfetto.protos.StackSample
+	(*InternedData)(nil),           // 18: perfetto.protos.InternedData
+	(*TracePacketDefaults)(nil),    // 19: perfetto.protos.TracePacketDefaults
 }
 var file_perfetto_protos_trace_packet_proto_depIdxs = []int32{
 	2,  // 0: perfetto.protos.TracePacket.process_tree:type_name -> perfetto.protos.ProcessTree
@@ -741,22 +780,24 @@ var file_perfetto_protos_trace_packet_proto_depIdxs = []int32{
 	5,  // 3: perfetto.protos.TracePacket.track_event:type_name -> perfetto.protos.TrackEvent
 	6,  // 4: perfetto.protos.TracePacket.process_descriptor:type_name -> perfetto.protos.ProcessDescriptor
 	7,  // 5: perfetto.protos.TracePacket.thread_descriptor:type_name -> perfetto.protos.ThreadDescriptor
-	8,  // 6: perfetto.protos.TracePacket.streaming_profile_packet:type_name -> perfetto.protos.StreamingProfilePacket
-	9,  // 7: perfetto.protos.TracePacket.track_descriptor:type_name -> perfetto.protos.TrackDescriptor
-	10, // 8: perfetto.protos.TracePacket.perf_sample:type_name -> perfetto.protos.PerfSample
-	11, // 9: perfetto.protos.TracePacket.service_event:type_name -> perfetto.protos.TracingServiceEvent
-	12, // 10: perfetto.protos.TracePacket.extension_descriptor:type_name -> perfetto.protos.ExtensionDescriptor
-	13, // 11: perfetto.protos.TracePacket.trace_uuid:type_name -> perfetto.protos.TraceUuid
-	14, // 12: perfetto.protos.TracePacket.trace_attributes:type_name -> perfetto.protos.TraceAttributes
-	15, // 13: perfetto.protos.TracePacket.stack_sample:type_name -> perfetto.protos.StackSample
-	5,  // 14: perfetto.protos.TracePacket.weft_idle:type_name -> perfetto.protos.TrackEvent
-	16, // 15: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
-	17, // 16: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	8,  // 6: perfetto.protos.TracePacket.system_info:type_name -> perfetto.protos.SystemInfo
+	9,  // 7: perfetto.protos.TracePacket.streaming_profile_packet:type_name -> perfetto.protos.StreamingProfilePacket
+	10, // 8: perfetto.protos.TracePacket.track_descriptor:type_name -> perfetto.protos.TrackDescriptor
+	11, // 9: perfetto.protos.TracePacket.perf_sample:type_name -> perfetto.protos.PerfSample
+	12, // 10: perfetto.protos.TracePacket.service_event:type_name -> perfetto.protos.TracingServiceEvent
+	13, // 11: perfetto.protos.TracePacket.extension_descriptor:type_name -> perfetto.protos.ExtensionDescriptor
+	14, // 12: perfetto.protos.TracePacket.trace_uuid:type_name -> perfetto.protos.TraceUuid
+	15, // 13: perfetto.protos.TracePacket.remote_clock_sync:type_name -> perfetto.protos.RemoteClockSync
+	16, // 14: perfetto.protos.TracePacket.trace_attributes:type_name -> perfetto.protos.TraceAttributes
+	17, // 15: perfetto.protos.TracePacket.stack_sample:type_name -> perfetto.protos.StackSample
+	5,  // 16: perfetto.protos.TracePacket.weft_idle:type_name -> perfetto.protos.TrackEvent
+	18, // 17: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
+	19, // 18: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_trace_packet_proto_init() }
@@ -771,7 +812,9 @@ func file_perfetto_protos_trace_packet_proto_init() {
 	file_perfetto_protos_process_descriptor_proto_init()
 	file_perfetto_protos_process_tree_proto_init()
 	file_perfetto_protos_profile_packet_proto_init()
+	file_perfetto_protos_remote_clock_sync_proto_init()
 	file_perfetto_protos_stack_sample_proto_init()
+	file_perfetto_protos_system_info_proto_init()
 	file_perfetto_protos_thread_descriptor_proto_init()
 	file_perfetto_protos_trace_attributes_proto_init()
 	file_perfetto_protos_trace_packet_defaults_proto_init()
@@ -787,6 +830,7 @@ func file_perfetto_protos_trace_packet_proto_init() {
 		(*TracePacket_SynchronizationMarker)(nil),
 		(*TracePacket_ProcessDescriptor)(nil),
 		(*TracePacket_ThreadDescriptor)(nil),
+		(*TracePacket_SystemInfo)(nil),
 		(*TracePacket_CompressedPackets)(nil),
 		(*TracePacket_StreamingProfilePacket)(nil),
 		(*TracePacket_TrackDescriptor)(nil),
@@ -794,6 +838,7 @@ func file_perfetto_protos_trace_packet_proto_init() {
 		(*TracePacket_ServiceEvent)(nil),
 		(*TracePacket_ExtensionDescriptor)(nil),
 		(*TracePacket_TraceUuid)(nil),
+		(*TracePacket_RemoteClockSync)(nil),
 		(*TracePacket_TraceAttributes)(nil),
 		(*TracePacket_ZstdCompressedPackets)(nil),
 		(*TracePacket_StackSample)(nil),

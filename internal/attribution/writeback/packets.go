@@ -167,6 +167,9 @@ func (a *Additions) append(to *pfwire.Appender, threads map[timeline.TrackID]uin
 			return errors.Join(err, p.err)
 		}
 		e := o.event(&row)
+		if err := to.On(p.machines[row.track]); err != nil {
+			return err
+		}
 		if err := to.Event(p.uuids[row.track], p.names[row.name], &e); err != nil {
 			return err
 		}
@@ -175,19 +178,24 @@ func (a *Additions) append(to *pfwire.Appender, threads map[timeline.TrackID]uin
 
 // appended is where overlayRows puts the tracks and names of an attribution that is appended to a trace.
 type appended struct {
-	t       *timeline.Timeline
-	to      *pfwire.Appender
-	threads map[timeline.TrackID]uint64 // uuids of the threads that the trace describes
-	uuids   []uint64                    // of tracks, by the number that addTrack returned
-	names   []string
-	byName  map[string]timeline.NameID
-	enc     *timeline.ArgsEncoder
-	err     error
+	t        *timeline.Timeline
+	to       *pfwire.Appender
+	threads  map[timeline.TrackID]uint64 // uuids of the threads that the trace describes
+	uuids    []uint64                    // of tracks, by the number that addTrack returned
+	machines []uint32                    // of the same
+	names    []string
+	byName   map[string]timeline.NameID
+	enc      *timeline.ArgsEncoder
+	err      error
 }
 
 // addTrack implements overlayTarget.
 func (p *appended) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID {
-	up := uint64(0)
+	up, machine := uint64(0), p.t.Machine(parent)
+	p.machines = append(p.machines, machine)
+	if p.err == nil {
+		p.err = p.to.On(machine)
+	}
 	if parent != 0 && p.err == nil {
 		if up = p.threads[parent]; up == 0 {
 			tr := p.t.Track(parent)

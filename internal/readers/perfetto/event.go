@@ -103,7 +103,7 @@ func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	if !old || !errors.Is(err, pfwire.ErrNoTimestamp) {
 		return stamp, err
 	}
-	return pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: us * 1000}, nil
+	return pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: us * 1000}, nil
 }
 
 // resolveText finds the name and the categories of the event. Several categories are joined with commas, the interned
@@ -329,6 +329,6 @@ func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id ui
 	e := &r.ev
 	return r.b.AddFlow(&timeline.FlowEvent{
 		Space: space, Role: role, Binding: timeline.BindCarrier,
-		Track: e.track, Event: e.index, Offset: r.offset, TS: e.ts, ID: id,
+		Track: e.track, Event: e.index, Offset: r.offset, TS: e.ts, ID: r.flowID(id),
 	})
 }

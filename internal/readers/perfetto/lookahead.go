@@ -105,7 +105,7 @@ func (r *reader) wait(p *pfwire.Packet) error {
 	switch {
 	case l.reason == waitClock && f.Payload == schema.TracePacket_ClockSnapshot:
 		// Only the clocks of the whole trace are taken from the snapshot now; the sequence gets its own in its turn.
-		if r.state.Clocks.Snapshot(nil, f.Data) != nil || !r.state.Clocks.Knows(l.clock) {
+		if r.state.Clocks.Snapshot(nil, f.Sequence.Machine, f.Data) != nil || !r.state.Clocks.Knows(l.clock) {
 			return nil
 		}
 	case l.reason == waitDescriptor && f.Payload == schema.TracePacket_ExtensionDescriptor:

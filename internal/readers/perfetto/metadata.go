@@ -129,7 +129,7 @@ func (r *reader) serviceEvent(msg []byte) {
 		r.malformed("service_event", err)
 	}
 	if e.TracingStarted() && r.fields.HasTimestamp {
-		clock := pfwire.Clock{ID: cmp.Or(r.fields.ClockID, uint32(timeline.ClockBoottime))}
+		clock := pfwire.Clock{ID: cmp.Or(r.fields.ClockID, uint32(timeline.ClockBoottime)), Machine: r.fields.Sequence.Machine}
 		r.started = &pfwire.Stamp{Clock: clock, Nanos: int64(r.fields.Timestamp)}
 	}
 }

@@ -101,8 +101,10 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 		return err
 	}
 	if opts.Described != nil {
-		for track, uuid := range r.tracks.first {
-			opts.Described(track, uuid)
+		for _, tracks := range r.machines {
+			for track, uuid := range tracks.first {
+				opts.Described(track, uuid)
+			}
 		}
 	}
 	if truncated {
@@ -151,8 +153,8 @@ type reader struct {
 	notPlain            bool
 	maxInlined, inlined int // bytes of interned texts written inline, see bounded
 
-	ahead      lookahead
-	tracks     tracks
+	ahead lookahead
+	*machineTracks
 	sequences  map[*pfwire.Sequence]*sequence
 	extensions describedTypes
 	writer     writer
@@ -183,7 +185,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		maxInlined:    cmp.Or(opts.inlined, maxInlined),
 		tempDir:       opts.TempDir,
 		state:         pfwire.NewState(),
-		tracks:        newTracks(),
+		machineTracks: newMachineTracks(),
 		sequences:     map[*pfwire.Sequence]*sequence{nil: none},
 		own:           none,
 		skipped:       make(map[string]*tally),
@@ -234,6 +236,7 @@ func (r *reader) readPacket(p *pfwire.Packet) error {
 		return r.wait(p)
 	}
 	r.number++
+	r.setMachine(f.Sequence.Machine)
 	stamp, stampErr := seq.Stamp(f)
 	switch {
 	case errors.Is(err, pfwire.ErrStateLost):
@@ -261,7 +264,7 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 	case schema.TracePacket_ChromeEvents:
 		r.chromeEvents(data)
 	case schema.TracePacket_ClockSnapshot:
-		if err := r.state.Clocks.Snapshot(r.seq, data); err != nil {
+		if err := r.state.Clocks.Snapshot(r.seq, r.fields.Sequence.Machine, data); err != nil {
 			r.malformed("clock_snapshot", err)
 		}
 	case schema.TracePacket_TrackEvent:
@@ -278,6 +281,10 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 		return r.perfSample(data, stamp, stampErr)
 	case schema.TracePacket_ExtensionDescriptor:
 		r.extensionDescriptor(data)
+	case schema.TracePacket_SystemInfo:
+		r.systemInfo(data)
+	case schema.TracePacket_RemoteClockSync:
+		r.remoteClockSync(data)
 	case schema.TracePacket_TraceUUID:
 		r.traceUUID(data)
 	case schema.TracePacket_TraceAttributes:

@@ -62,7 +62,7 @@ func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 
 // samplerOffset returns what is to be added to times of V8's sampler, which are in microseconds of the clock MONOTONIC.
 func (r *reader) samplerOffset() timeline.Nanos {
-	at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: int64(r.ev.ts)}
+	at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: int64(r.ev.ts)}
 	ts, err := r.state.Clocks.TraceTime(at)
 	if err != nil {
 		return 0

@@ -460,7 +460,7 @@ func (r *reader) streamingProfile(msg []byte) error {
 		if i < len(deltas) {
 			thread.SampleUS += int64(deltas[i])
 		}
-		at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: thread.SampleUS * 1000}
+		at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic, Machine: r.fields.Sequence.Machine}, Nanos: thread.SampleUS * 1000}
 		ts, ok := r.traceTime(at, nil)
 		if !ok {
 			continue

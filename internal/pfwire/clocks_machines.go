@@ -1,0 +1,127 @@
+package pfwire
+
+import (
+	"github.com/weft-trace/weft/internal/pfwire/message"
+	"github.com/weft-trace/weft/internal/schema"
+)
+
+// Each machine of a trace has clocks of its own. They are compared with those of the host, which is machine 0, by RemoteClockSync packets;
+// without such a packet their wall clocks are taken for one, and if nothing says what these were, their BOOTTIME.
+
+// named returns a clock of a further machine that is the one that the trace has for its times, by its id.
+func (c *Clocks) named(clock Clock) Clock {
+	if clock.ID == 0 && clock.Machine != 0 {
+		clock.ID = c.target().ID
+	}
+	return clock
+}
+
+// bridge relates a machine to the host where nothing does, as Perfetto does when it first needs to. It reports whether it could.
+func (c *Clocks) bridge(machine uint32) bool {
+	target := c.target()
+	own := Clock{ID: target.ID, Machine: machine}
+	if c.findRoute(own, target) != nil {
+		return false
+	}
+	wall, hostWall := Clock{ID: ClockRealtime, Machine: machine}, Clock{ID: ClockRealtime}
+	if c.findRoute(own, wall) != nil && (hostWall == target || c.findRoute(hostWall, target) != nil) {
+		c.linkAll([]reading{{wall, 0}, {hostWall, 0}})
+	} else {
+		c.linkAll([]reading{{own, 0}, {target, 0}})
+	}
+	return true
+}
+
+// RemoteSync is what one round of a relay service says of a clock of its machine and the same clock of the host: the machine is
+// ahead by Low to High.
+type RemoteSync struct {
+	Clock     uint32
+	Host      int64 // what it showed on the host
+	Low, High int64
+	ahead     int64 // what Perfetto makes of the round
+}
+
+// maxRemoteRounds bounds what is taken of one RemoteClockSync packet.
+const maxRemoteRounds = 1 << 10
+
+// remoteInterval is how far apart the readings of one round are at most.
+const remoteInterval = 30_000_000_000
+
+// Sync takes over a RemoteClockSync message of a machine, and returns what its rounds say.
+func (c *Clocks) Sync(machine uint32, msg []byte) ([]RemoteSync, error) {
+	var m message.RemoteClockSync
+	err := m.Parse(msg)
+	var all []RemoteSync
+	var before [2]map[uint32]int64
+	for l, n := m.Rounds(), 0; l.Next() && n < maxRemoteRounds; n++ {
+		var pair message.SyncedClocks
+		if err := pair.Parse(l.Bytes()); err != nil {
+			return all, err
+		}
+		now := [2]map[uint32]int64{readingsOf(pair.Client), readingsOf(pair.Host)}
+		c.linkAll(asReadings(now[0], machine))
+		if was, is := before[0][ClockBoottime], now[0][ClockBoottime]; before[0] != nil && uint64(is-was) < remoteInterval {
+			all = append(all, roundOf(before, now)...)
+		}
+		before = now
+	}
+	c.linkRounds(machine, all)
+	return all, err
+}
+
+// readingsOf returns what the built-in clocks showed in a ClockSnapshot.
+func readingsOf(msg []byte) map[uint32]int64 {
+	all := map[uint32]int64{}
+	var s message.ClockSnapshot
+	if s.Parse(msg) != nil {
+		return all
+	}
+	for l := s.Clocks(); l.Next() && len(all) < maxReadings; {
+		var r message.ClockReading
+		if r.Parse(l.Bytes()) == nil && r.ID() > 0 && r.ID() < schema.BuiltinClockMaxID && r.Timestamp() > 0 {
+			all[r.ID()] = r.Timestamp()
+		}
+	}
+	return all
+}
+
+func asReadings(of map[uint32]int64, machine uint32) (all []reading) {
+	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
+		if t, ok := of[id]; ok {
+			all = append(all, reading{Clock{ID: id, Machine: machine}, t})
+		}
+	}
+	return all
+}
+
+// roundOf compares two readings of the clocks, which were made in the order machine, host, machine, host.
+func roundOf(first, second [2]map[uint32]int64) (all []RemoteSync) {
+	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
+		own1, host1, own2, host2 := first[0][id], first[1][id], second[0][id], second[1][id]
+		if own1 == 0 || host1 == 0 || own2 == 0 || host2 == 0 || own2 < own1 || host2 < host1 {
+			continue
+		}
+		byMachine, byHost := own1+(own2-own1)/2-host1, own2-host1-(host2-host1)/2
+		all = append(all, RemoteSync{
+			Clock: id, Host: host2, Low: max(own1-host1, own2-host2), High: own2 - host1, ahead: byMachine + (byHost-byMachine)/2,
+		})
+	}
+	return all
+}
+
+// linkRounds relates the clocks of a machine to those of the host, by the mean of all rounds.
+func (c *Clocks) linkRounds(machine uint32, all []RemoteSync) {
+	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
+		var sum, n, at int64
+		for i := range all {
+			if r := &all[i]; r.Clock == id {
+				n++
+				sum += (r.ahead - sum) / n // the mean so far
+				at = r.Host
+			}
+		}
+		if n > 0 && machine != 0 {
+			c.linkAll([]reading{{Clock{ID: id}, at}, {Clock{ID: id, Machine: machine}, at + sum}})
+		}
+	}
+}
