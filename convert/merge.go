@@ -231,6 +231,9 @@ func (m *merger) readAll(ctx context.Context) error {
 	m.job.Problems = make([][]problem.Total, len(m.formats))
 	plan, of := m.job.Plan, []int(nil) // of: the number that each input of the Builder has in the job
 	ranking := timeline.Ranking{}
+	if m.job.Machines {
+		m.builder.SetMachines(plan.Machines)
+	}
 	for i, f := range m.formats {
 		if f == "" {
 			continue
@@ -238,6 +241,9 @@ func (m *merger) readAll(ctx context.Context) error {
 		in := timeline.Input{
 			Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference,
 			KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(of[earlier], i, id) },
+		}
+		if m.job.Machines {
+			in.Machine = plan.Inputs[i].Machine
 		}
 		watch := m.job.Watch()
 		in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
@@ -257,7 +263,7 @@ func (m *merger) readAll(ctx context.Context) error {
 		order, prefix := plan.Order(i, len(of)-1)
 		ranking.Order, ranking.Prefix = append(ranking.Order, order), append(ranking.Prefix, prefix)
 		suffix := ""
-		if host := plan.Inputs[i].Host; plan.Hosts > 1 && host != "" {
+		if host := plan.Inputs[i].Host; plan.Hosts > 1 && host != "" && !m.job.Machines {
 			suffix = " @" + host
 		}
 		ranking.Suffix = append(ranking.Suffix, suffix)

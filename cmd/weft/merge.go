@@ -54,6 +54,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "same", Usage: "equal pids of the inputs `A,B…` are one process; repeatable"},
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME=HOST`: the host of an input; equal hosts share clocks and pids; repeatable"},
 			&cli.StringSliceFlag{Name: "link", Usage: "connect events with equal values of the argument `KEY` (a.b.c), or with equal flow ids (flow); repeatable"},
+			&cli.BoolFlag{Name: "machines", Usage: "write each host as a machine of its own; arrows between hosts are lost then", DisableDefaultText: true},
 			&cli.StringFlag{Name: "max-uncertainty", Usage: "refuse offsets that are less certain than `DUR`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "find and print the offsets, write nothing", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "keep-going", Usage: "leave out inputs that cannot be read or placed; exit with code 3", DisableDefaultText: true},
@@ -86,6 +87,7 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 		},
 		output: c.String("o"),
 	}
+	j.Machines = c.Bool("machines")
 	j.DryRun, j.KeepGoing, j.Strict, j.Reference = c.Bool("dry-run"), c.Bool("keep-going"), c.Bool("strict"), -1
 	var err error
 	if j.opts, err = conversionOptions(c); err != nil {

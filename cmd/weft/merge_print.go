@@ -80,6 +80,7 @@ type mergedInput struct {
 	File     string     `json:"file"`
 	Format   string     `json:"format"`
 	Host     string     `json:"host,omitempty"`
+	Machine  uint32     `json:"machine,omitempty"` // the machine_id of its packets, with --machines
 	Clock    string     `json:"clock,omitempty"`
 	Offset   int64      `json:"offset_ns"`
 	Low      int64      `json:"low_ns"`
@@ -123,6 +124,9 @@ type checked struct {
 // newMergeReport makes the report of a job.
 func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 	plan := j.Plan
+	if j.Machines && len(plan.Machines) == 0 {
+		plan.Notes = append(plan.Notes, "--machines: no input is known to be of another host than "+j.Sources[plan.Reference].Name+"; --host NAME=HOST says so")
+	}
 	r := &mergeReport{
 		Clock: plan.Clock, Reference: j.Sources[plan.Reference].Name, Notes: plan.Notes, CheckedMore: plan.Unchecked, Report: report,
 		Inputs: []mergedInput{}, SameProcesses: []sameProcess{}, Checked: []checked{},
@@ -145,6 +149,9 @@ func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 			continue
 		}
 		in.Host, in.Clock, in.Offset, in.Low, in.High, in.AtLeast = p.Host, p.Clock, int64(p.Offset), int64(p.Low), int64(p.High), p.AtLeast
+		if j.Machines {
+			in.Machine = p.Machine
+		}
 		if i != plan.Reference {
 			in.By, in.Evidence = p.Rule.String(), p.Evidence
 		}
@@ -254,6 +261,11 @@ func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 // remarks are what someone has to know beside the offsets.
 func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 	lines = append(lines, r.Notes...)
+	for _, p := range r.Problems {
+		if p.Name == problem.FlowAcrossMachines.Name() {
+			lines = append(lines, fmt.Sprintf("%s between hosts left out, because viewers draw none from one machine to another; without --machines they are drawn", count(int(p.Count), "arrow")))
+		}
+	}
 	apart := map[string]int{}
 	for _, p := range r.SameProcesses {
 		if p.By == "" {

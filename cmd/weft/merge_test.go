@@ -690,3 +690,85 @@ func TestMergeStandardInput(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// With --machines each host is a machine of its own: it keeps its pids, arrows between the two are lost and counted, and weft reads
+// what it wrote.
+func TestMergeMachines(t *testing.T) {
+	dir := filepath.Join(recording.Testdata(t), "traces", "merge")
+	inputs := []string{"browser=" + filepath.Join(dir, "shop-browser.json"), "server=" + filepath.Join(dir, "shop-server.json")}
+	for _, form := range []string{"plain", "compact"} {
+		t.Run(form, func(t *testing.T) {
+			report, out := merged(t, append(inputs, "--machines", "--host", "browser=laptop", "--packets", form)...)
+			if report.Inputs[0].Machine != 0 || report.Inputs[1].Machine != 1 || report.Events.Flows != 0 {
+				t.Errorf("inputs %+v, %d flows", report.Inputs, report.Events.Flows)
+			}
+			lost := uint64(0)
+			for _, p := range report.Problems {
+				if p.Name == "flow_across_machines" {
+					lost += p.Count
+				}
+			}
+			if lost != 6 {
+				t.Errorf("%d arrows are lost, want 6", lost)
+			}
+			want := []string{"0 browser 4100", "1 server 4100 shop-1"}
+			if diff := cmp.Diff(want, machinesOf(t, out)); diff != "" {
+				t.Error(diff)
+			}
+			again := filepath.Join(t.TempDir(), "again.pftrace")
+			c := newConsole(strings.NewReader(""), false)
+			if code := run(t.Context(), []string{"weft", "convert", "--packets", form, "-o", again, out}, &c.environment); code != exitOK {
+				t.Fatal(c.err.String())
+			}
+			verifyFile(t, again)
+			if diff := cmp.Diff(want, machinesOf(t, again)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(dumpOf(t, out), dumpOf(t, again)); diff != "" {
+				t.Error(diff)
+			}
+			kept := filepath.Join(t.TempDir(), "kept.pftrace")
+			if code := run(t.Context(), []string{"weft", "attribute", "-o", kept, again}, &c.environment); code != exitOK {
+				t.Fatal(c.err.String())
+			}
+			verifyFile(t, kept)
+		})
+	}
+	report, _ := merged(t, append(inputs, "--machines")...)
+	if len(report.Notes) != 2 || !strings.Contains(report.Notes[1], "no input is known to be of another host") || report.Events.Flows != 6 {
+		t.Errorf("%q, %d flows", report.Notes, report.Events.Flows)
+	}
+}
+
+// machinesOf lists the processes of a trace with their machines, and what these are called.
+func machinesOf(t *testing.T, path string) (lines []string) {
+	t.Helper()
+	tl := timelineOf(t, path)
+	names := map[uint32]string{}
+	for _, m := range tl.Machines() {
+		names[m.ID] = " " + m.Name
+	}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack {
+			name := ""
+			for _, label := range tr.Labels {
+				if input, ok := strings.CutPrefix(label, "input "); ok {
+					name = input
+				}
+			}
+			lines = append(lines, fmt.Sprintf("%d %s %d%s", tl.Machine(id), name, tr.PID, names[tl.Machine(id)]))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// dumpOf returns what weft dump prints of a trace.
+func dumpOf(t *testing.T, path string) string {
+	t.Helper()
+	c := newConsole(strings.NewReader(""), false)
+	if code := run(t.Context(), []string{"weft", "dump", path}, &c.environment); code != exitOK {
+		t.Fatal(c.err.String())
+	}
+	return c.out.String()
+}

@@ -26,6 +26,8 @@ type Job struct {
 	Links []string
 	// LinkFlows says that ids of flows mean the same in all inputs.
 	LinkFlows bool
+	// Machines says that the output keeps the hosts apart as machines.
+	Machines bool
 	// DryRun ends with ErrDryRun when the plan is made.
 	DryRun bool
 

@@ -43,6 +43,7 @@ type Plan struct {
 	Clocks    timeline.Clocks // of the output
 	Ranked    bool            // all inputs have ranks
 	Hosts     int             // how many are known to differ
+	Machines  []string        // what those are called whose numbers inputs have, from 1 on: one for each host but that of the reference
 
 	ranks    []int64
 	requests []map[string]string // see Clues.requests
@@ -59,6 +60,7 @@ type Placed struct {
 	Rule      Rule
 	Evidence  string
 	Host      string
+	Machine   uint32 // of Plan.Machines; 0: it is on the host of the reference, as far as is known
 	Clock     string
 	Span      Range   // on the clock of the output
 	Thread    *Thread // of which a profile is
@@ -507,12 +509,18 @@ func (s *solver) hosts() {
 			of[find(r.B)] = find(r.A)
 		}
 	}
-	names := map[int]string{}
+	names, first := map[int]string{}, map[string]int{}
 	for i := range s.in {
 		if name := s.host(i); name != "" {
+			if k, ok := first[name]; ok {
+				of[find(i)] = find(k)
+			} else {
+				first[name] = i
+			}
 			names[find(i)] = name
 		}
 	}
+	s.machines(find)
 	different := map[string]bool{}
 	for i := range s.in {
 		s.plan.Inputs[i].Host = names[find(i)]

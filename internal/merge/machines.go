@@ -1,0 +1,51 @@
+package merge
+
+// machines numbers the hosts that are known to differ from that of the reference; find returns the first input of the same host. What
+// nothing tells from the host of the reference is on that; what is told from it has a machine with nothing but the inputs known to
+// be on the same.
+func (s *solver) machines(find func(int) int) {
+	groups := map[int][]int{}
+	for i := range s.in {
+		if s.in[i].Clues != nil {
+			groups[find(i)] = append(groups[find(i)], i)
+		}
+	}
+	home := find(s.plan.Reference)
+	numbers := map[int]uint32{home: 0}
+	for i := range s.in {
+		if s.in[i].Clues == nil {
+			continue
+		}
+		group := find(i)
+		number, ok := numbers[group]
+		if !ok && s.differ(groups[home], groups[group]) {
+			s.plan.Machines = append(s.plan.Machines, s.machineName(groups[group]))
+			number = uint32(len(s.plan.Machines))
+		}
+		numbers[group] = number
+		s.plan.Inputs[i].Machine = number
+	}
+}
+
+// differ reports whether the inputs of two groups are known to be of different hosts: these have other names, or were not started
+// together.
+func (s *solver) differ(x, y []int) bool {
+	for _, a := range x {
+		for _, b := range y {
+			if !s.oneHost(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// machineName returns the name of the host of some inputs: its own, else that of the first input.
+func (s *solver) machineName(group []int) string {
+	for _, i := range group {
+		if name := s.host(i); name != "" {
+			return name
+		}
+	}
+	return s.in[group[0]].Name
+}
