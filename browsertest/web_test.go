@@ -5,11 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +121,44 @@ func TestWebSameBytes(t *testing.T) {
 			t.Errorf("the page asked for %s", request)
 		}
 	}
+}
+
+// findings matches what stands out in a report, each sentence without its link.
+var findings = regexp.MustCompile(`(?s)<ol class=findings>\n(.*?)</ol>`)
+
+// looked is true when the page has found out what stands out.
+const looked = `document.getElementById("looking").textContent !== "Looking into the trace"`
+
+// After the conversion the page says what stands out, in the words of the report, and by itself. A file that comes while it still looks into
+// another one gets its own sentences.
+func TestWebStandsOut(t *testing.T) {
+	b, dir := Start(t, NewStub(t)), t.TempDir()
+	p := openWeb(t, b)
+	for name, from := range map[string]string{"first.json.gz": recording, "second.cpuprofile.gz": "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"} {
+		put(t, dir, name, from)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "empty.json"), []byte("[]"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := func(name string) (list []string) {
+		if m := findings.FindSubmatch(printed(t, dir, "report", "all", "--html", "-", name)); m != nil {
+			for _, line := range strings.Split(strings.TrimSpace(string(m[1])), "\n") {
+				sentence, _, _ := strings.Cut(strings.TrimPrefix(line, "<li>"), " <a ")
+				list = append(list, html.UnescapeString(strings.NewReplacer("<b>", "", "</b>", "").Replace(sentence)))
+			}
+		}
+		return list
+	}
+	for _, name := range []string{"first.json.gz", "empty.json", "second.cpuprofile.gz"} {
+		choose(p, filepath.Join(dir, "first.json.gz"))
+		choose(p, filepath.Join(dir, name)) // while it looks into the first
+		p.Await(looked)
+		got := Eval[[]string](p, `[...document.querySelectorAll("#findings li")].map((e) => e.textContent.trim())`)
+		if want := want(name); !slices.Equal(got, want) || (len(want) == 0) != (name == "empty.json") {
+			t.Errorf("%s: the page says %q, want %q", name, got, want)
+		}
+	}
+	p.Calm()
 }
 
 // Neither the page nor its worker can connect to anything, whatever runs in them.
@@ -243,6 +284,7 @@ func TestWebLooks(t *testing.T) {
 		p := openWeb(t, b, look...)
 		p.Screenshot("web-" + name + "-first")
 		choose(p, filepath.Join(dir, "trace.json.gz"))
+		p.Await(looked)
 		p.Screenshot("web-" + name + "-done")
 	}
 }

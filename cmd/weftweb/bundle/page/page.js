@@ -15,7 +15,16 @@ let ready = null; // a promise: worker can be asked
 let task = null; // what it works on, or will when it is ready: {chunks, resolve, reject}
 let input = null; // the file that was converted
 let output = null; // the trace that was made, a Blob
+let reporting = null; // a promise of the report of input, when it was begun
 let reportText = ""; // the report of input
+
+// The module, compiled, and kept: a worker that follows another one starts at once.
+let compiled = null;
+function compile() {
+	compiled ||= moduleBytes().then((bytes) => WebAssembly.compile(bytes));
+	compiled.catch(() => { compiled = null; }); // another file tries again
+	return compiled;
+}
 
 // The module, unpacked. weft.html carries it; a hosted page fetches it from beside itself.
 async function moduleBytes() {
@@ -52,7 +61,7 @@ function startWorker() {
 			event.preventDefault();
 			drop(event.message || "The worker cannot be started.");
 		};
-		moduleBytes().then((module) => started.postMessage({ module }, [module]), (err) => drop(`weft cannot be started: ${err.message}`));
+		compile().then((module) => started.postMessage({ module }), (err) => drop(`weft cannot be started: ${err.message}`));
 	});
 }
 
@@ -99,8 +108,9 @@ async function convert(file) {
 	if (task) dropWorker("stopped");
 	input = file;
 	output = null;
+	reporting = null;
 	reportText = "";
-	for (const id of ["result", "problem", "page", "save"]) show(id, false);
+	for (const id of ["result", "problem", "page", "save", "stands-out"]) show(id, false);
 	document.querySelector("main").classList.remove("wide");
 	$("page").removeAttribute("srcdoc");
 	$("drop").classList.add("small");
@@ -116,7 +126,9 @@ async function convert(file) {
 		const { result, chunks } = await ask("convert", file);
 		if (file !== input) return;
 		output = new Blob(chunks, { type: "application/octet-stream" });
-		showResult(JSON.parse(result), performance.now() - began);
+		const said = JSON.parse(result);
+		showResult(said, performance.now() - began);
+		standsOut(said.bytes_unpacked > manyBytes);
 	} catch (err) {
 		if (file === input) fail(`${file.name}: ${err.message}`);
 	} finally {
@@ -232,21 +244,68 @@ function openPerfetto() {
 	addEventListener("message", listen);
 }
 
+// makeReport has the report of input made, once.
+function makeReport() {
+	const file = input;
+	reporting ||= ask("report", file).then(({ result }) => {
+		if (file === input) reportText = result;
+		return result;
+	});
+	return reporting;
+}
+
+// standsOut shows what the report says first, which is made when the trace is there: that can be opened and saved meanwhile. A large
+// file is not read once more before its report is asked for.
+async function standsOut(large) {
+	const file = input;
+	$("findings").replaceChildren();
+	$("looking").textContent = large ? "To find out in a file of this size takes long: Report does it." : "Looking into the trace";
+	show("stands-out", true);
+	if (large) return;
+	try {
+		await makeReport();
+		if (file === input) showFindings();
+	} catch (err) {
+		if (file !== input) return;
+		reporting = null; // the button tries again
+		$("looking").textContent = `There is no report: ${err.message}`;
+	}
+}
+
+// showFindings shows the sentences of the report about what stands out.
+function showFindings() {
+	const page = new DOMParser().parseFromString(reportText, "text/html");
+	$("findings").replaceChildren(...[...page.querySelectorAll("#stands-out li")].map(sentence));
+	$("looking").textContent = $("findings").childElementCount > 0 ? "" : "Nothing does.";
+}
+
+// sentence makes an item of one of the report: its text, with what is bold, and without its link into the report.
+function sentence(item) {
+	const parts = [...item.childNodes].filter((n) => n.nodeName === "#text" || n.nodeName === "B");
+	const li = document.createElement("li");
+	li.append(...parts.map((n) => n.nodeName === "B" ? element("b", n.textContent) : n.textContent));
+	return li;
+}
+
 async function report() {
+	const file = input;
 	if (reportText === "") {
-		const file = input;
 		$("report").disabled = true;
 		working(file.name, "Making the report");
 		try {
-			reportText = (await ask("report", file)).result;
+			await makeReport();
 		} catch (err) {
-			if (file === input) fail(`${file.name}: ${err.message}`);
+			if (file === input) {
+				reporting = null;
+				fail(`${file.name}: ${err.message}`);
+			}
 			return;
 		} finally {
 			$("report").disabled = false;
 			if (file === input) show("work", false);
 		}
 		if (file !== input) return;
+		showFindings();
 	}
 	document.querySelector("main").classList.add("wide");
 	$("page").srcdoc = reportText;
@@ -254,8 +313,8 @@ async function report() {
 	show("save", true);
 }
 
-const size = (bytes) => bytes < 1024 ? `${bytes} bytes` : bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : `${(bytes / 1024 ** 3).toFixed(2)} GiB`;
-const seconds = (s) => s < 1 ? `${(s * 1000).toFixed(0)} ms` : s < 120 ? `${s.toFixed(2)} s` : `${(s / 60).toFixed(1)} min`;
+const size = (bytes) => bytes < 1024 ? `${bytes}\u00a0bytes` : bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)}\u00a0KiB` : bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)}\u00a0MiB` : `${(bytes / 1024 ** 3).toFixed(2)}\u00a0GiB`;
+const seconds = (s) => s < 1 ? `${(s * 1000).toFixed(0)}\u00a0ms` : s < 120 ? `${s.toFixed(2)}\u00a0s` : `${(s / 60).toFixed(1)}\u00a0min`;
 const count = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
 $("file").addEventListener("change", () => {

@@ -1,6 +1,6 @@
 // The worker of weft.html. It follows wasm_exec.js in one text, and talks with page.js:
 //
-//	in   {module}                                   once: the bytes of the module
+//	in   {module}                                   once: the module, compiled
 //	in   {what: "convert" | "report", file, options}
 //	out  {ready} · {progress} · {chunk} · {done} · {failed} · {ended}
 //
@@ -11,8 +11,7 @@ onmessage = async ({ data }) => {
 	if (data.module) {
 		try {
 			const go = new Go();
-			const { instance } = await WebAssembly.instantiate(data.module, go.importObject);
-			go.run(instance).then(() => postMessage({ ended: "" }), (err) => postMessage({ ended: String(err) }));
+			go.run(await WebAssembly.instantiate(data.module, go.importObject)).then(() => postMessage({ ended: "" }), (err) => postMessage({ ended: String(err) }));
 			postMessage({ ready: true });
 		} catch (err) {
 			postMessage({ ended: String(err) });
