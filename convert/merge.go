@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
@@ -33,17 +35,8 @@ func (l *loader) merge(ctx context.Context, job *merge.Job) error {
 	if err := m.detect(ctx); err != nil {
 		return err
 	}
-	for i := range job.Sources {
-		in := merge.Input{Name: job.Sources[i].Name, File: job.Sources[i].File, Host: job.Sources[i].Host, Format: string(m.formats[i])}
-		if m.formats[i] != "" {
-			var err error
-			if in.Clues, err = m.collect(ctx, i); err != nil {
-				if err := m.fails(ctx, i, err); err != nil {
-					return err
-				}
-			}
-		}
-		job.Inputs = append(job.Inputs, in)
+	if err := m.collectAll(ctx); err != nil {
+		return err
 	}
 	var err error
 	if job.Plan, err = merge.Solve(job.Inputs, job.Options); err != nil {
@@ -71,6 +64,58 @@ func (m *merger) fails(ctx context.Context, i int, err error) error {
 	m.formats[i] = ""
 	m.job.Failed = append(m.job.Failed, merge.InputError{Input: i, Err: err})
 	return nil
+}
+
+// collectAll reads the clues of all inputs.
+func (m *merger) collectAll(ctx context.Context) error {
+	clues, errs := make([]*merge.Clues, len(m.formats)), make([]error, len(m.formats))
+	m.eachInput(func(i int) bool {
+		if m.formats[i] != "" {
+			clues[i], errs[i] = m.collect(ctx, i)
+		}
+		return errs[i] == nil || m.job.KeepGoing
+	})
+	for i, source := range m.job.Sources {
+		in := merge.Input{Name: source.Name, File: source.File, Host: source.Host, Format: string(m.formats[i]), Clues: clues[i]}
+		if errs[i] != nil {
+			if err := m.fails(ctx, i, errs[i]); err != nil {
+				return err
+			}
+		}
+		m.job.Inputs = append(m.job.Inputs, in)
+	}
+	return nil
+}
+
+// atOnce is how many inputs are open at the same time, at most.
+const atOnce = 2
+
+// eachInput calls read for the inputs in their order, until it returns false. It reads two at a time where they do not hold what they read:
+// for many small inputs that is less work than to divide each of them among workers.
+func (m *merger) eachInput(read func(i int) bool) {
+	var (
+		next  atomic.Int64
+		ended atomic.Bool
+		alone sync.RWMutex // write-locked by an input that is not to be read beside another one
+		group sync.WaitGroup
+	)
+	for range min(atOnce, m.opts.workers()) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(m.formats) && !ended.Load(); i = int(next.Add(1)) - 1 {
+				lock := sync.Locker(&alone)
+				if m.formats[i] == FormatChromeJSON {
+					lock = alone.RLocker()
+				}
+				lock.Lock()
+				ok := read(i)
+				lock.Unlock()
+				if !ok {
+					ended.Store(true)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // detect finds the formats of all inputs.
@@ -109,7 +154,10 @@ func (m *merger) open(ctx context.Context, i int, use func(in io.Reader, f Forma
 	defer unpacked.Close()
 	plain := newReplay(unpacked, replayMemory, m.opts.TempDir)
 	defer plain.Close()
-	format := m.opts.From
+	format := m.formats[i]
+	if format == "" {
+		format = m.opts.From
+	}
 	if format == FormatAuto {
 		if format, err = detect(plain); err != nil {
 			return err
@@ -170,6 +218,7 @@ func (m *merger) observe(ctx context.Context, in io.Reader, f Format, b *timelin
 	opts := m.opts
 	opts.Args, opts.NoArgs, opts.NoScreenshots = m.job.Args(), false, true
 	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
+	opts.Workers = max(1, m.opts.workers()/atOnce)
 	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}}
 	l.js = jsThreads{opts: &l.opts, problems: problems}
 	return l.readFormat(ctx, in, f)

@@ -104,6 +104,21 @@ func NewSize(r io.Reader, size int) *Scanner {
 	return &Scanner{buf: make([]byte, 0, min(size, firstWindow)), r: r, usual: size, limit: MaxWindow}
 }
 
+// NewIn is NewSize with the memory of a window that another scanner has left, if that is large enough.
+func NewIn(r io.Reader, size int, window []byte) *Scanner {
+	if cap(window) < min(size, firstWindow) || cap(window) > size {
+		return NewSize(r, size)
+	}
+	return &Scanner{buf: window[:0], r: r, usual: size, limit: MaxWindow}
+}
+
+// Leave returns the memory of the window, for NewIn. The scanner, and what it has handed out, are of no use then.
+func (s *Scanner) Leave() []byte {
+	window := s.buf
+	s.buf, s.pos, s.mark, s.r, s.readErr = nil, 0, 0, nil, io.EOF
+	return window
+}
+
 // Reset makes s read text, which it does not change or copy; ErrShort then means that the text ends early.
 func (s *Scanner) Reset(text []byte) {
 	// Field by field: this is called for every event, and most of a Scanner need not change.

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -84,14 +85,8 @@ func (j *Job) Args() []string {
 func (j *Job) Watch() func(b *timeline.Builder, ev *timeline.Event) []string {
 	known := -1 // how many names of arguments there were when they were looked at
 	any := len(j.Links) > 0
-	return func(b *timeline.Builder, ev *timeline.Event) (keys []string) {
-		if len(ev.Name) > len(markLink) && ev.Name[0] == 'w' {
-			if id, ok := strings.CutPrefix(string(ev.Name), markLink); ok {
-				keys = append(keys, linkKey+id)
-			} else if id, ok := strings.CutPrefix(string(ev.Name), markSync); ok {
-				keys = append(keys, syncKey+id)
-			}
-		}
+	return func(b *timeline.Builder, ev *timeline.Event) []string {
+		keys := nameKeys(ev.Name)
 		if len(ev.Args) == 0 {
 			return keys
 		}
@@ -101,11 +96,27 @@ func (j *Job) Watch() func(b *timeline.Builder, ev *timeline.Event) []string {
 		if !any {
 			return keys
 		}
-		for arg := range b.ArgList(ev.Args) {
-			keys = j.argKeys(keys, b, arg)
-		}
-		return keys
+		return j.argsKeys(keys, b, ev.Args)
 	}
+}
+
+// nameKeys returns the key that the name of an event is.
+func nameKeys(name []byte) []string {
+	if id, ok := bytes.CutPrefix(name, []byte(markLink)); ok && len(id) > 0 {
+		return []string{linkKey + string(id)}
+	}
+	if id, ok := bytes.CutPrefix(name, []byte(markSync)); ok && len(id) > 0 {
+		return []string{syncKey + string(id)}
+	}
+	return nil
+}
+
+// argsKeys appends the keys in arguments.
+func (j *Job) argsKeys(keys []string, b *timeline.Builder, args timeline.Args) []string {
+	for arg := range b.ArgList(args) {
+		keys = j.argKeys(keys, b, arg)
+	}
+	return keys
 }
 
 // argKeys appends the keys in one argument.

@@ -3,6 +3,7 @@ package unpack
 import (
 	"context"
 	"io"
+	"sync"
 	"sync/atomic"
 )
 
@@ -62,7 +63,7 @@ func (r *readAhead) fill(src io.Reader) {
 			return
 		}
 		if len(buf) < size {
-			buf = make([]byte, size)
+			buf = newChunk(size)
 		}
 		n, err := src.Read(buf)
 		r.taken.Add(int64(n))
@@ -86,6 +87,32 @@ func (r *readAhead) fill(src io.Reader) {
 	}
 }
 
+// chunks are full ones that other inputs have left: a program may read thousands of small inputs one after the other.
+var chunks sync.Pool
+
+func newChunk(size int) []byte {
+	if size == readAheadChunk {
+		if c, ok := chunks.Get().(*[readAheadChunk]byte); ok {
+			return c[:]
+		}
+	}
+	return make([]byte, size)
+}
+
+// recycle leaves the chunks for other inputs. The goroutine has ended: the error was the last that it had to hand out.
+func (r *readAhead) recycle() {
+	for more := true; more; {
+		if len(r.buf) == readAheadChunk {
+			chunks.Put((*[readAheadChunk]byte)(r.buf))
+		}
+		select {
+		case r.buf = <-r.free:
+		default:
+			r.buf, more = nil, false
+		}
+	}
+}
+
 // Read implements io.Reader. It returns the cause when the context is done.
 func (r *readAhead) Read(p []byte) (int, error) {
 	if len(p) == 0 {
@@ -93,6 +120,7 @@ func (r *readAhead) Read(p []byte) (int, error) {
 	}
 	for len(r.rest) == 0 {
 		if r.err != nil {
+			r.recycle()
 			return 0, r.err
 		}
 		if r.buf != nil {

@@ -59,11 +59,8 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 			es.encodeNext(1)
 		}
 	case kind == jsonscan.Object:
-		for key, ok := s.Key(); ok; key, ok = s.Key() {
-			if !es.args.keeps(key) {
-				s.Skip()
-				continue
-			}
+		es.dropped.Start()
+		for key, ok := es.keptKey(); ok; key, ok = es.keptKey() {
 			es.odd = es.odd || isOwnKey(key)
 			es.enc.Key(key)
 			es.encodeNext(1)
@@ -95,6 +92,23 @@ func (es *eventScanner) argKey() bool {
 		es.s.RememberKey(&es.keys, uint32(id))
 	}
 	return true
+}
+
+// isDropped is the number of the keys of dropped.
+const isDropped = 1
+
+// keptKey reads the next key of args whose value is kept, over those that are not; false at the end.
+func (es *eventScanner) keptKey() (key []byte, ok bool) {
+	s := es.s
+	for {
+		if s.CachedKey(es.dropped) == 0 {
+			if key, ok = s.Key(); !ok || es.args.keeps(key) {
+				return key, ok
+			}
+			s.RememberKey(es.dropped, isDropped)
+		}
+		s.Skip()
+	}
 }
 
 // isOwnKey reports whether weft adds an argument with this name, which the producer may use as well.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -91,11 +92,15 @@ func (rd *reader) blocks() (after byte, err error) {
 	started := c.offset
 	var unread []byte
 	unread, c.rest = rd.s.Detach()
-	c.buf = append(make([]byte, 0, max(c.size, 2*len(unread))), unread...)
+	if c.buf = rd.spare.ahead[:0]; cap(c.buf) < max(c.size, len(unread)) {
+		c.buf = make([]byte, 0, max(c.size, 2*len(unread)))
+	}
+	c.buf = append(c.buf, unread...)
 	c.key = firstKey(c.buf)
 
-	pool := newBlockPool(rd.opts.Workers, &rd.eventScanner)
-	defer pool.close()
+	pool := newBlockPool(rd.opts.Workers, &rd.eventScanner, rd.spare.blocks)
+	rd.spare.ahead, rd.spare.blocks = nil, nil
+	defer func() { rd.ahead, rd.spare.blocks = c.buf, pool.close() }()
 	rd.s = &rd.piece
 	var queue []*block
 	after = ','
@@ -103,6 +108,7 @@ func (rd *reader) blocks() (after byte, err error) {
 		for len(queue) < rd.opts.Workers+2 {
 			b := pool.get()
 			if !c.next(b) {
+				pool.put(b)
 				break
 			}
 			b.keys = rd.b.Keys()
@@ -273,12 +279,13 @@ type blockPool struct {
 	group sync.WaitGroup
 }
 
-func newBlockPool(workers int, like *eventScanner) *blockPool {
-	p := &blockPool{jobs: make(chan *block, workers+2)}
+func newBlockPool(workers int, like *eventScanner, free []*block) *blockPool {
+	p := &blockPool{jobs: make(chan *block, workers+2), free: free}
 	for range workers {
 		p.group.Go(func() {
 			es := &eventScanner{
-				s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: like.args, tracing: like.tracing,
+				s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: like.args, dropped: like.args.cache(),
+				tracing: like.tracing,
 			}
 			es.unknown = func([]byte) { es.odd = true }
 			for b := range p.jobs {
@@ -290,9 +297,11 @@ func newBlockPool(workers int, like *eventScanner) *blockPool {
 	return p
 }
 
-func (p *blockPool) close() {
+// close ends the goroutines and returns the blocks that another pool may use.
+func (p *blockPool) close() []*block {
 	close(p.jobs)
 	p.group.Wait()
+	return slices.DeleteFunc(p.free, func(b *block) bool { return cap(b.text) > maxSpare })
 }
 
 func (p *blockPool) get() *block {
@@ -306,7 +315,10 @@ func (p *blockPool) get() *block {
 	return b
 }
 
-func (p *blockPool) put(b *block) { p.free = append(p.free, b) }
+func (p *blockPool) put(b *block) {
+	b.keys = timeline.Keys{}
+	p.free = append(p.free, b)
+}
 
 // scanBlock scans the events of a block up to the first anomaly.
 func (es *eventScanner) scanBlock(b *block) {

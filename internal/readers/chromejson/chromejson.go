@@ -25,6 +25,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/weft-trace/weft/internal/chromeclues"
 	"github.com/weft-trace/weft/internal/jsondoc"
@@ -74,14 +75,24 @@ func OnlyArgs(names ...string) ArgFilter {
 	return f
 }
 
-func (f *ArgFilter) keepsNone() bool            { return f.some && len(f.keys) == 0 }
-func (f *ArgFilter) keeps(name []byte) bool     { return !f.some || f.keys[string(name)] }
+func (f *ArgFilter) keepsNone() bool        { return f.some && len(f.keys) == 0 }
+func (f *ArgFilter) keeps(name []byte) bool { return !f.some || f.keys[string(name)] }
+
+// cache returns a cache of keys that are not kept; nil if all are.
+func (f *ArgFilter) cache() *jsonscan.KeyCache {
+	if !f.some {
+		return nil
+	}
+	return new(jsonscan.KeyCache)
+}
+
 func (f *ArgFilter) keepsText(name string) bool { return !f.some || f.keys[name] }
 
 // Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are
 // not Chrome JSON traces; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
+	defer rd.leave()
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return err
 	}
@@ -96,7 +107,9 @@ type reader struct {
 	sub jsonscan.Scanner // reads a piece of the current event again
 
 	piece      jsonscan.Scanner // replaces s while reading in blocks
-	blocksFrom int64            // offset from which on the list may be read in blocks
+	ahead      []byte           // what was last read ahead for them
+	spare      *spare
+	blocksFrom int64 // offset from which on the list may be read in blocks
 
 	b    *timeline.Builder
 	log  *problem.Log
@@ -134,11 +147,14 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		window = jsonscan.DefaultWindow
 	}
 	opts.Workers = min(opts.Workers, maxWorkers)
+	spare := spares.Get().(*spare)
 	rd := &reader{
 		eventScanner: eventScanner{
-			s: jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
+			s: jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), enc: b.Args(), args: opts.Args, dropped: opts.Args.cache(),
+			tracing: opts.Profiles != nil,
 		},
 
+		spare:   spare,
 		ctx:     ctx,
 		b:       b,
 		log:     opts.Problems,
@@ -154,6 +170,34 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	rd.doc = jsondoc.New(rd.s, rd.log)
 	rd.doc.Repeats = func(key []byte) bool { return string(key) == "traceEvents" }
 	return rd
+}
+
+// A spare is memory that one reader leaves for the next one: of a small input, making it anew takes as long as reading.
+type spare struct {
+	window []byte // of the scanner
+	ahead  []byte // of the splitter
+	blocks []*block
+}
+
+// maxSpare bounds the text that a buffer in a spare has room for.
+const maxSpare = 2 * blockSize
+
+var spares = sync.Pool{New: func() any { return new(spare) }}
+
+// leave leaves the memory of the reader for others.
+func (rd *reader) leave() {
+	spare := rd.spare
+	spare.window = rd.s.Leave()
+	if rd.ahead != nil {
+		spare.ahead = rd.ahead
+	}
+	if cap(spare.window) > maxSpare {
+		spare.window = nil
+	}
+	if cap(spare.ahead) > maxSpare {
+		spare.ahead = nil
+	}
+	spares.Put(spare)
 }
 
 // finish adds what is known only at the end of the input.

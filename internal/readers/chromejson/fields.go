@@ -148,7 +148,8 @@ type eventScanner struct {
 	odd     bool         // the event has an argument of a name that weft adds itself
 	unknown func([]byte) // called with keys that the format does not know
 
-	keys jsonscan.KeyCache // of arguments, with their ids in the timeline
+	keys    jsonscan.KeyCache  // of arguments, with their ids in the timeline
+	dropped *jsonscan.KeyCache // of arguments that are not kept; nil: all are
 }
 
 // otherFields are those whose values Members does not read.
