@@ -64,6 +64,7 @@ type Clues struct {
 	processes map[timeline.ProcessKey]bool
 	events    sampledEvents
 	links     []linkClue
+	syncs     []timeline.HostSync
 	requests  map[string]string // keys of links by what a request is called
 }
 
@@ -169,6 +170,13 @@ func (c *Collector) Anchor(a *timeline.Anchor) {
 		return
 	}
 	c.anchors = append(c.anchors, *a)
+}
+
+// HostSync notes how the clocks of two hosts compare.
+func (c *Collector) HostSync(s *timeline.HostSync) {
+	if len(c.clues.syncs) < maxAnchors {
+		c.clues.syncs = append(c.clues.syncs, *s)
+	}
 }
 
 // Flow notes an end of a flow.

@@ -73,6 +73,7 @@ func (s *solver) relations() {
 			s.wall(a, b)
 		}
 	}
+	s.hostSyncs()
 	s.links()
 }
 

@@ -413,7 +413,7 @@ func (s *solver) checkRelations() (bad int, err error) {
 		}
 		a, b := &s.nodes[r.A], &s.nodes[r.B]
 		low, high := b.low-a.high, b.high-a.low // what the paths say of the offset between the two
-		weak := r.Rule == WallClock && (s.placedBy(r.A, r.B, Causality) || s.placedBy(r.A, r.B, Given))
+		weak := r.Rule == WallClock && (r.AtLeast || s.placedBy(r.A, r.B, Causality) || s.placedBy(r.A, r.B, Given))
 		if given := s.placedBy(r.A, r.B, Given); !given && !weak && (r.Low > high || r.High < low) {
 			if r.Rule == Causality && r.Low <= -unbounded && r.High >= unbounded {
 				continue
@@ -428,6 +428,7 @@ func (s *solver) checkRelations() (bad int, err error) {
 			}
 			return blame, &ContradictionError{A: s.in[r.A].Name, B: s.in[r.B].Name, Found: found, Other: r}
 		}
+		s.noteWrongClock(&r, max(r.Low-high, low-r.High))
 		if len(s.plan.Checked) == maxChecked {
 			s.plan.Unchecked++
 			continue
@@ -436,6 +437,18 @@ func (s *solver) checkRelations() (bad int, err error) {
 		s.plan.Checked = append(s.plan.Checked, Check{r, residual})
 	}
 	return -1, nil
+}
+
+// noteWrongClock says by how much the wall clocks of two hosts contradict what places them. Of causality that is said already.
+func (s *solver) noteWrongClock(r *Relation, off Nanos) {
+	if off <= 0 || !r.AtLeast || s.placedBy(r.A, r.B, Causality) || s.placedBy(r.A, r.B, Given) {
+		return
+	}
+	by := s.nodes[r.B].last.Rule
+	if r.B == s.plan.Reference {
+		by = s.nodes[r.A].last.Rule
+	}
+	s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict the rule %s by %s; %[3]s counts", s.in[r.A].Name, s.in[r.B].Name, by, micros(off)))
 }
 
 // placedBy reports whether the place of one of two inputs follows from a rule.

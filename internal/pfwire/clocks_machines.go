@@ -36,7 +36,8 @@ func (c *Clocks) bridge(machine uint32) bool {
 // ahead by Low to High.
 type RemoteSync struct {
 	Clock     uint32
-	Host      int64 // what it showed on the host
+	Round     int   // the clocks of one round were read together
+	Host, Own int64 // what it showed on both, at about one moment
 	Low, High int64
 	ahead     int64 // what Perfetto makes of the round
 }
@@ -61,7 +62,7 @@ func (c *Clocks) Sync(machine uint32, msg []byte) ([]RemoteSync, error) {
 		now := [2]map[uint32]int64{readingsOf(pair.Client), readingsOf(pair.Host)}
 		c.linkAll(asReadings(now[0], machine))
 		if was, is := before[0][ClockBoottime], now[0][ClockBoottime]; before[0] != nil && uint64(is-was) < remoteInterval {
-			all = append(all, roundOf(before, now)...)
+			all = append(all, roundOf(n, before, now)...)
 		}
 		before = now
 	}
@@ -95,7 +96,7 @@ func asReadings(of map[uint32]int64, machine uint32) (all []reading) {
 }
 
 // roundOf compares two readings of the clocks, which were made in the order machine, host, machine, host.
-func roundOf(first, second [2]map[uint32]int64) (all []RemoteSync) {
+func roundOf(n int, first, second [2]map[uint32]int64) (all []RemoteSync) {
 	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
 		own1, host1, own2, host2 := first[0][id], first[1][id], second[0][id], second[1][id]
 		if own1 == 0 || host1 == 0 || own2 == 0 || host2 == 0 || own2 < own1 || host2 < host1 {
@@ -103,7 +104,7 @@ func roundOf(first, second [2]map[uint32]int64) (all []RemoteSync) {
 		}
 		byMachine, byHost := own1+(own2-own1)/2-host1, own2-host1-(host2-host1)/2
 		all = append(all, RemoteSync{
-			Clock: id, Host: host2, Low: max(own1-host1, own2-host2), High: own2 - host1, ahead: byMachine + (byHost-byMachine)/2,
+			Clock: id, Round: n, Host: host2, Own: own2, Low: max(own1-host1, own2-host2), High: own2 - host1, ahead: byMachine + (byHost-byMachine)/2,
 		})
 	}
 	return all

@@ -17,6 +17,13 @@ type Anchor struct {
 	By        string
 }
 
+// HostSync says how the monotonic clocks of two hosts compare. A host is told from others by how far its wall clock is from its monotonic
+// one.
+type HostSync struct {
+	Own, Host Nanos // wall clock − monotonic clock of both
+	Low, High Nanos // by how much the monotonic clock of the first is ahead of that of the second
+}
+
 // LinkRole says what an event that carries a key does with what the key names.
 type LinkRole uint8
 
@@ -71,13 +78,14 @@ type Observer interface {
 	Event(ev *Event)
 	Flow(f *FlowEvent)
 	Anchor(a *Anchor)
+	HostSync(s *HostSync)
 	Link(l *Link)
 	Host(name string)
 	Rank(n int64)
 	ClockDomain(name string)
 }
 
-// WantsAnchors reports whether AddAnchor, SetHost and SetRank have an effect.
+// WantsAnchors reports whether AddAnchor, AddHostSync, SetHost and SetRank have an effect.
 func (b *Builder) WantsAnchors() bool { return b.opts.Observer != nil }
 
 // WantsLinks reports whether AddLink has an effect.
@@ -89,6 +97,13 @@ func (b *Builder) WantsLinks() bool {
 func (b *Builder) AddAnchor(a Anchor) {
 	if b.opts.Observer != nil {
 		b.opts.Observer.Anchor(&a)
+	}
+}
+
+// AddHostSync says how the clocks of two hosts compare.
+func (b *Builder) AddHostSync(s HostSync) {
+	if b.opts.Observer != nil {
+		b.opts.Observer.HostSync(&s)
 	}
 }
 

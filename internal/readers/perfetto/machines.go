@@ -1,12 +1,19 @@
 package perfetto
 
-import "github.com/weft-trace/weft/internal/pfwire/message"
+import (
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
+)
 
 // machineTracks are the tracks of the machine of the current packet. Uuids, pids and ids of flows mean something on one machine.
 type machineTracks struct {
-	machine  uint32
-	tracks   *tracks
-	machines map[uint32]*tracks
+	machine   uint32
+	home      uint32 // the machine of the trace itself
+	homeKnown bool
+	tracks    *tracks
+	machines  map[uint32]*tracks
 }
 
 func newMachineTracks() *machineTracks {
@@ -16,6 +23,16 @@ func newMachineTracks() *machineTracks {
 
 // maxMachines bounds how many machines are kept apart.
 const maxMachines = 1 << 10
+
+// adopt takes the machine whose packet comes first for that of the trace: a file may hold nothing of the host.
+func (r *reader) adopt(f *message.TracePacket) {
+	if !r.homeKnown && f.Payload != schema.TracePacket_SynchronizationMarker {
+		r.home, r.homeKnown = f.Sequence.Machine, true
+	}
+	if f.Sequence.Machine == r.home {
+		f.Sequence.Machine = 0
+	}
+}
 
 // setMachine makes the machine of a packet the current one.
 func (r *reader) setMachine(machine uint32) {
@@ -50,8 +67,12 @@ func (r *reader) systemInfo(msg []byte) {
 		r.malformed("system_info", err)
 		return
 	}
-	if name := info.MachineName(); len(name) > 0 && r.machine != 0 {
-		r.b.NameMachine(r.machine, string(r.validText(name)))
+	switch name := string(r.validText(info.MachineName())); {
+	case name == "":
+	case r.machine != 0:
+		r.b.NameMachine(r.machine, name)
+	default:
+		r.b.SetHost(name)
 	}
 	if info.HasMore() {
 		r.notConverted("TracePacket field 45")
@@ -60,8 +81,22 @@ func (r *reader) systemInfo(msg []byte) {
 
 // remoteClockSync reads how the clocks of the current machine compare to those of the host.
 func (r *reader) remoteClockSync(msg []byte) {
-	_, err := r.state.Clocks.Sync(r.fields.Sequence.Machine, msg)
+	rounds, err := r.state.Clocks.Sync(r.fields.Sequence.Machine, msg)
 	if err != nil {
 		r.malformed("remote_clock_sync", err)
+	}
+	if !r.b.WantsAnchors() {
+		return
+	}
+	var wall *pfwire.RemoteSync
+	for i := range rounds {
+		switch s := &rounds[i]; {
+		case s.Clock == pfwire.ClockRealtime:
+			wall = s
+		case s.Clock == pfwire.ClockMonotonic && wall != nil && wall.Round == s.Round:
+			r.b.AddHostSync(timeline.HostSync{
+				Own: timeline.Nanos(wall.Own - s.Own), Host: timeline.Nanos(wall.Host - s.Host), Low: timeline.Nanos(s.Low), High: timeline.Nanos(s.High),
+			})
+		}
 	}
 }

@@ -210,6 +210,7 @@ func (r *reader) interrupted() error {
 
 // packet reads one packet, unless it has to wait for something later in the file.
 func (r *reader) packet(p *pfwire.Packet) error {
+	r.adopt(p.Fields)
 	if r.ahead.reason != noWait {
 		return r.wait(p)
 	}
