@@ -85,6 +85,7 @@ var roles = map[timeline.Role]Role{
 	timeline.RoleLongTasks:   RoleLongTasks,
 	timeline.RoleMainProcess: RoleMainProcess,
 	timeline.RoleInput:       "input", // slices of the thread above that another recorder has seen
+	timeline.RoleSpans:       "spans", // spans of the process or thread above
 }
 
 // Track is a row of the trace: a process, a thread, a counter, or anything else that events are on.

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/csv"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +46,34 @@ func TestMergeBrowserAndServer(t *testing.T) {
 	}
 	if chains != 3 {
 		t.Errorf("%d requests of the script lead to the server and back, want 3: %v", chains, members)
+	}
+}
+
+// What the server did is charged to what the page did it for: contexts pass over the arrows between the two. Each request names its frame,
+// but that for the document, which has none yet; one was sent while a script ran.
+func TestAttributeBrowserAndServer(t *testing.T) {
+	const folder = "../../testdata/traces/otlp/"
+	_, out := merged(t, "browser="+folder+"browser.json.gz", "server="+folder+"server.otlp")
+	for typ, want := range map[string]map[string]string{
+		// The times of the spans: three of the API (6420892, 6222626 and 5560828 ns) and one of the icon (52789).
+		"Frame":   {"http://127.0.0.1:33761/": "18257135", "(unattributed)": "229753"},
+		"Script":  {"http://127.0.0.1:33761/": "6420892", "(unattributed)": "12065996"},
+		"Request": {"items: GET /api/items": "18204346", "items: GET": "52789", "items: GET /{$}": "229753"},
+	} {
+		rows, err := csv.NewReader(bytes.NewReader(runWeft(t, "report", "cost", "--csv", "--type", typ, "--by", "process", out))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, part, self := slices.Index(rows[0], "name"), slices.Index(rows[0], "part"), slices.Index(rows[0], "self_ns")
+		got := map[string]string{}
+		for _, row := range rows[1:] {
+			if row[part] == "items 4711" {
+				got[row[name]] = row[self]
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: the server worked for %v, want %v", typ, got, want)
+		}
 	}
 }
 

@@ -39,7 +39,8 @@ const (
 	RoleStream      Role = 22 // slices of the stream that it is below, which overlap: see SetStream; the first such track has those of lane 0
 	RoleLongTasks   Role = 23 // the long tasks of the thread that it is below, found by weft
 	RoleInput       Role = 24 // the slices that one of several inputs has on the thread that it is below
-	lastRole             = RoleInput
+	RoleSpans       Role = 25 // spans of a process or thread, of which some nest: each such track is what one thread does, as far as is known
+	lastRole             = RoleSpans
 )
 
 // roleNames are the names of tracks that have a role, unless they are named after something else.
@@ -48,7 +49,7 @@ var roleNames = [...]string{
 	RoleCalls: "JS samples", RoleV8States: "V8 state", RolePageStates: "Browser activity", RoleCategories: "Sample category",
 	RoleSamplePages: "Sample page", RoleNetwork: "Network", RoleAllocations: "Allocations", RoleJSTracer: "JS Tracer",
 	RolePaused: "Profiler paused", RoleCatalogue: "Contexts", RoleDetails: "(contexts and states)", RoleMemory: "Memory",
-	RoleLongTasks: "Long tasks",
+	RoleLongTasks: "Long tasks", RoleSpans: "Spans",
 }
 
 // ThreadDetail returns where a track of the role has its place among those that say more about the thread that it is below: from

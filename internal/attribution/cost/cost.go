@@ -245,7 +245,7 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	if k.atBegin {
 		inEffect = top.atStart
 	}
-	if k.shown != nil {
+	if k.shown != nil && !w.spans {
 		k.shown.extend(w, inEffect, w.until, ts)
 	}
 	if from, to := k.window.Clip(w.until, ts); from < to && !top.left {

@@ -63,6 +63,7 @@ type pass struct {
 // thread is a thread in the third pass.
 type thread struct {
 	id       timeline.TrackID
+	spans    bool // it is a track of spans, below which contexts are not shown: each span says its own
 	slices   timeline.OpenSlices[slice]
 	active   propagation.Active
 	explicit []propagation.Explicit // of active
@@ -239,7 +240,7 @@ func (s *pass) threadOf(o *timeline.Head) timeline.TrackID {
 func (s *pass) thread(id timeline.TrackID) *thread {
 	w := s.threads[id]
 	if w == nil {
-		w = &thread{id: id, busy: -1}
+		w = &thread{id: id, busy: -1, spans: s.found.T.Role(id) == timeline.RoleSpans}
 		s.threads[id] = w
 	}
 	return w

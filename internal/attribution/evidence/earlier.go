@@ -234,7 +234,8 @@ func parseIdentity(text string) (trees.Identity, bool) {
 		return trees.Identity{}, false
 	}
 	out := trees.Identity{Scope: scope, ID: id, Process: trees.Global}
-	global := scope == trees.ScopeScript || scope == trees.ScopeWindow || scope == trees.ScopeLatency || scope == trees.ScopeTab
+	global := scope == trees.ScopeScript || scope == trees.ScopeWindow || scope == trees.ScopeLatency || scope == trees.ScopeTab ||
+		scope == trees.ScopeRequest
 	if i := strings.LastIndexByte(id, '@'); i > 0 && !global {
 		if pid, err := strconv.ParseInt(id[i+1:], 10, 64); err == nil {
 			out.ID, out.Process = id[:i], pid

@@ -43,7 +43,8 @@ type arguments struct {
 	status  []byte       // Firefox: of a request
 	count   float64      // Firefox: bytes of a request
 
-	probe []byte // of a slice made of probe lines
+	probe   []byte // of a slice made of probe lines
+	request []byte // OpenTelemetry: what begins with the span
 
 	notes [len(NoteKeys)]timeline.Arg // arguments named as notes are; Kind 0: none
 
@@ -118,7 +119,7 @@ var factNames = map[string]bool{
 	"frame_reporter": true, "chrome_frame_reporter": true, "frame_sequence": true, "layer_tree_host_id": true,
 	"interactionId": true, "timestamp": true, "event_type": true, "channelId": true, "status": true, "count": true,
 	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true, "marker": true,
-	timeline.OwnProbe: true,
+	timeline.OwnProbe: true, "request": true,
 }
 
 // read finds the facts in arguments.
@@ -279,6 +280,8 @@ func (f *arguments) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 			f.tab, _ = integer(&a)
 		case "marker":
 			f.marker = text(&a)
+		case "request":
+			f.request = text(&a)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 // Track is what attribution knows of a track.
 type Track struct {
 	Place   Place
-	Thread  timeline.TrackID // the thread that it is or belongs to; 0: none
+	Thread  timeline.TrackID // the thread that it is or belongs to, of spans the track itself; 0: none
 	Process timeline.TrackID // 0: none
 	pid     int64            // of the process, as in the input; Global without process
 	class   string           // PlaceObjects: of the objects
@@ -69,16 +69,19 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
 	case timeline.AsyncTrack:
 		p.Place = PlaceAsync
 	case timeline.NamedTrack:
-		p.declared(tr.Spec)
+		p.declared(tr)
 	}
 	return p
 }
 
 // declared takes over what the reader has declared a track to be. Tracks without role are those of other producers: their
 // slices are asynchronous ones.
-func (p *Track) declared(spec *timeline.TrackSpec) {
+func (p *Track) declared(tr *timeline.Track) {
+	spec := tr.Spec
 	p.Place = PlaceAsync
 	switch spec.Role {
+	case timeline.RoleSpans:
+		p.Place, p.Thread = PlaceThread, tr.ID
 	case timeline.RoleOther:
 		p.Place = PlaceOther
 	case timeline.RoleObjects:

@@ -32,6 +32,7 @@ func providers(t *timeline.Timeline) []provider {
 		&firefoxRequests{},
 		&selfProfiles{},
 		layoutProbes{},
+		spans{},
 		&earlierNotes{},
 	}
 }

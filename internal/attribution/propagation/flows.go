@@ -203,5 +203,22 @@ func (p *pass) setOf(th *openThread, s *flowbind.Step) []Entry {
 	if set, ok := th.endedSet(s.Ordinal); ok && th.endedAt == s.At {
 		return set
 	}
-	return p.inEffect(th, th.slices.Find(s.At)) // an instant
+	return p.ofInstant(s.Ordinal, p.inEffect(th, th.slices.Find(s.At)))
+}
+
+// ofInstant returns the contexts of an instant: what it names itself, then those in effect around it.
+func (p *pass) ofInstant(ordinal uint64, around []Entry) []Entry {
+	for i := range p.instants {
+		own := p.instants[i]
+		if own.ordinal != ordinal {
+			continue
+		}
+		if other := OfType(around, own.Type); other != nil {
+			*other = own
+		} else {
+			around = append(around, own)
+		}
+	}
+	p.effect = around
+	return around
 }

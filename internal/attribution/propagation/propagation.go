@@ -66,6 +66,7 @@ type pass struct {
 	kinds    []evidence.Evidence // of the group, with
 	actions  []action
 	effect   []Entry // result of inEffect
+	instants []Entry // what instants of the group name
 	held     int     // bytes, see hold
 	now      timeline.Nanos
 	patience int // how often hold fails before what is over is looked for again
@@ -208,7 +209,7 @@ func (p *pass) group(group []timeline.Head, inOrder bool) error {
 	if err := p.stepsUntil(ts); err != nil {
 		return err
 	}
-	p.kinds, p.actions = p.kinds[:0], p.actions[:0]
+	p.kinds, p.actions, p.instants = p.kinds[:0], p.actions[:0], p.instants[:0]
 	if p.hasStep && p.step.At == ts {
 		p.stepsAt = ts
 	}
@@ -422,7 +423,11 @@ func (p *pass) instant(o *timeline.Head, place *evidence.Track, list []evidence.
 			th.active.apply(p.contexts, e, &ExplicitAt{o.TS, o.Offset, o.Event, thread}, p.problems)
 		}
 	case e.Kind == evidence.OwnContext && p.opts.Has(trees.ViaArgs):
-		return p.out.Add(Entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: trees.ViaArgs})
+		own := Entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: trees.ViaArgs}
+		if p.stepsAt == o.TS && len(p.instants) < maxEnded { // a flow may take it along
+			p.instants = append(p.instants, own)
+		}
+		return p.out.Add(own)
 	case e.Kind == evidence.Inherited:
 		if via, hops := evidence.InheritedVia(e.Value); p.opts.Has(via) {
 			return p.out.Add(Entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: via, Hops: hops})

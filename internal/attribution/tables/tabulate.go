@@ -86,7 +86,13 @@ func (b *tabulator) siteOf(thread timeline.TrackID, category evidence.Category) 
 	if thread == 0 {
 		return site{category: category}
 	}
-	return site{process: b.result.Timeline.TrackParent(thread), thread: thread, category: category}
+	t := b.result.Timeline
+	if t.Role(thread) == timeline.RoleSpans { // of a thread, or of a process whose spans name none
+		if thread = t.TrackParent(thread); t.TrackKind(thread) == timeline.ProcessTrack {
+			return site{process: thread, thread: thread, category: category}
+		}
+	}
+	return site{process: t.TrackParent(thread), thread: thread, category: category}
 }
 
 // missing returns the columns that cannot be had: asynchronous slices lie on no thread, requests and tasks have no

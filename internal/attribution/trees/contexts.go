@@ -43,6 +43,7 @@ const (
 	ScopeDOMEvent    = "domevent"    // Firefox: input events, by the microsecond in which they happened
 	ScopeGraphics    = "graphics"
 	ScopeTab         = "tab"
+	ScopeRequest     = "request" // OpenTelemetry: requests of one kind, by service and route
 
 	ScopePointer = "ptr" // of objects without scope
 )

@@ -18,6 +18,8 @@ type encoder struct {
 	log  *problem.Log
 	keep func(name []byte) bool
 	at   problem.Position // of the current span
+
+	request []byte // what begins with the span; empty: nothing
 }
 
 // maxInternedText bounds the length of texts that are written once for the whole trace.
@@ -181,6 +183,7 @@ func (e *encoder) span(f *spanFields, h *head, scope *scope) timeline.Args {
 	e.enum("kind", spanKinds, f.kind)
 	e.enum("status", statusCodes, f.statusCode)
 	e.optionalText("status_message", f.statusMessage)
+	e.optionalText("request", e.text(e.request))
 	e.optionalText("trace_state", f.traceState)
 	e.number("flags", f.flags)
 	e.dropped("dropped_attributes", f.droppedAttributes)

@@ -25,6 +25,8 @@ type emitter struct {
 	threads map[timeline.TrackID]*rows
 	read    []scope // by entry, as far as they were needed
 
+	requests requests
+
 	args encoder
 	out  timeline.Event
 }
@@ -47,7 +49,7 @@ func emit(ctx context.Context, c *collector) (err error) {
 	e := &emitter{collector: c, ctx: ctx, join: newJoiner(c), threads: map[timeline.TrackID]*rows{}}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
 	e.args = encoder{ArgsEncoder: c.b.Args(), log: c.log, keep: c.opts.KeepArg}
-	e.hosts = newHosts(c)
+	e.hosts, e.requests = newHosts(c), newRequests()
 	e.read = make([]scope, len(c.scopes.entries))
 	if err := c.spans.Each(e.add); err != nil {
 		return err
@@ -158,6 +160,10 @@ func (e *emitter) span(h *head, encoded []byte) error {
 		e.out.Kind, e.out.Dur = timeline.Begin, 0
 	}
 	scope := e.scope(h.scope)
+	e.args.request = nil
+	if e.requests.begins(h, fields.kind) {
+		e.args.request = e.requests.nameOf(e.hosts.of[h.resource].name(), &fields)
+	}
 	e.out.Category, e.out.Args = scope.name, e.args.span(&fields, h, scope)
 	event := e.events
 	if err := e.emit(h.offset); err != nil {

@@ -26,12 +26,12 @@ type openSpan struct {
 // endless is the end of a span that has none.
 const endless timeline.Nanos = math.MaxInt64
 
-// spansTrack is the name of the tracks of spans.
-const spansTrack = "Spans"
+// spansSpec describes the tracks of spans.
+var spansSpec = timeline.TrackSpec{Name: timeline.RoleSpans.String(), Role: timeline.RoleSpans}
 
 // newRows returns the tracks of spans below a process or a thread; first are those that are there already, of a thread.
 func newRows(b *timeline.Builder, parent timeline.TrackID, first ...timeline.TrackID) *rows {
-	return &rows{tracks: lanes.New(b, parent, timeline.TrackSpec{Name: spansTrack}, first...), open: map[spanKey]openSpan{}}
+	return &rows{tracks: lanes.New(b, parent, spansSpec, first...), open: map[spanKey]openSpan{}}
 }
 
 // place returns the track of a span. If the slice of its parent is the one around it, nested is true, and parent is the number of the

@@ -1,0 +1,66 @@
+package otlp
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/internal/minheap"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// requests finds the spans with which requests begin: those without a parent, and those of servers and consumers whose parent is not
+// running, because it is in no file, in another one, or over. What else belongs to a request lies in its first span, or an arrow leads there.
+type requests struct {
+	open map[spanKey]timeline.Nanos // the ends of spans
+	ends minheap.Heap[running]
+	name []byte
+}
+
+// running is a span that has not ended.
+type running struct {
+	at  timeline.Nanos
+	key spanKey
+}
+
+func newRequests() requests {
+	return requests{
+		open: map[spanKey]timeline.Nanos{},
+		ends: minheap.New(func(a, b *running) bool { return a.at < b.at }),
+	}
+}
+
+// begins reports whether a request begins with a span. Spans come in the order of their starts.
+func (r *requests) begins(h *head, kind uint64) bool {
+	for r.ends.Len() > 0 && r.ends.Top().at <= h.start {
+		if e := r.ends.Pop(); r.open[e.key] == e.at {
+			delete(r.open, e.key)
+		}
+	}
+	_, inRequest := r.open[h.parentKey()]
+	if end := h.endOrEndless(); h.key().isValid() && end > h.start && end >= r.open[h.key()] {
+		r.open[h.key()] = end
+		r.ends.Push(running{end, h.key()})
+	}
+	return h.parent == 0 || !inRequest && (kind == kindServer || kind == kindConsumer)
+}
+
+// nameOf names the requests that begin with a span: the service and the span, with its route if the span does not say it.
+func (r *requests) nameOf(service string, f *spanFields) []byte {
+	r.name = append(append(append(r.name[:0], service...), ": "...), f.name...)
+	if route := f.route(); len(route) > 0 && !bytes.Contains(f.name, route) {
+		r.name = append(append(r.name, ' '), route...)
+	}
+	return r.name
+}
+
+// route returns the attribute http.route.
+func (f *spanFields) route() (route []byte) {
+	for r := wire.NewReader(f.encoded); r.Next(); {
+		if r.Tag() == wire.Tag(spanAttributes, wire.Len) {
+			if key, value := readKeyValue(r.Bytes()); string(key) == "http.route" {
+				route = textOf(value)
+			}
+		}
+	}
+	return route
+}
