@@ -161,6 +161,7 @@ const (
 	HARValueInvalid
 	HARTimeWithoutZone
 	HARTimeMismatch
+	HARRequestUnknown
 
 	// Firefox profiles.
 	FirefoxNewerVersion
@@ -364,6 +365,7 @@ var kinds = [numKinds]struct {
 	HARValueInvalid:    {"har_value_invalid", Repaired, "A value of an HTTP archive has the wrong type; weft kept it as an argument only."},
 	HARTimeWithoutZone: {"har_time_without_zone", Repaired, "A time of an HTTP archive has no time zone; weft took it for UTC."},
 	HARTimeMismatch:    {"har_time_mismatch", Repaired, "The time of a request is not the sum of its phases, or it has neither; its slice lasts as long as the longer of the two."},
+	HARRequestUnknown:  {"har_request_unknown", Info, "A request was initiated by, or redirected to, one that is not in the archive, or several have its address; weft drew no arrow."},
 
 	FirefoxNewerVersion:   {"firefox_newer_version", Info, "A Firefox profile has a newer version than weft knows; weft read the parts that it knows."},
 	FirefoxValueInvalid:   {"firefox_value_invalid", Lost, "A value in a Firefox profile has the wrong type; weft dropped it."},

@@ -33,6 +33,7 @@ var usual = []struct {
 	{"slices cut off by the begin or the end of the recording", []string{probesFormat}, []Kind{EndWithoutStart, NeverEnded, UnbalancedStart}},
 	{"slices cut off by the begin or the end of the recording", []string{otlpFormat}, []Kind{BeginWithoutEnd}},
 	{"spans that refer to others outside of the recording", []string{otlpFormat}, []Kind{SpanParentUnknown, SpanLinkUnknown}},
+	{"requests whose initiator or redirect is not in the recording", []string{harFormat}, []Kind{HARRequestUnknown}},
 	{"times of requests that are not the sum of their phases", []string{harFormat}, []Kind{HARTimeMismatch}},
 	{"clocks of hosts that differ", []string{otlpFormat}, []Kind{FlowBackwards}},
 	{"slices that overlap", []string{chromeFormat, perfettoFormat}, []Kind{SliceOverlapMoved, AsyncOverlapMoved}},

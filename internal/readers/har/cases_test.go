@@ -90,7 +90,15 @@ func dump(tb testing.TB, r io.Reader, opts Options) string {
 		if it.Lane > 0 {
 			fmt.Fprintf(&out, "~%d", it.Lane)
 		}
-		fmt.Fprintf(&out, " %q (%s) %s\n", it.Name, it.Category, tracetext.ArgsText(tl, it.Args))
+		fmt.Fprintf(&out, " %q (%s)", it.Name, it.Category)
+		for _, f := range it.Flows {
+			arrow := "flow"
+			if f.Terminating {
+				arrow = "end"
+			}
+			fmt.Fprintf(&out, " %s=%d", arrow, f.ID)
+		}
+		fmt.Fprintf(&out, " %s\n", tracetext.ArgsText(tl, it.Args))
 		return nil
 	})
 	if err != nil {
@@ -115,7 +123,7 @@ func TestEveryProblemHasACase(t *testing.T) {
 		return log
 	})
 	for _, k := range []problem.Kind{
-		problem.HARValueInvalid, problem.HARTimeWithoutZone, problem.HARTimeMismatch,
+		problem.HARValueInvalid, problem.HARTimeWithoutZone, problem.HARTimeMismatch, problem.HARRequestUnknown,
 		// Of other groups, raised by this reader as well:
 		problem.PageUnknown, problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.EventUnknownMember,
 		problem.TopLevelMemberSkipped, problem.ArgDepthLimit, problem.JSONNotAnEvent, problem.JSONUnterminated, problem.JSONDuplicateKey,

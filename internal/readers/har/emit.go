@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"github.com/weft-trace/weft/internal/lanes"
 	"github.com/weft-trace/weft/internal/problem"
@@ -16,14 +17,16 @@ type emitter struct {
 	ctx     context.Context
 	process timeline.TrackID
 	alone   *lanes.Set // of requests without page
+	join    *joiner
 	events  uint32
 	done    int
 	out     timeline.Event
 }
 
 // emit adds all that was read.
-func (r *reader) emit(ctx context.Context) error {
-	e := &emitter{reader: r, ctx: ctx}
+func (r *reader) emit(ctx context.Context) (err error) {
+	e := &emitter{reader: r, ctx: ctx, join: newJoiner(r)}
+	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
 	name := cmp.Or(r.browser.String(), r.creator.String(), "HTTP archive")
 	e.process = r.b.Process(timeline.ProcessKey{Text: name})
 	for i := range r.pages {
@@ -32,7 +35,10 @@ func (r *reader) emit(ctx context.Context) error {
 		}
 	}
 	e.alone = e.requests(e.process)
-	return r.entries.Each(e.entry)
+	if err := r.entries.Each(e.entry); err != nil {
+		return err
+	}
+	return e.join.run(ctx)
 }
 
 // requests returns the tracks of requests below a process or a page.
@@ -90,10 +96,28 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	if err := e.add(h.offset); err != nil {
 		return err
 	}
+	if err := e.mention(h, track); err != nil {
+		return err
+	}
 	if err := e.link(h, string(sentKey), timeline.LinkSend); err != nil {
 		return err
 	}
 	return e.phases(h, track, cmp.Or(string(receivedKey), string(sentKey)))
+}
+
+// mention notes the request that was added last, and the requests to which it refers.
+func (e *emitter) mention(h *head, track timeline.TrackID) (err error) {
+	m := mention{ts: h.start, offset: h.offset, event: e.out.Event, page: h.page, track: track}
+	add := func(a address, kind mentionKind) {
+		if a != (address{}) {
+			m.address, m.kind = a, kind
+			err = errors.Join(err, e.join.mentions.Add(m))
+		}
+	}
+	add(h.self, isRequest)
+	add(h.initiator, initiatedBy)
+	add(h.redirect, redirectsTo)
+	return err
 }
 
 // link says that the event that was added last, which is in e.out, carries the key of a span (docs/merge.md).

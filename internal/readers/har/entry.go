@@ -35,6 +35,8 @@ type head struct {
 	offset int64
 	page   uint32 // index of the page and 1; 0: none
 	beside bool   // TLS comes behind connect, not in it
+
+	self, initiator, redirect address
 }
 
 // notApplicable is the time of a phase that did not take place.
@@ -59,6 +61,8 @@ type unit struct {
 	pageRef      []byte
 	sentKey      string         // of the span that the request names, see timeline.TraceparentKey
 	receivedKey  string         // of the span that the response names
+	initiator    []byte         // the address that made the request
+	redirect     []byte         // the address to which the response leads
 	time         timeline.Nanos // notApplicable: unknown
 	phases       [numPhases]timeline.Nanos
 
@@ -234,6 +238,7 @@ func (r *reader) entry() error {
 		return nil
 	}
 	h := head{start: u.started, phases: u.phases, offset: at.Offset, beside: u.phases[tls] > u.phases[connect]}
+	h.self, h.initiator, h.redirect = addressOf(u.url), addressOf(u.initiator), redirectOf(u.url, u.redirect)
 	if len(u.pageRef) > 0 {
 		h.page = r.pageIndex(u.pageRef) + 1
 	}
@@ -311,6 +316,8 @@ func (r *reader) entryMember(key []byte) {
 		if kind, text := r.scalar(key); kind == jsonscan.String && bytes.IndexByte(text, ',') < 0 {
 			u.resourceType = text
 		}
+	case "_initiator":
+		u.initiator = r.initiatorOf(r.keeps(key))
 	case "request":
 		r.dict(key, r.requestMember)
 	case "response":
@@ -348,6 +355,10 @@ func (r *reader) responseMember(key []byte, kept bool) bool {
 	case "status":
 		if kind, text := r.inner(kept); kind == jsonscan.Integer {
 			r.now.status, _ = jsonscan.Int64(text)
+		}
+	case "redirectURL":
+		if kind, text := r.inner(kept); kind == jsonscan.String {
+			r.now.redirect = text
 		}
 	case "headers":
 		r.now.receivedKey = r.headersOf(kept)
