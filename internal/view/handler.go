@@ -20,7 +20,7 @@ const (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setSafeHeaders(w.Header())
 	if !isLoopback(r.Host) {
-		w.WriteHeader(http.StatusForbidden)
+		refuse(w, http.StatusForbidden)
 		return
 	}
 	path := r.URL.EscapedPath()
@@ -30,10 +30,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	name, ok := s.belowSecret(path)
 	if !ok {
-		w.WriteHeader(http.StatusNotFound)
+		refuse(w, http.StatusNotFound)
 		return
 	}
-	s.serveName(w, r, name)
+	trust(r)
+	s.serveName(patientWriter{w, userPatience}, r, name)
+}
+
+// refuse answers someone who has not shown the secret, and ends the connection: it would take the place of one of the user's (rule 9).
+func refuse(w http.ResponseWriter, status int) {
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(status)
 }
 
 // setSafeHeaders sets what every answer has (rule 7). There is no Cross-Origin-Opener-Policy: it would cut the page off from the tab
@@ -67,7 +74,7 @@ func (s *Server) belowSecret(path string) (name string, ok bool) {
 // serveOnce answers for an address of OnceAddress. HEAD does not use it up, so it learns nothing.
 func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) {
 	if r.Method != http.MethodGet || !s.useOnce(once) {
-		w.WriteHeader(http.StatusNotFound)
+		refuse(w, http.StatusNotFound)
 		return
 	}
 	target := "/" + s.secret + "/" // of the same origin, which ssh -L may have changed
@@ -172,7 +179,9 @@ func (s *Server) serveDirect(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // converting may take longer
+	control := http.NewResponseController(w) // converting may take longer than a request
+	_ = control.SetReadDeadline(time.Time{})
+	_ = control.SetWriteDeadline(time.Time{})
 	select {
 	case <-t.done:
 	case <-r.Context().Done():

@@ -15,7 +15,8 @@
 //  7. has a page that may run its own script, use its own style, talk to its own origin and frame the UI, and nothing else;
 //  8. serves the files of a UI of one's own from a second port, so that they are of another origin, with a policy that keeps them from
 //     talking to anybody else;
-//  9. bounds the time to read a request, the number of connections and the length of headers, and never lists a folder.
+//  9. bounds the time to read a request and to write an answer, the number of connections and the length of headers, and never lists
+//     a folder. Those who do not know the secret get one answer for a connection, and make room for those who do.
 //
 // What does not live here: converting traces, and messages on the terminal (cmd/weft).
 package view
@@ -39,6 +40,8 @@ import (
 const (
 	maxConnections = 16
 	readTimeout    = 10 * time.Second // of a request with its body, and of an idle connection
+	writeTimeout   = 10 * time.Second // of an answer to who has not shown the secret, and of each piece of a UI from files
+	userPatience   = 5 * time.Minute  // of each piece of an answer below the secret: a browser may ask where to save a download
 	maxHeader      = 16 << 10         // bytes
 	goodbye        = time.Second      // for answers under way when the server ends
 )
@@ -222,57 +225,13 @@ func newHTTPServer(h http.Handler) *http.Server {
 		Handler:                      h,
 		ReadHeaderTimeout:            readTimeout,
 		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  readTimeout,
 		MaxHeaderBytes:               maxHeader,
 		Protocols:                    &protocols,
+		ConnContext:                  withConn,
+		ConnState:                    noteState,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(io.Discard, "", 0), // of requests; there is nobody to tell
 	}
-}
-
-// A limitedListener accepts no connection while as many as allowed are open.
-type limitedListener struct {
-	net.Listener
-	free   chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newLimitedListener(l net.Listener, n int) *limitedListener {
-	return &limitedListener{Listener: l, free: make(chan struct{}, n), closed: make(chan struct{})}
-}
-
-// Accept implements net.Listener.
-func (l *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case l.free <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.free
-		return nil, err
-	}
-	return &limitedConn{Conn: c, free: l.free}, nil
-}
-
-// Close implements net.Listener.
-func (l *limitedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// A limitedConn makes room for another connection when it is closed.
-type limitedConn struct {
-	net.Conn
-	free <-chan struct{}
-	once sync.Once
-}
-
-// Close implements net.Conn.
-func (c *limitedConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(func() { <-c.free })
-	return err
 }

@@ -9,8 +9,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -122,25 +125,27 @@ func wantRefused(t *testing.T, what string, got answer, status int) {
 	}
 }
 
-// Rule 1: nobody on another machine can connect, and no address but 127.0.0.1 of this one answers.
+// Rule 1: nobody on another machine can connect, and no address but 127.0.0.1 of this one answers; the port of a UI from files is no exception.
 func TestListensOnLoopbackOnly(t *testing.T) {
-	s := startServer(t, Options{})
-	if got := s.listener.Addr().(*net.TCPAddr).IP.String(); got != "127.0.0.1" {
-		t.Fatalf("listens on %s", got)
-	}
+	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range addresses {
-		ip, _, err := net.ParseCIDR(a.String())
-		if err != nil || ip.String() == "127.0.0.1" {
-			continue
+	for _, l := range []net.Listener{s.listener, s.ui} {
+		if got := l.Addr().(*net.TCPAddr).IP.String(); got != "127.0.0.1" {
+			t.Errorf("listens on %s", got)
 		}
-		c, err := net.DialTimeout("tcp", net.JoinHostPort(ip.String(), fmt.Sprint(portOf(s.listener))), time.Second)
-		if err == nil {
-			c.Close()
-			t.Errorf("%s can be connected to", ip)
+		for _, a := range addresses {
+			ip, _, err := net.ParseCIDR(a.String())
+			if err != nil || ip.String() == "127.0.0.1" {
+				continue
+			}
+			c, err := net.DialTimeout("tcp", net.JoinHostPort(ip.String(), fmt.Sprint(portOf(l))), time.Second)
+			if err == nil {
+				c.Close()
+				t.Errorf("%s can be connected to", ip)
+			}
 		}
 	}
 }
@@ -473,29 +478,20 @@ func element(t *testing.T, html, name string) string {
 	return found[0][1]
 }
 
-// Rule 9: who sends nothing is cut off, and does not keep others out for longer than that.
+// Rule 9: who sends nothing is cut off. Until then it keeps nobody out, see TestLockout.
 func TestSlowRequests(t *testing.T) {
 	s := startServer(t, Options{})
 	server := newHTTPServer(s)
-	if server.ReadHeaderTimeout != 10*time.Second || server.ReadTimeout != 10*time.Second || server.IdleTimeout != 10*time.Second || server.MaxHeaderBytes > 1<<16 {
+	if server.ReadHeaderTimeout != 10*time.Second || server.ReadTimeout != 10*time.Second || server.IdleTimeout != 10*time.Second || server.WriteTimeout != 10*time.Second || server.MaxHeaderBytes > 1<<16 {
 		t.Errorf("%+v", server)
 	}
 	if testing.Short() {
 		t.Skip("a time-out takes ten seconds")
 	}
-	dial := func(text string) net.Conn {
-		c, err := net.Dial("tcp4", s.listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(c, text)
-		t.Cleanup(func() { c.Close() })
-		return c
-	}
 	slow := []net.Conn{
-		dial("GET / HTT"),
-		dial("POST /status HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nabc"),
-		dial("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), // and then nothing
+		dial(t, s.listener, "GET / HTT"),
+		dial(t, s.listener, "POST /status HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nabc"),
+		dial(t, s.listener, "GET "+s.path("")+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), // and then nothing
 	}
 	began := time.Now()
 	for i, c := range slow {
@@ -545,17 +541,12 @@ func listenTo(t *testing.T, s *testServer) func() string {
 	}
 }
 
-// Rule 9: sixteen connections, and the next one waits until one ends.
+// Rule 9: sixteen connections of the user, and the next one waits until one ends.
 func TestConnections(t *testing.T) {
 	s := startServer(t, Options{})
 	var open []net.Conn
 	for range maxConnections {
-		c, err := net.Dial("tcp4", s.listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		c := dial(t, s.listener, "GET "+s.path("")+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -566,12 +557,139 @@ func TestConnections(t *testing.T) {
 	select {
 	case status := <-statuses:
 		t.Fatalf("connection %d was answered: %d", maxConnections+1, status)
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(4 * grace):
 	}
 	open[3].Close()
 	if status := <-statuses; status != http.StatusNotFound {
 		t.Errorf("%d", status)
 	}
+}
+
+// dial connects to a listener and writes a text.
+func dial(t *testing.T, l net.Listener, text string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(15 * time.Second))
+	io.WriteString(c, text) // what is refused at once may be closed by now
+	return c
+}
+
+// Rule 9: who does not know the secret cannot keep out who does, neither by connections that say nothing, nor by ones that begin a request, nor
+// by ones that ask again and again, nor by all that again once they are closed.
+func TestLockout(t *testing.T) {
+	for name, text := range map[string]string{
+		"silent": "", "half a request": "GET / HTTP/1.1\r\nHost: localhost\r\n", "a body that does not come": "POST /status HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+		"asks again": "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t, Options{})
+			s.ready()
+			events := listenTo(t, s)
+			events()
+			attack(t, s.listener, text)
+			for range 5 {
+				began := time.Now()
+				if got := s.ask(t, "GET", s.path("trace/0")); got.body != s.content {
+					t.Fatalf("the user got %+v", got)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("the user waited for %v", took)
+				}
+			}
+			s.trace.Progress(1, 2)
+			if got := events(); !strings.Contains(got, `"read":1`) {
+				t.Errorf("the page heard %q", got)
+			}
+		})
+	}
+}
+
+// attack opens twice as many connections as there may be, and new ones when they are closed, until the test ends. Over each the text is written
+// every 100 ms.
+func attack(t *testing.T, l net.Listener, text string) {
+	ctx, stop := context.WithCancel(t.Context())
+	var attackers sync.WaitGroup
+	t.Cleanup(func() { stop(); attackers.Wait() })
+	var connected atomic.Int64
+	for range 2 * maxConnections {
+		attackers.Go(func() {
+			for ctx.Err() == nil {
+				attackOnce(ctx, l, text, &connected)
+			}
+		})
+	}
+	for connected.Load() < 2*maxConnections {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// attackOnce attacks over one connection, until it is closed.
+func attackOnce(ctx context.Context, l net.Listener, text string, connected *atomic.Int64) {
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	connected.Add(1)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		io.Copy(io.Discard, c)
+	}()
+	for again := time.NewTicker(100 * time.Millisecond); ; {
+		io.WriteString(c, text)
+		select {
+		case <-again.C:
+		case <-closed:
+			again.Stop()
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Rule 9: a refusal is the last answer of its connection, so that who asks and never reads does not fill it with answers.
+func TestRefusalEndsConnection(t *testing.T) {
+	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
+	for _, l := range []net.Listener{s.listener, s.ui} {
+		for _, request := range []string{"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /none HTTP/1.1\r\nHost: evil.test\r\n\r\n", "GET /go/x HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
+			c := dial(t, l, strings.Repeat(request, 1000))
+			began := time.Now()
+			text, _ := io.ReadAll(c) // a reset is what is wanted as well
+			if n := bytes.Count(text, []byte("HTTP/1.1 ")); n > 1 || time.Since(began) > readTimeout/2 {
+				t.Errorf("%q: %d answers, closed after %v", request, n, time.Since(began))
+			}
+		}
+	}
+}
+
+// Rule 9: of the files of a UI, which are not secret, who does not read what it asked for makes room.
+func TestUILockout(t *testing.T) {
+	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x", "large.js": strings.Repeat("x", 32<<20)}))})
+	for range 2 * maxConnections {
+		dial(t, s.ui, "GET /large.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	began := time.Now()
+	if got := askAt(t, portOf(s.ui), "GET", "/"); got.body != "x" || time.Since(began) > readTimeout/2 {
+		t.Errorf("%d %q after %v", got.status, got.body, time.Since(began))
+	}
+}
+
+// uiFolder makes a folder with the files of a UI.
+func uiFolder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // Rule 9: headers have a bound.

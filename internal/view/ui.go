@@ -237,7 +237,7 @@ func (f *uiFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache") // the next server on this port may have another UI
 	h.Set("Content-Security-Policy", f.policy)
 	if !isLoopback(r.Host) {
-		w.WriteHeader(http.StatusForbidden)
+		refuse(w, http.StatusForbidden)
 		return
 	}
 	name := strings.TrimPrefix(r.URL.Path, "/")
@@ -245,12 +245,12 @@ func (f *uiFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name = indexFile
 	}
 	if !fs.ValidPath(name) {
-		w.WriteHeader(http.StatusNotFound)
+		refuse(w, http.StatusNotFound)
 		return
 	}
 	content, size, err := f.open(name)
 	if err != nil {
-		w.WriteHeader(http.StatusNotFound)
+		refuse(w, http.StatusNotFound)
 		return
 	}
 	defer content.Close()
@@ -265,6 +265,6 @@ func (f *uiFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", fmt.Sprint(size))
 	if r.Method == http.MethodGet {
-		_, _ = io.CopyN(w, content, size) // what cannot be sent, or read, ends the connection
+		_, _ = io.CopyN(patientWriter{w, writeTimeout}, content, size) // what cannot be sent, or read, ends the connection
 	}
 }
