@@ -162,7 +162,65 @@ func TestReportOnPaper(t *testing.T) {
 	if err != nil {
 		pdf = []byte(printed.Data)
 	}
+	mustHaveNames(t, p)
 	if n := len(regexp.MustCompile(`/Type /Page\b`).FindAll(pdf, -1)); n == 0 || n > 6 || !bytes.HasPrefix(pdf, []byte("%PDF")) {
 		t.Errorf("%d pages", n)
+	}
+}
+
+// mustHaveNames fails if a name of a thread is not to be seen on paper, which is 180 mm wide between its margins.
+func mustHaveNames(t *testing.T, p *Page) {
+	t.Helper()
+	onPaper := func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		return chromedp.Void{}, err
+	}
+	if _, err := onPaper(p.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	names := Eval[[]string](p, `[...document.querySelectorAll("svg.busy svg.names text")].map((e) => {
+		const box = e.getBoundingClientRect();
+		return (e.checkVisibility() && box.width > 10 && box.height > 5 && box.left > -4 ? "" : "hidden: ") + e.textContent;
+	})`)
+	if len(names) == 0 {
+		t.Error("no names of threads")
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "hidden: ") {
+			t.Errorf("on paper the name of a thread is %s", name)
+		}
+	}
+}
+
+// The line below a flame graph says lengths as the rest of the page does: here every box is called by its length.
+func TestLengthsInFlameGraph(t *testing.T) {
+	lengths := []struct {
+		micros string
+		want   string
+	}{
+		{"43210000000", "12 h 0 min"}, {"12345000000", "205 min 45 s"}, {"7205000000", "120 min 5 s"}, {"599400000", "599 s"}, {"12340000", "12.3 s"},
+		{"999600", "1,000 ms"}, {"99949", "99.9 ms"}, {"9994", "9.99 ms"}, {"999.6", "1,000 µs"}, {"12.345", "12.3 µs"}, {"0.999", "999 ns"},
+	}
+	var b strings.Builder
+	for i, l := range lengths {
+		fmt.Fprintf(&b, `%s{"ph":"X","pid":1,"tid":1,"ts":0,"dur":%s,"name":%q}`, map[bool]string{true: "[", false: ","}[i == 0], l.micros, l.want)
+	}
+	input := filepath.Join(t.TempDir(), "lengths.json")
+	if err := os.WriteFile(input, []byte(b.String()+"]"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), input), Look(1280, 900, false)...)
+	p.Await(`document.querySelectorAll("#flame-0 .flame rect").length > 0`)
+	said := Eval[[]string](p, `[...document.querySelectorAll("#flame-0 .flame rect")].map((r) => {
+		r.dispatchEvent(new PointerEvent("pointermove", {bubbles: true}));
+		return document.querySelector("#flame-0 .live").textContent;
+	})`)
+	if len(said) < 2 {
+		t.Errorf("%d boxes", len(said))
+	}
+	for _, line := range said {
+		if name, rest, _ := strings.Cut(line, ": "); !strings.HasPrefix(rest, name+", ") {
+			t.Errorf("a box of %s says %q", name, line)
+		}
 	}
 }

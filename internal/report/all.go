@@ -302,9 +302,10 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	return c.addProfiles()
 }
 
-// slicesMatter reports whether slices by name are asked for, or say what no other part does.
+// slicesMatter reports whether slices by name are asked for, or say what no other part does: without busy threads the slices are on
+// tracks of their own, as spans and requests are.
 func (c *allCollector) slicesMatter() bool {
-	if c.wantsSlices || c.use.out.By != KindsOfWork {
+	if c.wantsSlices || c.use.out.By != KindsOfWork || len(c.use.out.Threads) == 0 {
 		return true
 	}
 	for id := range c.tl.CategoryCount() {

@@ -244,17 +244,20 @@ func (b *treeBuilder) setOrigins() {
 	}
 }
 
-// nativeOrigin is where functions are that have no file.
-const nativeOrigin = "(native)"
+// NativeOrigin is the kind of functions that have no file.
+const NativeOrigin = "(native)"
 
-// hostOf returns the host of a url, its scheme if it has none, and of other places the file.
+// hostOf returns the host of a url without the name of a user, its scheme if it has none, and of other places the file.
 func hostOf(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
 		return fileOf(url)
 	}
-	host, _, _ := strings.Cut(rest, "/")
-	return cmp.Or(host, scheme+":")
+	host := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		host = rest[:end]
+	}
+	return cmp.Or(host[strings.LastIndexByte(host, '@')+1:], scheme+":")
 }
 
 // fileOf returns the last part of the path of a url or file.
@@ -270,7 +273,7 @@ func fileOf(url string) string {
 		url = url[:i]
 	}
 	if url = strings.TrimRight(url, "/"); url == "" {
-		return nativeOrigin
+		return NativeOrigin
 	}
 	return url[strings.LastIndexAny(url, `/\`)+1:]
 }

@@ -23,7 +23,7 @@ func (p *page) busy() {
 	p.p("<p class=lead><b>%s</b> was busy for %s, %s of the %s from the first to the last slice on a thread.", threadTitle(&top.ThreadID),
 		length(top.Busy), share(top.Busy, length0), length(length0))
 	if u.More > 0 {
-		p.p(" %s worked too and are not shown.", countOf(u.More, "other thread", "other threads"))
+		p.p(" %s worked too and %s not shown.", countOf(u.More, "other thread", "other threads"), plural(u.More, "is", "are"))
 	}
 	p.p("</p>\n")
 	all := make([]timeline.Nanos, len(u.Kinds))

@@ -64,7 +64,7 @@ func (p *page) code() {
 	first := &trees[0]
 	what := "the call stacks that samplers saw"
 	if first.From == report.TreeOfSlices {
-		what = "the slices of the trace by name, as they lie in each other"
+		what = "the slices of the trace, nested by name"
 	}
 	p.p("<p class=lead>Made of %s: each box is a function or slice, as wide as the time it and all inside it took; what it calls is below it.</p>\n", markup(what))
 	p.p("<div class=controls hidden id=flame-controls><label>Thread <select id=flame-thread>")
@@ -213,9 +213,9 @@ func (p *page) treeClasses(t *report.StackTree) (classes map[string]string, part
 					name = f.name
 				}
 			}
-		case kind == nativeKind || next == maxClasses:
+		case kind == report.NativeOrigin || next == maxClasses:
 			classes[kind], name = "other", "other"
-			if kind == nativeKind && len(kinds) <= maxClasses {
+			if kind == report.NativeOrigin && len(kinds) <= maxClasses {
 				name = "no file"
 			}
 		default:
@@ -231,9 +231,6 @@ func (p *page) treeClasses(t *report.StackTree) (classes map[string]string, part
 	}
 	return classes, parts
 }
-
-// nativeKind is the kind of functions without a file.
-const nativeKind = "(native)"
 
 func classNames(parts []part) (names []string) {
 	for _, part := range parts {

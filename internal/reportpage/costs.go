@@ -53,7 +53,7 @@ func (p *page) costs() {
 			}
 		}
 	}
-	p.p("<p class=lead>Threads were busy for %s in all. Each moment counts once in each table: for the innermost slice, and for whom it ran.</p>\n", length(busy))
+	p.p("<p class=lead>Threads were busy for %s in all. Each moment counts once in each table: for the innermost slice, and for the context that it ran for.</p>\n", length(busy))
 	p.legend(categoryParts(all[:]))
 	for _, t := range p.all.Costs {
 		p.costTable(t)

@@ -2,7 +2,9 @@ package reportpage
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -63,11 +65,11 @@ func (p *page) matrix(pairs []report.FlowPair) {
 	threads = threads[:min(len(threads), matrixSize)]
 	columns := []column{{title: "from ↓ to →"}}
 	for i := range threads {
-		columns = append(columns, column{title: threads[i].TID.Title("", "tid"), number: true})
+		columns = append(columns, column{title: strconv.Itoa(i + 1), number: true})
 	}
-	out := p.table("Arrows from thread to thread", "As a matrix", columns...)
+	out := p.table("Arrows from thread to thread", "As a matrix, with numbers for the threads", columns...)
 	for i := range threads {
-		cells := []any{fullTitle(&threads[i])}
+		cells := []any{fmt.Sprintf("%d  %s", i+1, fullTitle(&threads[i]))}
 		for k := range threads {
 			n := num("")
 			for j := range pairs {

@@ -72,7 +72,7 @@ func (p *page) keys() (keys []keyNumber) {
 	} else {
 		note := "nothing is missing"
 		if len(p.usual()) > 0 {
-			note = "but for what is usual"
+			note = "except what is usual"
 		}
 		add(keyNumber{label: "Data lost", value: "none", note: note, section: Missing})
 	}
@@ -128,7 +128,7 @@ func (p *page) standsOut(sections []section) {
 	slices.SortStableFunc(list, func(a, b finding) int { return cmp.Compare(b.time, a.time) })
 	list = slices.DeleteFunc(list, func(f finding) bool { return !has(sections, f.section) })
 	if lost := p.lost(); lost > 0 {
-		list = append(list[:min(len(list), maxFindings-1)], p.finding(0, Missing, "Some of the data is <b>lost</b>: %s. The numbers are too small by what it would say.", countOf(lost, "case", "cases")))
+		list = append(list[:min(len(list), maxFindings-1)], p.finding(0, Missing, "Some of the data is <b>lost</b>: %s. So the totals are too low.", countOf(lost, "case", "cases")))
 	}
 	list = list[:min(len(list), maxFindings)]
 	if len(list) == 0 {
@@ -237,7 +237,7 @@ func (p *page) waitFindings() (list []finding) {
 		}
 		if slow > 0 {
 			worst := &main[0]
-			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> %s answered after more than 200 ms; the slowest, a %s at %s, after %s.", count(slow, "input"), plural(slow, "was", "were"), string(worst.Kind),
+			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> %s answered after more than 200 ms; the slowest, %s at %s, after %s.", count(slow, "input"), plural(slow, "was", "were"), inputName(worst.Kind),
 				p.moment(worst.Start-a.Start), length(worst.Latency)))
 		}
 	}

@@ -20,6 +20,21 @@ func interactions(list []report.Interaction) []report.Interaction {
 	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return !in.Kind.Discrete() })
 }
 
+// inputName names an input of a kind in a sentence.
+func inputName(kind report.InputKind) string {
+	switch kind {
+	case report.KeyInput:
+		return "a key press"
+	case report.WheelInput:
+		return "a turn of the wheel"
+	case report.MoveInput:
+		return "a move of the pointer"
+	case report.OtherInput:
+		return "an input event"
+	}
+	return "a " + string(kind)
+}
+
 // inputs writes how fast inputs were answered.
 func (p *page) inputs() {
 	list := p.all.Inputs.List
@@ -28,8 +43,8 @@ func (p *page) inputs() {
 	if len(main) == 0 {
 		main, what = list, "input"
 	}
-	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (a %s at %s).", count(len(main), what),
-		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), string(main[0].Kind), p.moment(main[0].Start-p.all.Start))
+	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (%s at %s).", count(len(main), what),
+		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), inputName(main[0].Kind), p.moment(main[0].Start-p.all.Start))
 	if moves := len(list) - len(main); moves > 0 {
 		p.p(" %s by moving, scrolling or dragging are grey.", count(moves, "input"))
 	}

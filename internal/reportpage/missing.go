@@ -36,10 +36,10 @@ func (p *page) missing() {
 	const means = "<b>Lost</b> is not in these numbers; <b>repaired</b> is, but changed.</p>\n"
 	switch {
 	case len(list) > 0:
-		p.p("<p class=lead>Something in the file could not be read as it is meant. " + means)
+		p.p("<p class=lead>Something in the file could not be read as intended. " + means)
 		p.problemTable("Problems of the data", "", list)
 	case len(usual) > 0:
-		p.p("<p class=lead>Nothing but what most recordings of this format lack. " + means)
+		p.p("<p class=lead>Only what recordings of this format usually lack. " + means)
 	default:
 		p.p("<p class=lead>Nothing: every event of the file was read, and is in these numbers where it belongs.</p>\n")
 	}

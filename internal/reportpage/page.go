@@ -150,7 +150,7 @@ func (p *page) write() {
 		}
 		p.p("</ul></nav>\n")
 	}
-	if len(sections) == 0 || len(sections) == 1 && sections[0].id == Missing && p.opts.Sections == nil && !p.any() {
+	if len(sections) == 0 || len(sections) == 1 && sections[0].id == Missing {
 		p.p("<section><p class=lead>%s</p></section>\n", p.nothing())
 	}
 	for _, s := range sections {
@@ -181,7 +181,7 @@ func (p *page) nothing() string {
 	case p.src.Selected != "":
 		return "The selected part of the trace has nothing to show."
 	}
-	return "The trace has no slices on threads and no samples: there are no times to show."
+	return "The trace has no slices and no samples, so there are no times to show."
 }
 
 // fileTitle is what a page is called.

@@ -26,7 +26,18 @@
   if (!text) return;
   const data = JSON.parse(text.textContent), ROW = 18, graphs = data.trees.map((tree, i) => graph(tree, $("flame-" + i)));
   const pick = $("flame-thread"), search = $("flame-search"), matches = $("flame-matches");
-  const time = ns => ns < 1e3 ? ns + " ns" : ns < 1e6 ? (ns / 1e3).toPrecision(3) + " µs" : ns < 1e9 ? Number((ns / 1e6).toPrecision(3)) + " ms" : Number((ns / 1e9).toPrecision(3)) + " s";
+  // time writes a length as numbers.go does, except that it rounds halves up.
+  const separated = n => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+  const digits = v => v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : separated(v.toFixed(0));
+  function time(ns) {
+    const s = Math.floor(ns / 1e9);
+    if (ns < 1e3) return ns + " ns";
+    if (ns < 1e6) return digits(ns / 1e3) + " µs";
+    if (ns < 1e9) return digits(ns / 1e6) + " ms";
+    if (s < 600) return digits(ns / 1e9) + " s";
+    if (s < 36000) return Math.floor(s / 60) + " min " + s % 60 + " s";
+    return separated(Math.floor(s / 3600)) + " h " + Math.floor(s / 60) % 60 + " min";
+  }
   const share = (part, all) => (part / all * 100).toFixed(1) + " %";
 
   function graph(tree, thread) {
@@ -107,13 +118,14 @@
   }
 
   function key(g, e) {
-    const boxes = g.tree.boxes, b = boxes[g.at], find = (depth, test) => boxes.findIndex((o, i) => o[2] === depth && test(o, i));
+    const boxes = g.tree.boxes, b = boxes[g.at], shown = o => o[3] < g.from + g.span && o[3] + o[4] > g.from,
+      find = (depth, test) => boxes.findIndex(o => o[2] === depth && shown(o) && test(o));
     let i = -1;
     if (!b && /^Arrow/.test(e.key)) i = 0;
     else if (e.key === "ArrowDown") i = find(b[2] + 1, o => o[3] >= b[3] && o[3] < b[3] + b[4]);
     else if (e.key === "ArrowUp") i = find(b[2] - 1, o => o[3] <= b[3] && b[3] < o[3] + o[4]);
     else if (e.key === "ArrowRight") i = find(b[2], o => o[3] >= b[3] + b[4]);
-    else if (e.key === "ArrowLeft") i = boxes.findLastIndex(o => o[2] === b[2] && o[3] < b[3]);
+    else if (e.key === "ArrowLeft") i = boxes.findLastIndex(o => o[2] === b[2] && shown(o) && o[3] < b[3]);
     else if (e.key === "Enter" && b) zoom(g, g.at);
     else if (e.key === "Escape") zoom(g, -1);
     else return;

@@ -154,7 +154,7 @@ var hostile = []string{
 func TestMissing(t *testing.T) {
 	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
 	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}
-	const nothing, usual, something, noted = "every event of the file was read", "what most recordings of this format lack", "could not be read as it is meant", "but for what is usual"
+	const nothing, usual, something, noted = "every event of the file was read", "what recordings of this format usually lack", "could not be read as intended", "except what is usual"
 	for _, test := range []struct {
 		problems []trace.Problem
 		usual    []string
@@ -315,6 +315,17 @@ func TestHideQueries(t *testing.T) {
 		"metadata:x, data:text/html,secret":                    "metadata:x, data:text/html,…",
 		"https://a.example/?":                                  "https://a.example/?",
 		"chrome-extension://abc/a.js?x":                        "chrome-extension://abc/a.js?…",
+		"https://a.example/Products('abc')?token=s":            "https://a.example/Products('abc')?…",
+		"'https://a.example/it's?k=s' failed":                  "'https://a.example/it's?… failed",
+		"GET //a.example/x?k=s":                                "GET //a.example/x?…",
+		"//me:secret@a.example/x":                              "//…@a.example/x",
+		"GET /path/x?s (200)":                                  "GET /path/x?… (200)",
+		"/path#access_token=s":                                 "/path?…",
+		"path/x?k=s:3":                                         "path/x?…:3",
+		"(/a?s)":                                               "(/a?…",
+		"a ? b : c == d":                                       "a ? b : c == d",
+		"vector<int>::operator==":                              "vector<int>::operator==",
+		"CSS/selector#id":                                      "CSS/selector#id",
 	} {
 		if got := hideQueries(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
@@ -363,5 +374,21 @@ func TestRecordings(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Pages of large recordings stay as small as they are promised to.
+func TestSizesOfPages(t *testing.T) {
+	for name, limit := range map[string]int{"chrome-devtools-medium.json.gz": 300_000, "chrome-devtools-long.json.gz": 450_000} {
+		t.Run(name, func(t *testing.T) {
+			path, ok := recording.Find(t, "traces/chrome/"+name)
+			if !ok {
+				t.Skip("this large recording is not here")
+			}
+			page := pageOf(t, name, bytes.NewReader(recording.Read(t, path)), Options{})
+			if check(t, page); len(page) > limit {
+				t.Errorf("%d bytes, more than %d", len(page), limit)
+			}
+		})
 	}
 }

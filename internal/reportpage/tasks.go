@@ -15,8 +15,8 @@ func categoryName(k int) string { return evidence.Category(k).String() }
 func (p *page) tasks() {
 	t := p.all.Tasks
 	longest := &t.List[0]
-	p.p("<p class=lead><b>%s</b> took %s or longer and blocked their threads for <b>%s</b> beyond that; the longest took %s, on %s.</p>\n", count(t.Count, "task"),
-		length(t.Min), length(t.Blocking), length(longest.Duration), fullTitle(&longest.ThreadID))
+	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.</p>\n", count(t.Count, "task"),
+		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), fullTitle(&longest.ThreadID))
 	all := make([]timeline.Nanos, evidence.CategoryCount)
 	for i := range t.List {
 		addWork(all, &t.List[i].Work)

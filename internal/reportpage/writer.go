@@ -75,7 +75,7 @@ func escape(text string) markup { return markup(escaper.Replace(text)) }
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
 // hideQueries takes queries, fragments, names of users and the content of data: urls out of the urls in a text, because pages are sent
-// around. The place in the code that follows a url stays: "https://a.example/x.js?…:12:5".
+// around. Relative urls have a path that begins with a slash. The place in the code that follows a url stays: "https://a.example/x.js?…:12:5".
 func hideQueries(text string) string {
 	if i := dataURL(text); i >= 0 {
 		url, place := cutPlace(text[i:]) // which may hold any character
@@ -86,28 +86,60 @@ func hideQueries(text string) string {
 	}
 	var b strings.Builder
 	for {
-		i := strings.Index(text, "://")
-		if i < 0 {
-			return b.String() + text
+		word := endOfWord(text)
+		b.WriteString(hideQuery(text[:word]))
+		if text = text[word:]; text == "" {
+			return b.String()
 		}
-		b.WriteString(text[:i+3])
-		text = text[i+3:]
-		end := endOfURL(text)
-		url, place := cutPlace(text[:end])
-		host, path, slash := strings.Cut(url, "/")
-		if at := strings.LastIndexByte(host, '@'); at >= 0 {
-			host = "…" + host[at:]
-		}
-		if slash {
-			host += "/"
-		}
-		url = host + path
-		if q := strings.IndexAny(url, "?#"); q >= 0 && q+1 < len(url) {
-			url = url[:q] + "?…"
-		}
-		b.WriteString(url + place)
-		text = text[end:]
+		_, size := utf8.DecodeRuneInString(text)
+		b.WriteString(text[:size])
+		text = text[size:]
 	}
+}
+
+// endOfWord returns where a word ends that may be a url. Of the characters that surround urls in a text, the quote and the angle brackets
+// are not in any url; an apostrophe may be.
+func endOfWord(text string) int {
+	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '<' || r == '>' }); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// hideQuery hides what is secret in a word that holds a url. A word without a scheme does if it begins as a path does, or if it has a
+// query with a value.
+func hideQuery(word string) string {
+	begin, isURL := 0, false
+	if i := strings.Index(word, "://"); i >= 0 {
+		begin, isURL = i+3, true
+	} else if i := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsPunct(r) || r == '/' }); i >= 0 && word[i] == '/' {
+		if begin, isURL = i, true; strings.HasPrefix(word[i:], "//") {
+			begin = i + 2
+		}
+	} else if q := strings.IndexByte(word, '?'); q >= 0 && strings.IndexByte(word[q:], '=') > 0 {
+		isURL = true
+	}
+	if !isURL {
+		return word
+	}
+	url, place := cutPlace(word[begin:])
+	url = hideUser(url)
+	if q := strings.IndexAny(url, "?#"); q >= 0 && q+1 < len(url) {
+		url = url[:q] + "?…"
+	}
+	return word[:begin] + url + place
+}
+
+// hideUser takes the name of a user and a password out of a url, which begins with its host.
+func hideUser(url string) string {
+	end := strings.IndexAny(url, "/?#")
+	if end < 0 {
+		end = len(url)
+	}
+	if at := strings.LastIndexByte(url[:end], '@'); at >= 0 {
+		return "…" + url[at:]
+	}
+	return url
 }
 
 // dataURL returns where a data: url begins, -1 if there is none: not in the middle of a word, such as metadata.
@@ -126,14 +158,6 @@ func dataURL(text string) int {
 
 func isWordByte(c byte) bool {
 	return c == '-' || c == '.' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-}
-
-// endOfURL returns where a url at the begin of a text ends.
-func endOfURL(text string) int {
-	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' || r == '<' || r == '>' }); i >= 0 {
-		return i
-	}
-	return len(text)
 }
 
 // cutPlace takes the line and column from the end of a url, if they come after its query: elsewhere they need not be looked for.
