@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/otlp"
@@ -58,8 +60,26 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) error
 		v.print("%s", madeText(name, made, report))
 	}
 	v.inputs = append(v.inputs, viewInput{t, name, in})
-	t.Ready(made, made.size, first)
+	t.Ready(view.Content{ReaderAt: made, Bytes: made.size, FileName: v.fileName(name, report != nil, made == in)}, first)
 	return nil
+}
+
+// fileName is the name under which a browser saves a trace: that of -o; else what convert would call it; and of a Perfetto trace its own,
+// without the ending of what it was unpacked from.
+func (v *viewing) fileName(name string, converted, asIs bool) string {
+	base := filepath.Base(name)
+	switch {
+	case v.output != "":
+		return filepath.Base(v.output)
+	case converted, name == inputs.Stdin:
+		return filepath.Base(outputPlace(inputs.File{Path: name}, "."))
+	case !asIs:
+		base = strings.TrimSuffix(base, filepath.Ext(base))
+		if ext := filepath.Ext(base); ext != outputSuffix && ext != ".perfetto-trace" {
+			base += outputSuffix
+		}
+	}
+	return base
 }
 
 // checkSize refuses a trace that the UI would not take.

@@ -138,6 +138,29 @@ func fetchAndOpen(page string, i int) error {
 	return err
 }
 
+// A browser saves a trace under the name that convert gives it, and a Perfetto trace under its own.
+func TestViewFileName(t *testing.T) {
+	for _, test := range []struct {
+		name, output    string
+		converted, asIs bool
+		want            string
+	}{
+		{"a/x.json.gz", "", true, false, "x.json.gz.pftrace"},
+		{"-", "", true, false, "stdin.pftrace"},
+		{"-", "", false, true, "stdin.pftrace"},
+		{"a/x.pftrace.gz", "", false, true, "x.pftrace.gz"},
+		{"a/x.pftrace.zst", "", false, false, "x.pftrace"},
+		{"a/x.perfetto-trace.zip", "", false, false, "x.perfetto-trace"},
+		{"a/x.zip", "", false, false, "x.pftrace"},
+		{"a/x.json", "b/y.pftrace", true, false, "y.pftrace"},
+	} {
+		v := &viewing{viewJob: &viewJob{output: test.output}}
+		if got := v.fileName(test.name, test.converted, test.asIs); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
 // A trace that is too long for a page is refused with what helps.
 func TestTooLongForPage(t *testing.T) {
 	long := &stored{ReaderAt: bytes.NewReader(nil), size: 2400 << 20}

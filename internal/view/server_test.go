@@ -58,7 +58,7 @@ func openUI(t *testing.T, where string) *UI {
 }
 
 func (s *testServer) ready() {
-	s.trace.Ready(strings.NewReader(s.content), int64(len(s.content)), FirstView{})
+	s.trace.Ready(Content{strings.NewReader(s.content), int64(len(s.content)), "trace.json.pftrace"}, FirstView{})
 }
 
 // answer is what a server answered.
@@ -723,8 +723,8 @@ func TestEvents(t *testing.T) {
 	want(`{"name":"trace.json","state":"waiting","read":0,"size":-1,"arguments":"PINNED"}` + other)
 	s.trace.Progress(5, 10)
 	want(`{"name":"trace.json","state":"converting","read":5,"size":10,"arguments":"PINNED"}` + other)
-	s.trace.Ready(strings.NewReader("abc"), 3, FirstView{Window: &Window{-5, 2_000_000_000}, Event: &Event{9007199254740993, 1}})
-	want(`{"name":"trace.json","state":"ready","read":5,"size":10,"bytes":3,"arguments":"` +
+	s.trace.Ready(Content{strings.NewReader("abc"), 3, "x.pftrace"}, FirstView{Window: &Window{-5, 2_000_000_000}, Event: &Event{9007199254740993, 1}})
+	want(`{"name":"trace.json","state":"ready","read":5,"size":10,"bytes":3,"file_name":"x.pftrace","arguments":"` +
 		strings.Replace(pinned, `embedded`, `embedded\u0026visStart=-5\u0026visEnd=2000000000\u0026ts=9007199254740993\u0026dur=1`, 1) +
 		`","scroll":{"start":-5e-9,"end":2}}` + other)
 	second.Failed("why")

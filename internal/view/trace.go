@@ -30,8 +30,7 @@ type Trace struct {
 	state      string // of traceState
 	read, size int64
 	failure    string
-	content    io.ReaderAt
-	bytes      int64
+	content    Content
 	view       FirstView
 	report     *Report // nil: there is none yet
 }
@@ -78,9 +77,16 @@ func (t *Trace) Progress(read, size int64) {
 	t.update(func() { t.state, t.read, t.size = converting, read, size })
 }
 
-// Ready gives the trace as a file of Perfetto. content must stay readable until the server has ended. Ready or Failed is called once.
-func (t *Trace) Ready(content io.ReaderAt, bytes int64, view FirstView) {
-	t.update(func() { t.state, t.content, t.bytes, t.view = ready, content, bytes, view })
+// A Content is a file of Perfetto. It must stay readable until the server has ended.
+type Content struct {
+	io.ReaderAt
+	Bytes    int64
+	FileName string // under which a browser saves it
+}
+
+// Ready gives the trace as a file of Perfetto. Ready or Failed is called once.
+func (t *Trace) Ready(content Content, view FirstView) {
+	t.update(func() { t.state, t.content, t.view = ready, content, view })
 	close(t.done)
 }
 
@@ -145,20 +151,20 @@ func (t *Trace) opened() bool {
 func (t *Trace) length() int64 {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
-	return t.bytes
+	return t.content.Bytes
 }
 
 // serve gives the bytes of the trace; before they are there, there is nothing.
 func (t *Trace) serve(w http.ResponseWriter, r *http.Request) {
 	t.server.mu.Lock()
-	content, length := t.content, t.bytes
+	content := t.content
 	t.server.mu.Unlock()
-	if content == nil {
+	if content.ReaderAt == nil {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(content, 0, length))
+	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(content, 0, content.Bytes))
 }
 
 // pageState is what the page is told.
@@ -176,10 +182,11 @@ type traceState struct {
 	Size      int64   `json:"size"` // of the input; -1: not known
 	Failure   string  `json:"failure,omitempty"`
 	Bytes     int64   `json:"bytes,omitempty"`
-	Arguments string  `json:"arguments"`          // of the link of the UI
-	Scroll    *scroll `json:"scroll,omitempty"`   // what to show first where the link stays empty
-	Report    bool    `json:"report,omitempty"`   // there is one,
-	Start     int64   `json:"start_ns,omitempty"` // and it may ask for what is in this time
+	FileName  string  `json:"file_name,omitempty"` // under which it is saved
+	Arguments string  `json:"arguments"`           // of the link of the UI
+	Scroll    *scroll `json:"scroll,omitempty"`    // what to show first where the link stays empty
+	Report    bool    `json:"report,omitempty"`    // there is one,
+	Start     int64   `json:"start_ns,omitempty"`  // and it may ask for what is in this time
 	End       int64   `json:"end_ns,omitempty"`
 }
 
@@ -196,7 +203,7 @@ func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 	p := pageState{UI: s.opts.UI.address, Await: s.opts.AwaitTrace, Traces: make([]traceState, len(s.traces))}
 	for i, t := range s.traces {
 		p.Traces[i] = traceState{
-			Name: t.name, State: t.state, Read: t.read, Size: t.size, Failure: t.failure, Bytes: t.bytes,
+			Name: t.name, State: t.state, Read: t.read, Size: t.size, Failure: t.failure, Bytes: t.content.Bytes, FileName: t.content.FileName,
 			Arguments: t.view.arguments(s.opts.Pin), Scroll: t.view.scroll(), Report: t.report != nil,
 		}
 		if t.report != nil {

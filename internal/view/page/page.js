@@ -279,7 +279,7 @@
     const there = its.state === "ready" && !ended;
     for (const id of ["download", "notice-download"]) {
       element(id).href = address(chosen);
-      element(id).download = its.name.replace(/\.(pftrace|perfetto-trace)$/, "") + ".pftrace";
+      element(id).download = its.file_name ?? "";
     }
     show("download", there);
     show("open", there);

@@ -211,7 +211,7 @@ async function downloadTrace() {
 	download(packed, `${traceName()}.gz`);
 }
 
-// traceName is the name of the output as weft convert would choose it.
+// traceName is the name of the output: that of the input without its endings.
 const traceName = () => input.name.replace(/\.(gz|zst|zip)$/i, "").replace(/\.(json|cpuprofile|pftrace|perfetto-trace|txt|log)$/i, "") + ".pftrace";
 
 // openPerfetto opens the UI in a tab and hands the trace over when it listens. What was sent before is lost without a word, so that
