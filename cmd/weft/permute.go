@@ -28,6 +28,11 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	if command == nil {
 		return args, nil
 	}
+	if rest, ok := reportCompare(command, args[at+1:]); ok {
+		command = app.Command("compare")
+		args = append([]string{args[0], command.Name}, rest...)
+		at = 1
+	}
 	if at+1 < len(args) {
 		if sub := subcommand(command, args[at+1]); sub != nil {
 			command, at = sub, at+1
@@ -73,6 +78,28 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		}
 	}
 	return slices.Concat(args[:at+1], flags, []string{"--"}, others), nil
+}
+
+// reportCompare returns the words after "report compare", which is the command compare under the name of a report: somebody who wants a
+// page of a comparison looks for it there. ok is false if another report is asked for, or another command.
+func reportCompare(command *cli.Command, rest []string) (words []string, ok bool) {
+	if command.Name != "report" {
+		return nil, false
+	}
+	for i := 0; i < len(rest); i++ {
+		arg := rest[i]
+		if len(arg) < 2 || arg[0] != '-' {
+			return slices.Delete(slices.Clone(rest), i, i+1), arg == "compare"
+		}
+		flag := findFlag(command.Flags, arg)
+		if flag == nil {
+			break
+		}
+		if takesValue(flag, arg) {
+			i++
+		}
+	}
+	return nil, false
 }
 
 // takesSeveral reports whether the words after a flag are its values, up to the next flag.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,9 +80,9 @@ func (j *viewJob) checkInput(ctx context.Context, name string) error {
 
 // listen starts the server.
 func (j *viewJob) listen() (*view.Server, error) {
-	where := j.ui
-	if where == "" {
-		where = view.DefaultUI
+	where := cmp.Or(j.ui, view.DefaultUI)
+	if j.direct && j.port != directPort && view.IsPublicUI(where) {
+		return nil, usagef("--port: with --direct, ui.perfetto.dev fetches from port %d and no other; leave out --port", directPort)
 	}
 	ui, err := view.OpenUI(where)
 	if err != nil {
@@ -108,6 +109,10 @@ func (v *viewing) open(ctx context.Context) <-chan bool {
 	v.print("Looking at it: %s   (Ctrl-C ends this)\n", v.server.Address())
 	if v.direct && v.server.Asks() {
 		v.print("If the browser asks whether %s may access apps on this device, allow it: that is this program.\n", v.server.UIName())
+	}
+	if v.direct && v.server.Asks() && v.port != directPort {
+		v.print("A Perfetto UI fetches from port %d only, unless it was built otherwise: if that of %s does not show the trace, leave out --port.\n",
+			directPort, v.server.UIName())
 	}
 	opened := make(chan bool, 1)
 	if v.noOpen {

@@ -39,6 +39,12 @@ func OpenUI(where string) (*UI, error) {
 	return &UI{files: files}, nil
 }
 
+// IsPublicUI reports whether an argument of OpenUI is the UI of ui.perfetto.dev, in any version. What it may fetch is known.
+func IsPublicUI(where string) bool {
+	ui, err := uiAt(where)
+	return err == nil && ui.origin == DefaultUI
+}
+
 // uiHost matches hosts as they may stand in a Content-Security-Policy.
 var uiHost = regexp.MustCompile(`^(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?$`)
 
@@ -98,10 +104,13 @@ func openUIFiles(where string) (*uiFiles, error) {
 		return nil, fmt.Errorf("%q is neither a file nor a folder, and not an address such as %s: %w", where, DefaultUI, errors.Unwrap(err))
 	}
 	f := new(uiFiles)
-	if info.IsDir() {
+	switch {
+	case info.IsDir():
 		err = f.openFolder(where)
-	} else {
+	case info.Mode().IsRegular():
 		err = f.openArchive(where)
+	default: // to open a pipe takes until somebody writes
+		err = errors.New("is neither a file nor a folder")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
@@ -122,6 +131,9 @@ func (f *uiFiles) openFolder(where string) error {
 	}
 	f.close = root.Close
 	f.open = func(name string) (io.ReadCloser, int64, error) {
+		if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() { // to open a pipe takes until somebody writes
+			return nil, 0, fs.ErrNotExist
+		}
 		file, err := root.Open(name)
 		if err != nil {
 			return nil, 0, fs.ErrNotExist
