@@ -182,8 +182,11 @@ func (l *Log) Lost() uint64 {
 	return n
 }
 
-// Merge adds the counts of other to l. Cases of other come after those of l.
+// Merge adds the counts of other to l. Cases of other come after those of l. A nil Log takes none.
 func (l *Log) Merge(other *Log) {
+	if l == nil {
+		return
+	}
 	l.adding.Lock()
 	defer l.adding.Unlock()
 	for k, c := range other.counts {
