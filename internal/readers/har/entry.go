@@ -222,8 +222,8 @@ func (u *unit) millis(kind jsonscan.Kind, text []byte, name string) timeline.Nan
 	return notApplicable
 }
 
-// maxLength bounds the length of a phase, so that the sum of all stays in range: 36 years.
-const maxLength = math.MaxInt64 / 8
+// maxLength bounds a length, so that the end of a request, the sum of its start and its phases, stays in range: 4.5 years.
+const maxLength = math.MaxInt64 / 64
 
 // entry reads an entry and puts it into the spool.
 func (r *reader) entry() error {
