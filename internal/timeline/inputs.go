@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"sort"
@@ -262,6 +263,7 @@ func (b *Builder) RankProcesses(r Ranking) {
 			names[name] = -1
 		}
 	}
+	taken := map[ProcessKey]bool{} // ids that are texts
 	for _, id := range all {
 		p := t.process(id)
 		name := p.key.nameOr(p.name.text)
@@ -269,11 +271,11 @@ func (b *Builder) RankProcesses(r Ranking) {
 		if name != "" && names[name] < 0 && r.Prefix[of] == "" {
 			name += " (" + b.inputs.list[of].Name + ")"
 		}
-		if p.key.Text != "" && names[name] < 0 {
-			p.key.Text = name // an id that is a text is told by it alone
-		}
 		if name != "" {
 			p.shown = r.Prefix[of] + name + r.Suffix[of]
+		}
+		if p.key.Text != "" {
+			b.setTextID(id, taken)
 		}
 	}
 	sort.SliceStable(all, func(i, j int) bool {
@@ -289,6 +291,26 @@ func (b *Builder) RankProcesses(r Ranking) {
 	for i, id := range all {
 		p := t.process(id)
 		p.rank, p.hasRank = int32(i), true
+	}
+}
+
+// setTextID gives a process whose id is a text, and so tells it from others, the id by which the output knows it: the name that it is shown
+// by, with that of its input if an earlier process has the same one. A number beyond 64 bits stays, unless it is taken.
+func (b *Builder) setTextID(id TrackID, taken map[ProcessKey]bool) {
+	p := b.table.process(id)
+	key, of := p.key, b.inputs.list[p.input].Name
+	if !key.IsNumber {
+		key.Text = p.shown
+	} else if taken[key] {
+		b.AddLabel(id, "pid "+p.key.String()+" of "+of)
+		key = ProcessKey{Text: cmp.Or(p.shown, "pid "+key.Text)}
+	}
+	for taken[key] {
+		key.Text += " (" + of + ")"
+	}
+	taken[key] = true
+	if p.key = key; !key.IsNumber {
+		p.shown = key.Text
 	}
 }
 

@@ -94,6 +94,59 @@ func TestInputsAreApart(t *testing.T) {
 	}
 }
 
+// TestInputsWithTextIDs: processes whose ids are texts, or numbers beyond 64 bits, have ids of their own in the output, whether their names
+// begin with ranks or not, and even if one is called what another one becomes.
+func TestInputsWithTextIDs(t *testing.T) {
+	const huge = "18446744073709551616"
+	for _, c := range []struct {
+		prefix []string
+		want   []string
+	}{
+		{[]string{"", ""}, []string{
+			"A (one)", "A (two)", huge + " (a number)", "A (two) (two)", "pid " + huge, "B",
+		}},
+		{[]string{"[rank 0] ", "[rank 0] "}, []string{
+			"[rank 0] A", "[rank 0] A (two)", huge + " (a number)", "[rank 0] A (two) (two)", "pid " + huge, "[rank 0] B",
+		}},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
+		for input, names := range [][]string{{"A", "A (two)"}, {"A", "B"}} {
+			b.BeginInput(timeline.Input{Name: []string{"one", "two"}[input], Reference: input == 0})
+			keys := []timeline.ProcessKey{{Text: names[0]}, {Text: names[1]}, {Text: huge, IsNumber: true}}
+			if input == 1 {
+				keys[1], keys[2] = keys[2], keys[1]
+			}
+			for i, key := range keys {
+				must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: b.Process(key), Event: uint32(i), Name: []byte("x")}))
+			}
+			b.EndInput()
+		}
+		b.RankProcesses(timeline.Ranking{Order: []int{0, 1}, Prefix: c.prefix, Suffix: make([]string, 2)})
+		tl, err := b.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { tl.Close() })
+		var got []string
+		for id := range timeline.TrackID(tl.TrackCount()) {
+			tr := tl.Track(id)
+			switch {
+			case tr.Kind != timeline.ProcessTrack:
+			case tr.InputID.HasNumber():
+				got = append(got, tr.InputID.Text+" (a number)")
+			default:
+				got = append(got, tr.InputID.Text)
+				if tr.Name != tr.InputID.Text {
+					t.Errorf("%q is shown as %q", tr.InputID.Text, tr.Name)
+				}
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestInputsShareProcess: what the second input has on a thread is on a track of its own below it, because two recorders do not nest;
 // ids of flows mean the same if that is said.
 func TestInputsShareProcess(t *testing.T) {
