@@ -32,7 +32,7 @@ func executable(t testing.TB) string {
 	}
 	const missing = "chromium is missing: apt-get install --no-install-recommends chromium fonts-dejavu-core"
 	if os.Getenv("WEFT_BROWSER") == "required" {
-		t.Fatal(missing + "; WEFT_BROWSER=required asks for it")
+		t.Fatal(missing + "; WEFT_BROWSER=required asks for it, WEFT_BROWSER=optional skips the tests")
 	}
 	t.Skip(missing + "; WEFT_BROWSER=required makes this a failure")
 	return ""
