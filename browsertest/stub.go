@@ -20,6 +20,8 @@ var (
 	stubPage string
 	//go:embed stub/ui.js
 	stubScript string
+	//go:embed stub/evil.html
+	evilPage string
 )
 
 // A Stub is in the place of the Perfetto UI: a public site with the same policy, which looks for a trace processor at its start, then
@@ -36,7 +38,7 @@ type Stub struct {
 
 // A Report is something that the UI did.
 type Report struct {
-	Kind string `json:"kind"` // start, status, listening, trace, fetched, scroll, unknown
+	Kind string `json:"kind"` // start, status, listening, pings, trace, fetched, scroll, unknown; evil, evil ping, evil got
 
 	Href   string            `json:"href"` // start: the address of the UI, which its telemetry sends to others
 	Framed bool              `json:"framed"`
@@ -55,6 +57,10 @@ type Report struct {
 	Asked       bool   `json:"asked"` // trace: the UI would have asked whether to open it
 	Error       string `json:"error"` // fetched
 
+	Times []float64 `json:"times"` // pings: when they came, in ms
+
+	Text string `json:"text"` // evil got: what
+
 	TimeStart float64 `json:"timeStart"` // scroll
 	TimeEnd   float64 `json:"timeEnd"`
 }
@@ -65,6 +71,11 @@ const (
 	Silent  = "silent" // never listens
 	Busy    = "busy"   // is busy when it begins to listen, so that several PINGs wait for it
 	Late    = "late"   // listens after ten seconds
+	Counts  = "counts" // answers no PING, and reports when the first twenty came
+
+	// Another site takes the place of the UI, and says PONG:
+	Leaves           = "leaves"             // at once
+	AnswersAndLeaves = "answers and leaves" // after the first PONG of the UI
 )
 
 // NewStub starts a stub that ends with the test.
@@ -103,6 +114,9 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.reports <- report
+	case "/evil":
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, evilPage)
 	case "/favicon.ico":
 		w.WriteHeader(http.StatusNoContent)
 	default:

@@ -4,6 +4,7 @@
 // frontend/trace_url_handler.ts), and nothing else.
 
 const mode = document.body.dataset.mode;
+const pings = []; // when they came
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 function report(what) {
@@ -37,7 +38,7 @@ async function onMessage(event) {
     return;
   }
   if (event.data === "PING") {
-    event.source.postMessage("PONG", "*");
+    ping(event.source);
     return;
   }
   const posted = event.data?.perfetto;
@@ -58,6 +59,26 @@ async function onMessage(event) {
     fileName: sanitize(posted.fileName), url: posted.url, localOnly: posted.localOnly ?? true, keepApiOpen: posted.keepApiOpen,
     origin: event.origin, asked: !isTrusted(event.origin),
   });
+}
+
+// ping answers a PING.
+function ping(source) {
+  pings.push(performance.now());
+  if (mode === "counts") {
+    if (pings.length === 20) {
+      report({ kind: "pings", times: pings });
+    }
+    return;
+  }
+  source.postMessage("PONG", "*");
+  if (mode === "answers and leaves") {
+    leave();
+  }
+}
+
+// leave has another site take the place of the UI, as a link in it could.
+function leave() {
+  location.replace("https://evil.test/evil");
 }
 
 // draw draws something, for pictures.
@@ -87,6 +108,10 @@ async function main() {
   const args = parseArgs();
   report({ kind: "start", href: location.href, framed: window.parent !== window, args });
   if (mode === "silent") {
+    return;
+  }
+  if (mode === "leaves") {
+    leave();
     return;
   }
   if (mode === "late") {
