@@ -104,27 +104,15 @@ func TestFlameGraph(t *testing.T) {
 
 // Rules of accessibility, in light and dark, wide and narrow. The page never scrolls sideways.
 func TestReportAccessibility(t *testing.T) {
-	axe, err := os.ReadFile(os.Getenv("WEFT_AXE"))
-	if err != nil {
-		t.Skip("WEFT_AXE is not the path of axe.min.js: npm install axe-core, and WEFT_AXE=node_modules/axe-core/axe.min.js")
-	}
+	needsAxe(t)
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	for _, input := range []string{recording, "../testdata/traces/pytorch/pytorch-small.json.gz", "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"} {
 		address := reportOf(t, dir, input)
-		for name, look := range map[string][]chromedp.Action[chromedp.Void]{
-			"light": Look(1280, 900, false), "dark": Look(1280, 900, true), "narrow": Look(400, 900, false), "narrow dark": Look(400, 900, true),
-		} {
+		for name, look := range looks() {
 			p := b.Open(address, look...)
 			p.Await(`document.readyState === "complete"`)
 			Eval[chromedp.Void](p, `document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
-			Eval[chromedp.Void](p, string(axe)+"; undefined")
-			found := Eval[[]string](p, `axe.run().then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 200))))`)
-			for _, f := range found {
-				t.Errorf("%s, %s: %s", filepath.Base(input), name, f)
-			}
-			if Eval[bool](p, "document.documentElement.scrollWidth > innerWidth") {
-				t.Errorf("%s, %s: wider than the window", filepath.Base(input), name)
-			}
+			p.Accessible(filepath.Base(input) + ", " + name)
 			p.Screenshot("report-" + strings.ReplaceAll(name, " ", "-"))
 		}
 	}

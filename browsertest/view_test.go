@@ -614,3 +614,38 @@ func TestLooks(t *testing.T) {
 		p.Calm()
 	}
 }
+
+// The tabs of the bar follow their pattern of WAI-ARIA: one of them is in the order of Tab, arrow keys, Home and End lead to the others and
+// show what has the focus. The page breaks no rule of accessibility, in all of its states and looks.
+func TestBarAccessibility(t *testing.T) {
+	needsAxe(t)
+	stub, dir := NewStub(t), t.TempDir()
+	b := Start(t, stub)
+	put(t, dir, "first.json.gz", recording)
+	w := Run(t, dir, "view", "first.json.gz", recordingThatIsNone(t, dir))
+	address := w.Address()
+	for name, look := range looks() {
+		p := b.Open(address, look...)
+		stub.Await(t, "trace")
+		p.Await(`!document.getElementById("tabs").hidden`)
+		p.Accessible(name + ", the timeline")
+		state := func() string {
+			return Eval[string](p, `[...document.querySelectorAll("[role=tab]")].map((tab) => [tab.textContent, tab.getAttribute("aria-selected"), tab.tabIndex,
+				document.getElementById(tab.getAttribute("aria-controls")).hidden, document.activeElement === tab].join(" ")).join(", ")`)
+		}
+		Eval[chromedp.Void](p, `document.getElementById("show-timeline").focus()`)
+		const timeline, report = "Timeline true 0 false true, Report false -1 true false", "Timeline false -1 true false, Report true 0 false true"
+		for _, step := range []struct{ key, want string }{
+			{"x", timeline}, {"ArrowRight", report}, {"ArrowRight", timeline}, {"ArrowLeft", report}, {"End", report}, {"Home", timeline}, {"End", report},
+		} {
+			Eval[chromedp.Void](p, fmt.Sprintf(`void document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true, cancelable: true}))`, step.key))
+			if got := state(); got != step.want {
+				t.Errorf("%s, after %s: %s, want %s", name, step.key, got, step.want)
+			}
+		}
+		p.Accessible(name + ", the report")
+		Eval[chromedp.Void](p, `(() => { const list = document.getElementById("list"); list.value = "1"; list.dispatchEvent(new Event("change")); })()`)
+		p.Await(`document.getElementById("said").textContent.startsWith("none.json: ")`)
+		p.Accessible(name + ", a failure")
+	}
+}

@@ -271,6 +271,27 @@ func TestWebBeforeItRuns(t *testing.T) {
 	p.Calm()
 }
 
+// The page breaks no rule of accessibility: before it has a file, with what is made of one, with the report, and after a failure.
+func TestWebAccessibility(t *testing.T) {
+	needsAxe(t)
+	b, dir := Start(t, NewStub(t)), t.TempDir()
+	put(t, dir, "trace.json.gz", recording)
+	for name, look := range looks() {
+		p := openWeb(t, b, look...)
+		p.Accessible(name + ", before a file")
+		choose(p, filepath.Join(dir, "trace.json.gz"))
+		p.Await(looked)
+		Eval[chromedp.Void](p, `document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
+		p.Accessible(name + ", a trace")
+		p.Click("#report")
+		p.Await(`!document.getElementById("page").hidden`)
+		p.Accessible(name + ", the report")
+		choose(p, filepath.Join(dir, recordingThatIsNone(t, dir)))
+		p.Accessible(name + ", a failure")
+		p.Calm()
+	}
+}
+
 // TestWebLooks takes pictures, if they are wanted.
 func TestWebLooks(t *testing.T) {
 	if os.Getenv("WEFT_SCREENSHOTS") == "" {

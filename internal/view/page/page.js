@@ -156,8 +156,23 @@
     }
     show("report", isReport);
     show("stage", !isReport);
-    element("show-report").setAttribute("aria-selected", String(isReport));
-    element("show-timeline").setAttribute("aria-selected", String(!isReport));
+    for (const [id, selected] of [["show-report", isReport], ["show-timeline", !isReport]]) {
+      element(id).setAttribute("aria-selected", String(selected));
+      element(id).tabIndex = selected ? 0 : -1; // the arrow keys lead to the other one
+    }
+  }
+
+  // chooseByKey moves among the tabs as their pattern of WAI-ARIA says: what has the focus is shown.
+  function chooseByKey(event) {
+    const tabs = ["timeline", "report"], now = tabs.findIndex((what) => event.target.id === `show-${what}`);
+    const step = { ArrowRight: 1, ArrowLeft: -1, Home: -now, End: tabs.length - 1 - now }[event.key];
+    if (step === undefined || now < 0 || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) {
+      return;
+    }
+    event.preventDefault();
+    const what = tabs[(now + step + tabs.length) % tabs.length];
+    choose(what);
+    element(`show-${what}`).focus();
   }
 
   // showInTimeline does what a row of the report asks for, if that can be: a time in the trace.
@@ -338,6 +353,7 @@
   });
   element("show-timeline").addEventListener("click", () => choose("timeline"));
   element("show-report").addEventListener("click", () => choose("report"));
+  element("tabs").addEventListener("keydown", chooseByKey);
   element("open").addEventListener("click", openTab);
   element("notice-open").addEventListener("click", openTab);
   element("again").addEventListener("click", restart);
