@@ -20,6 +20,7 @@ type encoder struct {
 	at   problem.Position // of the current span
 
 	request []byte // what begins with the span; empty: nothing
+	digits  []byte // scratch
 }
 
 // maxInternedText bounds the length of texts that are written once for the whole trace.
@@ -126,7 +127,8 @@ func (e *encoder) hex(key string, id []byte, again bool) {
 		return
 	}
 	e.name(key)
-	text := hex.AppendEncode(nil, id)
+	e.digits = hex.AppendEncode(e.digits[:0], id)
+	text := e.digits
 	if again && len(text) <= maxInternedText {
 		e.InternedText(text) // comes again with other spans
 	} else {

@@ -26,6 +26,7 @@ type collector struct {
 	any       bool  // there was a span, or a list of spans
 	others    bool  // there was something else in the place of a span
 	failed    error // of spans
+	head      head  // of the span that is read
 }
 
 // head is what is known of a span before its other fields, which are the payload in the spool, are read.
@@ -79,7 +80,8 @@ func at(offset int64) problem.Position { return problem.Position{Event: -1, Offs
 
 // span takes an encoded span.
 func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) error {
-	h := head{offset: offset, resource: resource, scope: scope, start: timeline.NoTime, end: timeline.NoTime}
+	c.head = head{offset: offset, resource: resource, scope: scope, start: timeline.NoTime, end: timeline.NoTime}
+	h := &c.head
 	badID := false
 	r := wire.NewReader(encoded)
 	for r.Next() {
@@ -102,10 +104,10 @@ func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) e
 	if badID || !h.key().isValid() {
 		c.log.Add(problem.SpanIDInvalid, at(offset), "")
 	}
-	if !c.fixTimes(&h) {
+	if !c.fixTimes(h) {
 		return nil
 	}
-	c.failed = c.spans.Add(&h, encoded)
+	c.failed = c.spans.Add(h, encoded)
 	return c.failed
 }
 

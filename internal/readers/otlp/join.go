@@ -34,11 +34,11 @@ const (
 var mentionOrder = extsort.Order[mention]{
 	Compare: func(a, b *mention) int {
 		return cmp.Or(
-			cmp.Compare(a.trace.high, b.trace.high), cmp.Compare(a.trace.low, b.trace.low), cmp.Compare(a.id, b.id),
+			cmp.Compare(a.id, b.id), cmp.Compare(a.trace.high, b.trace.high), cmp.Compare(a.trace.low, b.trace.low),
 			cmp.Compare(a.kind, b.kind), cmp.Compare(a.event, b.event),
 		)
 	},
-	Key: func(m *mention) uint64 { return m.trace.high },
+	Key: func(m *mention) uint64 { return m.id }, // which differs more than the ids of traces
 }
 
 // joiner finds the spans that others refer to, and draws arrows.
@@ -49,6 +49,7 @@ type joiner struct {
 	flows    uint64
 
 	spans []mention // of the current key
+	out   timeline.FlowEvent
 }
 
 // maxTwins bounds the spans with one key that are remembered.
@@ -141,10 +142,11 @@ func (j *joiner) arrow(from, to *mention) error {
 }
 
 func (j *joiner) end(m *mention, role timeline.FlowRole) error {
-	return j.c.b.AddFlow(&timeline.FlowEvent{
+	j.out = timeline.FlowEvent{
 		Space: timeline.FlowNative, Role: role, Binding: timeline.BindCarrier, Track: m.track, Event: m.event, Offset: m.offset,
 		TS: m.ts, ID: j.flows,
-	})
+	}
+	return j.c.b.AddFlow(&j.out)
 }
 
 // ancestry finds circles of parents. Spans are numbered in the order of their begins, so a circle has a parent that begins after its

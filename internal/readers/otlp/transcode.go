@@ -19,6 +19,7 @@ type transcoder struct {
 	s     *jsonscan.Scanner
 	buf   []byte
 	found []finding // in the current message; counted when it is complete
+	id    [traceIDSize]byte
 }
 
 // finding is a problem of a value, which counts when the message around it was read.
@@ -149,7 +150,7 @@ func (t *transcoder) scalar(f *field, kind jsonscan.Kind, text []byte) (ok bool)
 		}
 	case typeID, typeBytes:
 		var v []byte
-		if v, ok = decodeBytes(text, f.typ == typeID); ok && kind == jsonscan.String {
+		if v, ok = t.decodeBytes(text, f.typ == typeID); ok && kind == jsonscan.String {
 			t.buf = wire.AppendBytes(t.buf, f.number, v)
 			return true
 		}
@@ -237,10 +238,10 @@ const (
 )
 
 // decodeBytes decodes hex (of ids) or base64. An id of 16 or 8 bytes is recognized by its length: in hex it has 32 or 16 digits,
-// in base64 at most 24 or 12 characters.
-func decodeBytes(text []byte, id bool) ([]byte, bool) {
+// in base64 at most 24 or 12 characters. What is returned is valid until the next call.
+func (t *transcoder) decodeBytes(text []byte, id bool) ([]byte, bool) {
 	if id && (len(text) == 2*traceIDSize || len(text) == 2*spanIDSize) {
-		v := make([]byte, len(text)/2)
+		v := t.id[:len(text)/2]
 		_, err := hex.Decode(v, text)
 		return v, err == nil
 	}

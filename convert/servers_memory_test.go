@@ -1,0 +1,70 @@
+package convert
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/tracegen"
+)
+
+// serverInputs are what servers and browsers record of requests. A unit is a request with its spans, or an entry of an archive.
+var serverInputs = []struct {
+	name  string
+	write func(w io.Writer, units int) error
+	size  int // bytes of a unit, about
+}{
+	{"otlp/json", func(w io.Writer, n int) error { return tracegen.WriteSpans(w, tracegen.Spans{Seed: 1, Requests: n}) }, 4800},
+	{"otlp/protobuf", func(w io.Writer, n int) error {
+		return tracegen.WriteSpans(w, tracegen.Spans{Seed: 1, Requests: n, Protobuf: true})
+	}, 2100},
+	{"har", func(w io.Writer, n int) error { return tracegen.WriteArchive(w, tracegen.Archive{Seed: 1, Entries: n}) }, 2250},
+}
+
+// counted counts the bytes that pass.
+type counted struct {
+	io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// TestMemoryOfRequests holds that memory does not grow with the size of spans and archives beyond what fits the budget. What does grow is
+// small: ids of traces, which are texts that events share, and how spans descend from each other, up to limits. The inputs are made
+// while they are read; the larger ones have 200 MB.
+func TestMemoryOfRequests(t *testing.T) {
+	large := 200 << 20
+	if testing.Short() {
+		large = 60 << 20
+	}
+	for _, in := range serverInputs {
+		t.Run(in.name, func(t *testing.T) {
+			peak := func(size int) (memory, read int64) {
+				r, w := io.Pipe()
+				go func() { w.CloseWithError(in.write(w, size/in.size)) }()
+				src := &counted{Reader: r}
+				memory = peakMemory(func() {
+					opts := Options{Workers: 1, Memory: 2 << 20, TempDir: t.TempDir()}
+					report, err := Convert(context.Background(), io.Discard, src, opts)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if lost := report.Lost(); lost > 0 {
+						t.Errorf("%d events are lost", lost)
+					}
+				})
+				return memory, src.n
+			}
+			first, few := peak(large / 2)
+			second, many := peak(large)
+			t.Logf("%d MB: %d KiB, %d MB: %d KiB", few/1e6, first>>10, many/1e6, second>>10)
+			if added := second - first; added > (many-few)/16 {
+				t.Errorf("%d MB more take %d bytes more", (many-few)/1e6, added)
+			}
+		})
+	}
+}
