@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +65,9 @@ Examples:
 				return err
 			}
 			defer job.removeSpooled()
+			if err := job.openSources(c.Context); err != nil {
+				return err
+			}
 			return job.run(c.Context)
 		},
 	}
@@ -76,7 +78,7 @@ type mergeJob struct {
 	convertJob
 	merge.Job
 	output  string
-	spooled []string // files that hold standard input
+	spooled []string // files that hold what can be read only once
 }
 
 func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
@@ -137,13 +139,12 @@ func (j *mergeJob) findSources(c *cli.Context) error {
 		if k := slices.Index(names[:i], name); k >= 0 {
 			return usagef("two inputs are called %s: %s and %s; name one with NAME=FILE", name, files[k], files[i])
 		}
-		source, err := j.source(c.Context, name, files[i])
-		if err != nil {
-			return err
+		if inputs.IsFolder(files[i]) {
+			return usagef("%s is a folder; name its files", files[i])
 		}
-		j.Sources = append(j.Sources, source)
+		j.Sources = append(j.Sources, merge.Source{Name: name, File: files[i]})
 	}
-	return j.checkTwice()
+	return j.checkReadOnce(c.String(inputsFrom) == inputs.Stdin)
 }
 
 // namedInput matches [NAME=]FILE.
@@ -237,84 +238,6 @@ func (j *mergeJob) readList(list string) (names []string, err error) {
 		return nil, fmt.Errorf("%s: %w", inputName(list), err)
 	}
 	return names, nil
-}
-
-// source returns an input that can be read several times. Standard input is kept in a file.
-func (j *mergeJob) source(ctx context.Context, name, file string) (merge.Source, error) {
-	s := merge.Source{Name: name, File: file}
-	if file == inputs.Stdin {
-		f, err := os.CreateTemp(j.opts.TempDir, "weft-stdin-")
-		if err != nil {
-			return s, err
-		}
-		j.spooled = append(j.spooled, f.Name())
-		_, err = io.Copy(f, j.env.stdin)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return s, fmt.Errorf("%s: %w", inputName(file), err)
-		}
-		spooled := f.Name()
-		s.Open = func() (io.ReadCloser, error) { return os.Open(spooled) }
-		return s, nil
-	}
-	if inputs.IsFolder(file) {
-		return s, usagef("%s is a folder; name its files", file)
-	}
-	s.Open = func() (io.ReadCloser, error) {
-		in, err := openInput(ctx, j.env, file)
-		if err != nil {
-			return nil, errors.New(strings.TrimPrefix(err.Error(), file+": "))
-		}
-		return in, nil
-	}
-	return s, nil
-}
-
-// removeSpooled removes what was kept of standard input.
-func (j *mergeJob) removeSpooled() {
-	for _, file := range j.spooled {
-		os.Remove(file)
-	}
-}
-
-// checkTwice refuses inputs that are the same bytes: two of one size are compared.
-func (j *mergeJob) checkTwice() error {
-	bySize := map[int64][]int{}
-	for i := range j.Sources {
-		if info, err := os.Stat(j.Sources[i].File); err == nil && info.Mode().IsRegular() {
-			bySize[info.Size()] = append(bySize[info.Size()], i)
-		}
-	}
-	for _, same := range bySize {
-		sums := map[[sha256.Size]byte]int{}
-		for _, i := range same {
-			if len(same) == 1 {
-				break
-			}
-			sum, err := sumOf(j.Sources[i].File)
-			if err != nil {
-				continue // reading it will say so
-			}
-			if k, ok := sums[sum]; ok {
-				return usagef("%s and %s are the same recording", j.Sources[k].File, j.Sources[i].File)
-			}
-			sums[sum] = i
-		}
-	}
-	return nil
-}
-
-// sumOf returns the hash of a file.
-func sumOf(file string) (sum [sha256.Size]byte, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return sum, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return sum, err
-	}
-	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
 // readRelations reads the flags that say how inputs relate.

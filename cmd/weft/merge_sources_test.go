@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// shop returns the recordings of a browser and its server.
+func shop(t *testing.T) (browser, server string) {
+	t.Helper()
+	dir := filepath.Join(recording.Testdata(t), "traces", "merge")
+	return filepath.Join(dir, "shop-browser.json"), filepath.Join(dir, "shop-server.json")
+}
+
+// Pipes are read once and kept: weft merge <(zcat a.gz) <(zcat b.gz).
+func TestMergePipes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("pipes have no names here")
+	}
+	browser, server := shop(t)
+	args := []string{"--tmp", t.TempDir()}
+	for name, file := range map[string]string{"browser": browser, "server": server} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		go func() {
+			defer w.Close()
+			w.Write(recording.Read(t, file))
+		}()
+		args = append(args, fmt.Sprintf("%s=/dev/fd/%d", name, r.Fd()))
+	}
+	report, _ := merged(t, append(args, "--reference", "browser")...)
+	if got := report.Events.Flows; got != 6 {
+		t.Errorf("%d flows, want 6", got)
+	}
+	if left, _ := os.ReadDir(args[1]); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What can be read only once is refused where it would be read twice, before anything is read.
+func TestMergeReadsOnce(t *testing.T) {
+	browser, _ := shop(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"x=-", "y=-"}, "standard input can be only one of the inputs"},
+		{[]string{"--inputs-from", "-", "-", browser}, "--inputs-from reads its list from standard input"},
+		{[]string{"x=" + os.DevNull, "y=" + os.DevNull}, os.DevNull + " is named twice"},
+	} {
+		if got := refused(t, exitUsage, c.args...); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %q", c.args, got, c.want)
+		}
+	}
+}
+
+// A copy of standard input does not outlive a mistake in the flags, nor a job that the user ends while it waits for more.
+func TestMergeLeavesNoCopies(t *testing.T) {
+	browser, _ := shop(t)
+	dir := t.TempDir()
+	job := func(ctx context.Context, stdin io.Reader, offset string) int {
+		c := newConsole(stdin, false)
+		args := []string{"weft", "merge", "--tmp", dir, "-o", filepath.Join(dir, "out"), "--offset", offset, browser, "-"}
+		return run(ctx, args, &c.environment)
+	}
+	if code := job(t.Context(), strings.NewReader("[]"), "zzz=1s"); code != exitUsage {
+		t.Errorf("an offset of an unknown input: exit code %d", code)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	never, w := io.Pipe()
+	defer w.Close()
+	if code := job(ctx, never, "stdin=1s"); code != exitInterrupted {
+		t.Errorf("standard input that never ends: exit code %d", code)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The bytes of standard input and those of a file are compared as those of two files are.
+func TestMergeStandardInputTwice(t *testing.T) {
+	browser, _ := shop(t)
+	c := newConsole(bytes.NewReader(recording.Read(t, browser)), false)
+	args := []string{"weft", "merge", "--tmp", t.TempDir(), "-o", filepath.Join(t.TempDir(), "out"), browser, "-"}
+	if code := run(t.Context(), args, &c.environment); code != exitUsage || !strings.Contains(c.err.String(), "the same recording") {
+		t.Errorf("exit code %d: %s", code, c.err.String())
+	}
+}
+
+// An input that another program still writes is refused when it is opened again.
+func TestMergeChangedInput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.json")
+	c := newConsole(strings.NewReader(""), false)
+	open := reopener(t.Context(), &c.environment, path)
+	for i, text := range []string{"[]", "[]", "[{}]"} {
+		if i != 1 {
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in, err := open()
+		if err == nil {
+			in.Close()
+		}
+		if changed := i == 2; (err == errChanged) != changed {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
