@@ -99,16 +99,31 @@ func (w *writer) writeSnapshot(readings []timeline.ClockReading, primary timelin
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b, snapshot := wire.BeginMessage(append(b, w.machineID...), schema.TracePacket_ClockSnapshot)
 	for _, r := range readings {
-		var clock int
-		b, clock = wire.BeginMessage(b, schema.ClockSnapshot_Clocks)
-		b = wire.AppendUint(b, schema.ClockSnapshotClock_ClockID, uint64(r.Clock))
-		b = wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_Timestamp, uint64(r.Time)), clock)
+		b = appendReading(b, r.Clock, r.Time)
 	}
+	c := timeline.Clocks{Readings: readings}
+	boottime, _ := c.Reading(timeline.ClockBoottime)
+	b = w.appendFileClock(b, boottime)
 	if primary != 0 {
 		b = wire.AppendUint(b, schema.ClockSnapshot_PrimaryTraceClock, uint64(primary))
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
 	return w.out.packetDone()
+}
+
+func appendReading(b []byte, clock timeline.Clock, t timeline.Nanos) []byte {
+	b, reading := wire.BeginMessage(b, schema.ClockSnapshot_Clocks)
+	b = wire.AppendUint(b, schema.ClockSnapshotClock_ClockID, uint64(clock))
+	return wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_Timestamp, uint64(t)), reading)
+}
+
+// appendFileClock appends the reading that snapshots of further machines need: without it, Perfetto v58 takes the BOOTTIME of the
+// machine for the clock of the whole trace, and drops what follows of all other machines.
+func (w *writer) appendFileClock(b []byte, t timeline.Nanos) []byte {
+	if len(w.machineID) == 0 {
+		return b
+	}
+	return appendReading(b, schema.BuiltinClockTraceFile, t)
 }
 
 // monotonicOffset returns what turns a time of the trace into one of MONOTONIC, as the snapshot has them.
