@@ -32,14 +32,20 @@ func advised(err error) string {
 	if unplaced := (*merge.UnplacedError)(nil); errors.As(err, &unplaced) {
 		text += fmt.Sprintf(". --offset %s=DUR says what to add to its times", unplaced.Input)
 	}
+	if hosts := (*merge.HostsError)(nil); errors.As(err, &hosts) {
+		text += fmt.Sprintf(". --host %s=HOST says where that was recorded", hosts.A)
+	}
 	if contradiction := (*merge.ContradictionError)(nil); errors.As(err, &contradiction) {
 		text += fmt.Sprintf(". --offset %s=DUR decides", contradiction.B)
 	}
 	if zero := (*merge.BeforeZeroError)(nil); errors.As(err, &zero) {
 		text += fmt.Sprintf(". Try --reference %s", zero.Input)
 	}
+	if beyond := (*merge.RangeError)(nil); errors.As(err, &beyond) {
+		text += fmt.Sprintf(". Try --reference %s, and check --offset", beyond.Input)
+	}
 	if uncertain := (*merge.UncertainError)(nil); errors.As(err, &uncertain) {
-		text += fmt.Sprintf(" by --max-uncertainty; --offset %s=DUR says it better", uncertain.Input)
+		text += fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", uncertain.Input)
 	}
 	if errors.Is(err, bridge.ErrStream) {
 		advise(bridge.ErrStream, "; weft export --as jsonl prints its events")

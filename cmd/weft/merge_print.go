@@ -116,9 +116,9 @@ type checked struct {
 	B        string `json:"b"`
 	By       string `json:"by"`
 	Evidence string `json:"evidence,omitempty"`
-	Low      int64  `json:"low_ns"`
-	High     int64  `json:"high_ns"`
-	Residual int64  `json:"residual_ns"`
+	Low      *int64 `json:"low_ns,omitempty"` // missing: it bounds the other side only
+	High     *int64 `json:"high_ns,omitempty"`
+	Residual *int64 `json:"residual_ns,omitempty"` // if there are both bounds
 }
 
 // newMergeReport makes the report of a job.
@@ -129,7 +129,7 @@ func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 	}
 	r := &mergeReport{
 		Clock: plan.Clock, Reference: j.Sources[plan.Reference].Name, Notes: plan.Notes, CheckedMore: plan.Unchecked, Report: report,
-		Inputs: []mergedInput{}, SameProcesses: []sameProcess{}, Checked: []checked{},
+		Inputs: []mergedInput{}, SameProcesses: []sameProcess{}, Checked: []checked{}, Problems: []mergedProblem{},
 	}
 	if report != nil {
 		d := newDurations(report.Durations)
@@ -172,11 +172,21 @@ func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 	}
 	for i := range plan.Checked {
 		c := &plan.Checked[i]
-		r.Checked = append(r.Checked, checked{
-			j.Inputs[c.A].Name, j.Inputs[c.B].Name, c.Rule.String(), c.Evidence, int64(c.Low), int64(c.High), int64(c.Residual),
-		})
+		one := checked{A: j.Inputs[c.A].Name, B: j.Inputs[c.B].Name, By: c.Rule.String(), Evidence: c.Evidence}
+		low, high := c.HasLow(), c.HasHigh()
+		one.Low, one.High, one.Residual = known(c.Low, low), known(c.High, high), known(c.Residual, low && high)
+		r.Checked = append(r.Checked, one)
 	}
 	return r
+}
+
+// known returns a time for JSON; nil if it is not known.
+func known(t timeline.Nanos, ok bool) *int64 {
+	if !ok {
+		return nil
+	}
+	n := int64(t)
+	return &n
 }
 
 // writeMerged writes the report of a job.
@@ -252,6 +262,8 @@ func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 	switch {
 	case i == plan.Reference && p.Uncertainty() == 0:
 		uncertainty = ""
+	case p.AtLeast && p.Uncertainty() == 0:
+		uncertainty = "unknown"
 	case p.AtLeast:
 		uncertainty = "at least " + uncertainty
 	}
@@ -260,7 +272,11 @@ func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 
 // remarks are what someone has to know beside the offsets.
 func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
-	lines = append(lines, r.Notes...)
+	lines = append(lines, r.Notes[:min(len(r.Notes), maxNotes)]...)
+	if n := len(r.Notes) - maxNotes; n > 0 {
+		lines = append(lines, fmt.Sprintf("… and %s (--report json has them)", count(n, "more note")))
+	}
+	lines = append(lines, r.clockRemarks(plan)...)
 	for _, p := range r.Problems {
 		if p.Name == problem.FlowAcrossMachines.Name() {
 			lines = append(lines, fmt.Sprintf("%s between hosts left out, because viewers draw none from one machine to another; without --machines they are drawn", count(int(p.Count), "arrow")))
@@ -286,7 +302,7 @@ func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 		if len(p.Inputs) > 4 {
 			key = count(len(p.Inputs), "input")
 		}
-		lines = append(lines, fmt.Sprintf("%s in %s: no event in common, so they are different processes; --same %s if they are one", which, key, strings.Join(p.Inputs[:2], ",")))
+		lines = append(lines, fmt.Sprintf("%s in %s: nothing shows that they are one process, so they are kept apart; --same %s if they are one", which, key, strings.Join(p.Inputs[:2], ",")))
 	}
 	for i := range r.Inputs {
 		in, ref := &plan.Inputs[i], &plan.Inputs[plan.Reference]
@@ -295,12 +311,44 @@ func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 		}
 		switch {
 		case in.Span.From > ref.Span.To:
-			lines = append(lines, fmt.Sprintf("%s begins %s behind the end of %s", r.Inputs[i].Name, secondsText(in.Span.From-ref.Span.To), r.Reference))
+			lines = append(lines, fmt.Sprintf("%s begins %s after the end of %s", r.Inputs[i].Name, secondsText(in.Span.From-ref.Span.To), r.Reference))
 		case in.Span.To < ref.Span.From:
-			lines = append(lines, fmt.Sprintf("%s ends %s before the begin of %s", r.Inputs[i].Name, secondsText(ref.Span.From-in.Span.To), r.Reference))
+			lines = append(lines, fmt.Sprintf("%s ends %s before %s begins", r.Inputs[i].Name, secondsText(ref.Span.From-in.Span.To), r.Reference))
 		}
 	}
 	return lines
+}
+
+// maxNotes is how many notes the text report has.
+const maxNotes = 8
+
+// clockRemarks say whose place depends on wall clocks that may be wrong: those of other hosts, or of hosts that nobody knows.
+func (r *mergeReport) clockRemarks(plan *merge.Plan) (lines []string) {
+	var unknown, other []string
+	for i := range r.Inputs {
+		switch p := &plan.Inputs[i]; {
+		case r.Inputs[i].LeftOut != "" || !p.AtLeast:
+		case p.Machine != 0:
+			other = append(other, r.Inputs[i].Name)
+		default:
+			unknown = append(unknown, r.Inputs[i].Name)
+		}
+	}
+	if len(unknown) > 0 {
+		lines = append(lines, fmt.Sprintf("%s: nothing says that the host is that of %s, so the error of the wall clocks is unknown; --host NAME=HOST if it is", inputNamesText(unknown), r.Reference))
+	}
+	if len(other) > 0 {
+		lines = append(lines, fmt.Sprintf("%s: the host is not that of %s, and the error of the wall clocks is unknown", inputNamesText(other), r.Reference))
+	}
+	return lines
+}
+
+// inputNamesText lists a few names; of more it says how many they are.
+func inputNamesText(names []string) string {
+	if len(names) > 4 {
+		return count(len(names), "input")
+	}
+	return strings.Join(names, ", ")
 }
 
 // offsetText writes an offset in full.

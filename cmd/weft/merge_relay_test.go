@@ -65,7 +65,7 @@ func TestMergeRelay(t *testing.T) {
 	host, guest := textTrace(t, "host.pftrace", relayHost), textTrace(t, "guest.pftrace", relayGuest)
 	for _, args := range [][]string{{host, guest}, {guest, host, "--reference", "host"}} {
 		report, _ := merged(t, args...)
-		if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "the rule clock sync by 2898.00 µs") {
+		if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "contradict clock sync by 2.898 ms") {
 			t.Errorf("%q", report.Notes)
 		}
 		for _, in := range report.Inputs {

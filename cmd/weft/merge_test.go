@@ -226,7 +226,7 @@ func TestMergeTwoRecorders(t *testing.T) {
 	if bad["json profile_sample_unknown_node"] != 2548 || bad["native json_duplicate_key"] != 453 || bad[" flow_unfinished"] != 452 {
 		t.Errorf("problems %v", bad)
 	}
-	if len(report.SameProcesses) != 9 || len(report.Checked) == 0 || report.Checked[0].By != "same boot" || report.Checked[0].Residual != 0 {
+	if len(report.SameProcesses) != 9 || len(report.Checked) == 0 || report.Checked[0].By != "same boot" || report.Checked[0].Residual == nil || *report.Checked[0].Residual != 0 {
 		t.Errorf("same processes %+v, checked %+v", report.SameProcesses, report.Checked)
 	}
 }

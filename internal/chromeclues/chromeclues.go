@@ -65,7 +65,7 @@ func (r *Reader) response(ev *timeline.Event) error {
 	d := r.data(ev)
 	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.WantsAnchors() {
 		r.b.AddAnchor(timeline.Anchor{
-			At: nanos(d.requestTime, 1e9) + nanos(d.received, 1e6), Wall: nanos(d.wall, 1e6), Low: -responseError, High: responseError, By: "response",
+			At: nanos(d.requestTime, 1e9) + nanos(d.received, 1e6), Wall: nanos(d.wall, 1e6), Low: -responseError, High: responseError, By: "response", Counted: true,
 		})
 	}
 	key := timeline.TraceparentKey(d.traceparent)

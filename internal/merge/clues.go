@@ -267,7 +267,7 @@ func (c *Collector) Event(ev *timeline.Event) {
 		return
 	}
 	if info.hash != 0 && len(ev.Name) > 0 {
-		all.events.add(uint64(hash(info.hash).bytes(ev.Name)), ev.TS)
+		all.events.add(uint64(hash(info.hash).bytes(ev.Name)), info.thread.PID, ev.TS)
 	}
 	if c.opts.Links != nil {
 		for _, key := range c.opts.Links(c.b, ev) {
@@ -356,7 +356,7 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	switch clocks.Trace {
 	case timeline.ClockRealtime:
 		all.Clock = ClockWall
-		all.Wall = &Wall{By: "its clock"}
+		all.Wall = &Wall{By: since1970}
 	case timeline.ClockMonotonic:
 		all.Clock, all.Monotonic = ClockMonotonic, true
 	case timeline.ClockBoottime:
@@ -364,7 +364,7 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	}
 	if at, ok := clocks.Reading(clocks.Trace); ok {
 		if wall, ok := clocks.Reading(timeline.ClockRealtime); ok && all.Wall == nil {
-			all.Wall = &Wall{Low: wall - at - readingError, High: wall - at + readingError, By: "its clocks"}
+			all.Wall = &Wall{Low: wall - at - readingError, High: wall - at + readingError, By: "clock snapshots"}
 		}
 		if monotonic, ok := clocks.Reading(timeline.ClockMonotonic); ok {
 			all.ToMonotonic, all.Monotonic = monotonic-at, true
@@ -374,7 +374,7 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 		all.Wall = c.wall()
 	}
 	if all.Clock != ClockWall && all.Domain == "" && all.Start >= sinceEpoch {
-		all.Clock, all.Wall, all.Monotonic = ClockWall, &Wall{By: "its times"}, false
+		all.Clock, all.Wall, all.Monotonic = ClockWall, &Wall{By: since1970}, false
 	}
 	for thread, list := range all.Invocations {
 		slices.SortFunc(list, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
@@ -383,6 +383,9 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	all.events.sort()
 	return all
 }
+
+// since1970 says how the wall clock is known of times that count from then.
+const since1970 = "times since 1970"
 
 // readingError is how far apart two clocks may have been read that are said to have been read at one moment. Half of it was seen.
 const readingError Nanos = 1_000
@@ -420,7 +423,7 @@ func (c *Collector) wall() *Wall {
 	slices.Sort(middles)
 	middle := middles[(len(middles)-1)/2]
 	w := &Wall{Low: middle - width/2, High: middle - width/2 + width, By: best.By}
-	if n := len(middles) + c.more; n > 1 {
+	if n := len(middles) + c.more; n > 1 || best.Counted {
 		w.By = plural(n, best.By)
 	}
 	return w

@@ -3,6 +3,7 @@ package merge
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrNoInputs says that there is nothing to merge.
@@ -18,7 +19,7 @@ type UnplacedError struct {
 func (e *UnplacedError) Error() string {
 	text := fmt.Sprintf("nothing says where %s belongs in time. %s: %s. %s: %s", e.Input, e.Input, e.Anchors, e.Reference, e.ReferenceAnchors)
 	if e.Why != nil {
-		text += ". " + e.Why.Error()
+		text += "; " + e.Why.Error()
 	}
 	return text
 }
@@ -42,35 +43,95 @@ func (e *ContradictionError) Error() string {
 
 // describe says what a relation says.
 func (r *Relation) describe() string {
-	text := r.Rule.String()
-	if r.Evidence != "" {
-		text += " (" + r.Evidence + ")"
-	}
 	switch {
 	case r.Low <= -unbounded:
-		return fmt.Sprintf("at most %d ns by %s", r.High, text)
+		return fmt.Sprintf("at most %s by %s", span(r.High), r.why())
 	case r.High >= unbounded:
-		return fmt.Sprintf("at least %d ns by %s", r.Low, text)
+		return fmt.Sprintf("at least %s by %s", span(r.Low), r.why())
 	case r.Low == r.High:
-		return fmt.Sprintf("%d ns by %s", r.Low, text)
+		return fmt.Sprintf("%s by %s", span(r.Low), r.why())
 	}
-	return fmt.Sprintf("%d to %d ns by %s", r.Low, r.High, text)
+	return fmt.Sprintf("%s to %s by %s", span(r.Low), span(r.High), r.why())
+}
+
+// span writes a time in full, in the largest unit of which it has one.
+func span(t Nanos) string {
+	sign := ""
+	if t < 0 {
+		sign, t = "−", -max(t, -maxNanos)
+	}
+	unit, decimals, name := Nanos(1), 0, "ns"
+	switch {
+	case t >= 1e9:
+		unit, decimals, name = 1e9, 9, "s"
+	case t >= 1e6:
+		unit, decimals, name = 1e6, 6, "ms"
+	case t >= 1e3:
+		unit, decimals, name = 1e3, 3, "µs"
+	}
+	text := fmt.Sprintf("%d", t/unit)
+	if part := t % unit; part != 0 {
+		text += "." + strings.TrimRight(fmt.Sprintf("%0*d", decimals, part), "0")
+	}
+	if t == 0 {
+		return "0"
+	}
+	return sign + text + " " + name
+}
+
+// HostsError says that two inputs are known to be of one host, but that hosts with different names belong to them.
+type HostsError struct {
+	A, B, By      string // what they are one host by
+	NamedA, HostA string // an input of the host of A, and the name that it gives it
+	NamedB, HostB string
+}
+
+func (e *HostsError) Error() string {
+	return fmt.Sprintf("%s and %s are of one host by %s, but the names of hosts contradict that: %s is of %s, %s of %s",
+		e.A, e.B, e.By, e.NamedA, e.HostA, e.NamedB, e.HostB)
+}
+
+// DriftError says that no offset fits all arrows between two inputs.
+type DriftError struct {
+	A, B   string
+	Arrows int
+	halves [2]interval // what fits those in each half of the recording
+}
+
+func (e *DriftError) Error() string {
+	first, second := e.halves[0], e.halves[1]
+	if !first.fits() || !second.fits() {
+		return fmt.Sprintf("no offset between %s and %s fits all of their %d arrows", e.A, e.B, e.Arrows)
+	}
+	return fmt.Sprintf("drift: the clocks of %s and %s run at different speeds; the offset is %s to %s in the first half and %s to %s in the second",
+		e.A, e.B, span(first.low), span(first.high), span(second.low), span(second.high))
 }
 
 // UncertainError says that an offset is less certain than asked for.
 type UncertainError struct {
 	Input              string
 	Uncertainty, Limit Nanos
+	AtLeast            bool // nobody knows how uncertain it is
 }
 
 func (e *UncertainError) Error() string {
-	return fmt.Sprintf("the offset of %s is uncertain by %d ns, more than the %d ns allowed", e.Input, e.Uncertainty, e.Limit)
+	if e.AtLeast {
+		return fmt.Sprintf("the offset of %s depends on the wall clocks of hosts that may differ, so its uncertainty is at least %s but not known; %s is allowed",
+			e.Input, span(e.Uncertainty), span(e.Limit))
+	}
+	return fmt.Sprintf("the offset of %s is uncertain by %s; %s is allowed", e.Input, span(e.Uncertainty), span(e.Limit))
 }
 
 // UnconfirmedError says that the samples of a .cpuprofile are not where scripts ran in the trace.
-type UnconfirmedError struct{ In, Of int }
+type UnconfirmedError struct {
+	In, Of int
+	Needs  int // fewer samples confirm nothing
+}
 
 func (e *UnconfirmedError) Error() string {
+	if e.Of < e.Needs {
+		return fmt.Sprintf("%d of its samples of JavaScript lie in the time of the trace, too few to tell whether the two are of one recording (%d would do)", e.Of, e.Needs)
+	}
 	return fmt.Sprintf("only %d of its %d samples of JavaScript lie in calls of one thread: the two do not seem to be of one recording", e.In, e.Of)
 }
 
@@ -81,5 +142,12 @@ type BeforeZeroError struct {
 }
 
 func (e *BeforeZeroError) Error() string {
-	return fmt.Sprintf("%s begins %d ns before 0 on the clock of %s; another reference is needed", e.Input, -e.Start, e.Reference)
+	return fmt.Sprintf("%s begins %s before 0 on the clock of %s, so the output needs another clock", e.Input, span(-e.Start), e.Reference)
+}
+
+// RangeError says that the times of an input cannot be represented on the clock of the output.
+type RangeError struct{ Input, Reference string }
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("%s lies more than 292 years from 0 on the clock of %s, which a trace cannot represent", e.Input, e.Reference)
 }

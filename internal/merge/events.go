@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // hash is a hash of 64 bits, the same in every run: which events are kept depends on it.
@@ -50,6 +52,7 @@ type sampledEvents struct {
 // eventTimes are the times of the events of one kind.
 type eventTimes struct {
 	hash   uint64
+	pid    int64
 	times  []Nanos
 	common bool // there were too many to be of use: times are not kept
 }
@@ -57,7 +60,7 @@ type eventTimes struct {
 // maxOfKind is how many times of one kind are kept. What comes more often says little.
 const maxOfKind = 1 << 11
 
-func (s *sampledEvents) add(h uint64, ts Nanos) {
+func (s *sampledEvents) add(h uint64, pid int64, ts Nanos) {
 	if mixed := h ^ h>>32; mixed&s.mask != 0 {
 		return
 	}
@@ -68,7 +71,7 @@ func (s *sampledEvents) add(h uint64, ts Nanos) {
 		}
 		at = int32(len(s.list))
 		s.index[h] = at
-		s.list = append(s.list, eventTimes{hash: h})
+		s.list = append(s.list, eventTimes{hash: h, pid: pid})
 		s.stored++
 	}
 	e := &s.list[at]
@@ -139,33 +142,61 @@ func (s sameEvents) holds() bool { return s.Same >= minSame && s.Same*sameInTwo 
 
 // compareEvents counts the rare events of a that have their like in b, whose times are to be moved by an offset.
 func compareEvents(a, b *Clues, offset Nanos) sameEvents {
-	common := Range{max(a.Start, b.Start+offset), min(a.End, b.End+offset)}
-	if !a.Any || !b.Any || common.To <= common.From {
-		return sameEvents{}
-	}
-	most := int((common.To-common.From)/rareEvery) + 1
-	mask := a.events.mask | b.events.mask
 	var of [2]int
 	var same int
+	eachKind(a, b, offset, func(_ int64, n, m, alike int) {
+		of[0], of[1], same = of[0]+n, of[1]+m, same+alike
+	})
+	return sameEvents{Same: same, Of: min(of[0], of[1])}
+}
+
+// minOther is how many rare events a process has in both inputs if these tell that it is another one.
+const minOther = 16
+
+// otherProcesses finds which processes of two inputs with the same events are different ones nevertheless, because rule R2 would not hold for
+// them: fewer than half of their events are alike. Processes with too few events for that are missing.
+func otherProcesses(a, b *Clues, offset Nanos) map[timeline.ProcessKey]bool {
+	type counts struct{ n, m, same int }
+	of := map[int64]counts{}
+	eachKind(a, b, offset, func(pid int64, n, m, same int) {
+		c := of[pid]
+		of[pid] = counts{c.n + n, c.m + m, c.same + same}
+	})
+	others := map[timeline.ProcessKey]bool{}
+	for pid, c := range of {
+		if least := min(c.n, c.m); least >= minOther {
+			others[timeline.ProcessKey{Num: pid}] = c.same*sameInTwo < least
+		}
+	}
+	return others
+}
+
+// eachKind counts the rare events of each kind in the common time of two inputs, and those of them that are alike.
+func eachKind(a, b *Clues, offset Nanos, f func(pid int64, n, m, alike int)) {
+	common := Range{max(a.Start, plus(b.Start, offset)), min(a.End, plus(b.End, offset))}
+	if !a.Any || !b.Any || common.To <= common.From {
+		return
+	}
+	most := int(minus(common.To, common.From)/rareEvery) + 1
+	mask := a.events.mask | b.events.mask
 	for i, j := 0, 0; i < len(a.events.list) || j < len(b.events.list); {
 		switch {
 		case j == len(b.events.list) || i < len(a.events.list) && a.events.list[i].hash < b.events.list[j].hash:
-			of[0] += rareIn(&a.events.list[i], mask, common, most, 0)
+			x := &a.events.list[i]
+			f(x.pid, rareIn(x, mask, common, most, 0), 0, 0)
 			i++
 		case i == len(a.events.list) || a.events.list[i].hash > b.events.list[j].hash:
-			of[1] += rareIn(&b.events.list[j], mask, common, most, offset)
+			y := &b.events.list[j]
+			f(y.pid, 0, rareIn(y, mask, common, most, offset), 0)
 			j++
 		default:
 			x, y := &a.events.list[i], &b.events.list[j]
-			n, m := rareIn(x, mask, common, most, 0), rareIn(y, mask, common, most, offset)
-			if !x.common && !y.common && n <= most && m <= most && n > 0 && m > 0 {
-				of[0], of[1] = of[0]+n, of[1]+m
-				same += near(within(x.times, common), within(y.times, Range{common.From - offset, common.To - offset}), offset)
+			if n, m := rareIn(x, mask, common, most, 0), rareIn(y, mask, common, most, offset); n > 0 && m > 0 {
+				f(x.pid, n, m, near(within(x.times, common), within(y.times, Range{common.From - offset, common.To - offset}), offset))
 			}
 			i, j = i+1, j+1
 		}
 	}
-	return sameEvents{Same: same, Of: min(of[0], of[1])}
 }
 
 // rareIn returns how many events of a kind are in a range; 0 if they are not rare there.

@@ -62,7 +62,7 @@ func JobOf(ctx context.Context) *Job {
 	return job
 }
 
-// The fronts of names of events that connect inputs.
+// What connects inputs: the beginnings of names of events, and an argument.
 const (
 	markLink = "weft:link:"
 	markSync = "weft:sync:"

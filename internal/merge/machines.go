@@ -1,9 +1,10 @@
 package merge
 
-// machines numbers the hosts that are known to differ from that of the reference; find returns the first input of the same host. What
+// machines numbers the hosts that are known to differ from that of the reference. What
 // nothing tells from the host of the reference is on that; what is told from it has a machine with nothing but the inputs known to
 // be on the same.
-func (s *solver) machines(find func(int) int) {
+func (s *solver) machines() {
+	find := s.hosts.find
 	groups := map[int][]int{}
 	for i := range s.in {
 		if s.in[i].Clues != nil {
@@ -27,12 +28,11 @@ func (s *solver) machines(find func(int) int) {
 	}
 }
 
-// differ reports whether the inputs of two groups are known to be of different hosts: these have other names, or were not started
-// together.
+// differ reports whether the inputs of two groups are known to be of different hosts.
 func (s *solver) differ(x, y []int) bool {
 	for _, a := range x {
 		for _, b := range y {
-			if !s.oneHost(a, b) {
+			if s.hostsDiffer(a, b) {
 				return true
 			}
 		}

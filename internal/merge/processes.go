@@ -19,36 +19,123 @@ func (s *solver) findProcesses() {
 	s.listProcesses()
 }
 
-// sameInputs finds inputs of which all equal pids are one process: those that someone says to be of one host, and those with the same
-// events, once they are aligned.
-func (s *solver) sameInputs() {
-	for _, group := range s.opts.Same {
-		for _, a := range group {
-			for _, b := range group {
-				s.plan.all[pair{a, b}] = true
-			}
+// sameSpaces finds inputs of which someone says that all equal pids are one process.
+func (s *solver) sameSpaces() {
+	s.plan.spaces = newGroups(len(s.in))
+	for _, same := range s.opts.Same {
+		for _, i := range same {
+			s.plan.spaces.join(same[0], i)
 		}
 	}
+	first := map[string]int{}
+	for i := range s.in {
+		name := s.in[i].Host
+		if name == "" {
+			continue
+		}
+		if k, ok := first[name]; ok {
+			s.plan.spaces.join(k, i)
+		} else {
+			first[name] = i
+		}
+	}
+}
+
+// sameInputs finds inputs with the same events, once they are aligned (R2): their equal pids are one process, but for those with other
+// events.
+func (s *solver) sameInputs() {
+	s.said = slices.Clone(s.plan.spaces)
 	for b := range s.in {
 		for a := range b {
 			x, y := s.in[a].Clues, s.in[b].Clues
-			one := s.in[a].Host != "" && s.in[a].Host == s.in[b].Host
-			if x == nil || y == nil || !one && !s.compares(a, b) {
+			if x == nil || y == nil || !s.compares(a, b) || s.hostsDiffer(a, b) || s.said.find(a) == s.said.find(b) {
 				continue
 			}
-			if !one && !s.apart(a, b) {
-				one = s.same[pair{a, b}]
-				offset := s.plan.Inputs[b].Offset - s.plan.Inputs[a].Offset
-				if !one && offset != 0 && s.spend(len(x.events.list)+len(y.events.list)) {
-					one = compareEvents(x, y, offset).holds()
-				}
-				s.same[pair{a, b}] = one
+			offset := s.plan.Inputs[b].Offset - s.plan.Inputs[a].Offset
+			same := s.same[pair{a, b}]
+			if !same && offset != 0 && s.spend(len(x.events.list)+len(y.events.list)) {
+				same = compareEvents(x, y, offset).holds()
 			}
-			if one {
-				s.plan.all[pair{a, b}], s.plan.all[pair{b, a}] = true, true
+			if same {
+				s.plan.spaces.join(a, b)
+				s.plan.tellApart(a, b, otherProcesses(x, y, offset))
 			}
 		}
 	}
+}
+
+// member is a process of the inputs of a number space.
+type member struct {
+	space   int
+	process timeline.ProcessKey
+}
+
+// member returns a process of an input.
+func (p *Plan) member(input int, id timeline.ProcessKey) member {
+	if p.alone[member{input, id}] {
+		return member{-1 - input, id}
+	}
+	return member{p.spaces.find(input), id}
+}
+
+// tellApart takes over which processes two inputs do not have in common although their events are the same. What both have told
+// apart from an earlier input may be one.
+func (p *Plan) tellApart(a, b int, others map[timeline.ProcessKey]bool) {
+	for id, other := range others {
+		x, y := member{a, id}, member{b, id}
+		switch {
+		case other && p.alone == nil:
+			p.alone = map[member]bool{y: true}
+		case other:
+			p.alone[y] = true
+		case p.alone[x] && p.alone[y]:
+			p.join(p.member(a, id), p.member(b, id), SameEvents)
+		}
+	}
+}
+
+// oneProcess is which processes are one, and why.
+type oneProcess struct {
+	alone   map[member]bool // processes, by their input instead of its space, that are not those of the space
+	numbers map[member]int  // of those that are known to be one with others
+	sets    groups          // by these numbers
+	by      []Rule
+}
+
+// number returns the number of a process.
+func (o *oneProcess) number(m member) int {
+	n, ok := o.numbers[m]
+	if !ok {
+		if o.numbers == nil {
+			o.numbers = map[member]int{}
+		}
+		n = len(o.sets)
+		o.numbers[m], o.sets, o.by = n, append(o.sets, n), append(o.by, Given)
+	}
+	return n
+}
+
+// join makes one process of two.
+func (o *oneProcess) join(x, y member, by Rule) {
+	if x == y {
+		return
+	}
+	a, b := o.number(x), o.number(y)
+	for _, n := range [...]int{a, b} {
+		if o.by[n] == Given {
+			o.by[n] = by
+		}
+	}
+	o.sets.join(a, b)
+}
+
+// set returns the number of what a process is one with; not ok: it is a process of its own.
+func (o *oneProcess) set(m member) (set int, ok bool) {
+	n, ok := o.numbers[m]
+	if !ok {
+		return 0, false
+	}
+	return o.sets.find(n), true
 }
 
 // placeProfile finds the thread that a profile is of.
@@ -75,18 +162,18 @@ func (s *solver) tie(i int, t tie) {
 	s.plan.Inputs[i].Thread = &t.thread
 	process := timeline.ProcessKey{Num: t.thread.PID}
 	s.in[i].Clues.processes[process] = true
-	s.plan.shares[shareKey{pair{t.input, i}, process}] = true
-	// It is of this process in all inputs that have it.
-	for a := range s.in {
-		if s.plan.all[pair{a, t.input}] {
-			s.plan.shares[shareKey{pair{a, i}, process}] = true
-		}
-	}
+	s.plan.join(s.plan.member(t.input, process), s.plan.member(i, process), SameSamples)
 }
 
 // Shares reports whether a process of an earlier input is that of a later one with the same id.
 func (p *Plan) Shares(earlier, later int, id timeline.ProcessKey) bool {
-	return p.all[pair{earlier, later}] || p.shares[shareKey{pair{earlier, later}, id}] || p.shares[shareKey{pair{later, earlier}, id}]
+	x, y := p.member(earlier, id), p.member(later, id)
+	if x == y {
+		return true
+	}
+	a, ok := p.set(x)
+	b, ok2 := p.set(y)
+	return ok && ok2 && a == b
 }
 
 // listProcesses lists the pids that several inputs have.
@@ -101,31 +188,32 @@ func (s *solver) listProcesses() {
 		}
 	}
 	for id, inputs := range of {
-		if len(inputs) < 2 {
-			continue
+		if len(inputs) > 1 {
+			s.plan.Processes = append(s.plan.Processes, SameProcess{PID: id.String(), Inputs: inputs, By: s.sharedBy(inputs, id)})
 		}
-		p := SameProcess{PID: id.String(), Inputs: inputs}
-		for i, b := range inputs {
-			for _, a := range inputs[:i] {
-				if s.plan.Shares(a, b, id) {
-					p.By = cmp.Or(p.By, s.sharedBy(a, b))
-				}
-			}
-		}
-		s.plan.Processes = append(s.plan.Processes, p)
 	}
 	slices.SortFunc(s.plan.Processes, func(a, b SameProcess) int {
 		return cmp.Or(cmp.Compare(len(a.PID), len(b.PID)), strings.Compare(a.PID, b.PID))
 	})
 }
 
-// sharedBy says why two inputs have a process in common.
-func (s *solver) sharedBy(a, b int) string {
-	switch {
-	case s.same[pair{a, b}]:
-		return SameEvents.String()
-	case s.plan.all[pair{a, b}]:
-		return Given.String()
+// sharedBy says why a process of some inputs is one in at least two of them; "" if nothing says so.
+func (s *solver) sharedBy(inputs []int, id timeline.ProcessKey) string {
+	said, members, sets := map[int]bool{}, map[member]bool{}, map[int]bool{}
+	by := ""
+	for _, i := range inputs {
+		m, space := s.plan.member(i, id), s.said.find(i)
+		set, ok := s.plan.set(m)
+		switch {
+		case said[space]:
+			by = cmp.Or(by, Given.String())
+		case members[m]:
+			return SameEvents.String()
+		case ok && sets[set]:
+			return s.plan.by[s.plan.numbers[m]].String()
+		}
+		said[space], members[m] = true, true
+		sets[set] = sets[set] || ok
 	}
-	return SameSamples.String()
+	return by
 }

@@ -41,11 +41,31 @@ type Relation struct {
 	Thread    *Thread // of which a profile is, by SameSamples
 }
 
-// unbounded is the bound of an interval that has none: 146 years.
-const unbounded = Nanos(math.MaxInt64 / 2)
+// maxNanos is the longest time: 292 years.
+const maxNanos = Nanos(math.MaxInt64)
+
+// unbounded is the bound of an interval that has none.
+const unbounded = maxNanos
 
 // width is how uncertain a relation is.
-func (r *Relation) width() Nanos { return r.High - r.Low }
+func (r *Relation) width() Nanos { return minus(r.High, r.Low) }
+
+// bounded reports whether a relation bounds an offset on both sides.
+func (r *Relation) bounded() bool { return r.HasLow() && r.HasHigh() }
+
+// HasLow reports whether a relation bounds an offset from below.
+func (r *Relation) HasLow() bool { return r.Low > -unbounded }
+
+// HasHigh reports whether a relation bounds an offset from above.
+func (r *Relation) HasHigh() bool { return r.High < unbounded }
+
+// why names the rule and its evidence.
+func (r *Relation) why() string {
+	if r.Evidence == "" {
+		return r.Rule.String()
+	}
+	return r.Rule.String() + " (" + r.Evidence + ")"
+}
 
 // reversed returns the relation from the other side.
 func (r Relation) reversed() Relation {
@@ -70,7 +90,15 @@ func (s *solver) relations() {
 			}
 			s.events(a, b)
 			s.boot(a, b)
-			s.wall(a, b)
+		}
+	}
+	s.groupHosts()
+	for b := range s.in {
+		for a := range b {
+			if s.in[a].Clues != nil && s.in[b].Clues != nil && s.compares(a, b) {
+				s.shared(a, b)
+				s.wall(a, b)
+			}
 		}
 	}
 	s.hostSyncs()
@@ -92,7 +120,7 @@ func (s *solver) add(r Relation) { s.all = append(s.all, r) }
 func (s *solver) given() {
 	for _, g := range s.opts.Offsets {
 		if g.Input != s.plan.Reference {
-			s.add(Relation{A: s.plan.Reference, B: g.Input, Rule: Given, Low: g.Offset - g.Within, High: g.Offset + g.Within})
+			s.add(Relation{A: s.plan.Reference, B: g.Input, Rule: Given, Low: minus(g.Offset, g.Within), High: plus(g.Offset, g.Within)})
 		}
 	}
 }
@@ -184,28 +212,45 @@ func (s *solver) boot(a, b int) {
 	to := s.in[b].Clues.ToMonotonic - s.in[a].Clues.ToMonotonic
 	s.add(Relation{
 		A: a, B: b, Rule: SameBoot, Low: to, High: to,
-		Evidence: fmt.Sprintf("REALTIME − MONOTONIC differ by %s", micros(abs(x-y))),
+		Evidence: fmt.Sprintf("REALTIME − MONOTONIC differ by %s", span(abs(x-y))),
 	})
 }
 
-// micros returns a time as microseconds.
-func micros(ns Nanos) string {
-	sign := ""
-	if ns < 0 {
-		sign, ns = "−", -ns
+// shared is rule R3 for inputs of which someone says that they are of one host: they share its clocks, unless these were started or set in
+// between.
+func (s *solver) shared(a, b int) {
+	x, y := s.in[a].Clues, s.in[b].Clues
+	given := s.in[a].Host != "" || s.in[b].Host != ""
+	one := given && s.host(a) == s.host(b) || s.plan.spaces.find(a) == s.plan.spaces.find(b)
+	if !one || s.booted[pair{a, b}] || s.hostsDiffer(a, b) || otherDomains(x, y) {
+		return
 	}
-	return fmt.Sprintf("%s%d.%02d µs", sign, ns/1000, ns%1000/10)
+	to := Nanos(0)
+	switch {
+	case x.Monotonic && y.Monotonic:
+		to = minus(y.ToMonotonic, x.ToMonotonic)
+	case x.Clock != ClockBoottime || y.Clock != ClockBoottime:
+		return
+	}
+	s.booted[pair{a, b}] = true
+	s.add(Relation{A: a, B: b, Rule: SameBoot, Low: to, High: to, Evidence: "one host, as given"})
 }
 
-// wall is rule R5.
+// otherDomains reports whether the clocks of two inputs are of different kinds.
+func otherDomains(x, y *Clues) bool { return x.Domain != "" && y.Domain != "" && x.Domain != y.Domain }
+
+// wall is rule R5. The clocks of two hosts, or of what may be two hosts, differ by more than is known.
 func (s *solver) wall(a, b int) {
 	x, y := s.in[a].Clues.Wall, s.in[b].Clues.Wall
 	if x == nil || y == nil || s.booted[pair{a, b}] { // what R3 says of these anchors is more exact
 		return
 	}
+	by := x.By + "; " + y.By
+	if x.By == y.By {
+		by = x.By + " in both"
+	}
 	s.add(Relation{
-		A: a, B: b, Rule: WallClock, Low: y.Low - x.High, High: y.High - x.Low, AtLeast: !s.oneHost(a, b),
-		Evidence: x.By + "; " + y.By,
+		A: a, B: b, Rule: WallClock, Low: minus(y.Low, x.High), High: minus(y.High, x.Low), AtLeast: !s.oneHost(a, b), Evidence: by,
 	})
 }
 
@@ -213,7 +258,7 @@ func (s *solver) wall(a, b int) {
 func (s *solver) assumed(a, b int) (r Relation, ok bool) {
 	x, y := s.in[a].Clues, s.in[b].Clues
 	switch {
-	case s.apart(a, b), x.Clock != ClockMonotonic || y.Clock != ClockMonotonic, x.Domain != "" && y.Domain != "" && x.Domain != y.Domain,
+	case s.hostsDiffer(a, b), x.Clock != ClockMonotonic || y.Clock != ClockMonotonic, otherDomains(x, y),
 		!x.Any || !y.Any, x.Start > y.End || y.Start > x.End:
 		return r, false
 	}
@@ -228,7 +273,7 @@ func (s *solver) assumed(a, b int) (r Relation, ok bool) {
 		}
 		best, _, of := trace.placeScript(profile, 0)
 		if of < minSame || best.share() < confirmed {
-			s.why[side[1]] = &UnconfirmedError{In: best.in, Of: of}
+			s.why[side[1]] = &UnconfirmedError{In: best.in, Of: of, Needs: minSame}
 			return r, false
 		}
 		r.Evidence = fmt.Sprintf("%d of %d samples of JavaScript lie in calls of thread %d", best.in, of, best.thread.TID)
@@ -343,6 +388,9 @@ type interval struct{ low, high Nanos }
 
 var everywhere = interval{-unbounded, unbounded}
 
+// fits reports whether an interval has bounds on both sides, and an offset between them.
+func (i interval) fits() bool { return i.low > -unbounded && i.high < unbounded && i.low <= i.high }
+
 func (i *interval) atLeast(n Nanos) { i.low = max(i.low, n) }
 func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
 
@@ -387,25 +435,25 @@ func (b *bounds) take(x, y *linkClue, half int) {
 	case x.role >= timeline.LinkSync && y.role >= timeline.LinkSync:
 		b.syncs++
 		step := max(stepOf(x.ts), stepOf(y.ts))
-		low, high := x.ts-y.ts-step, x.ts-y.ts+step
+		low, high := minus(minus(x.ts, y.ts), step), plus(minus(x.ts, y.ts), step)
 		if x.role == timeline.LinkSyncSent {
-			low = x.issued - y.ts
+			low = minus(x.issued, y.ts)
 		}
 		if y.role == timeline.LinkSyncSent {
-			high = x.ts - y.issued
+			high = minus(x.ts, y.issued)
 		}
 		b.sync.atLeast(low)
 		b.sync.atMost(high)
 	case sends(x) && receives(y):
-		apply(func(i *interval) { i.atLeast(x.ts - y.ts) })
+		apply(func(i *interval) { i.atLeast(minus(x.ts, y.ts)) })
 	case receives(x) && sends(y):
-		apply(func(i *interval) { i.atMost(x.ts - y.ts) })
+		apply(func(i *interval) { i.atMost(minus(x.ts, y.ts)) })
 	}
 	if y.role == timeline.LinkServe && x.role == timeline.LinkReceive && y.end != timeline.NoTime {
-		apply(func(i *interval) { i.atMost(x.ts - y.end) })
+		apply(func(i *interval) { i.atMost(minus(x.ts, y.end)) })
 	}
 	if x.role == timeline.LinkServe && y.role == timeline.LinkReceive && x.end != timeline.NoTime {
-		apply(func(i *interval) { i.atLeast(x.end - y.ts) })
+		apply(func(i *interval) { i.atLeast(minus(x.end, y.ts)) })
 	}
 }
 
@@ -430,7 +478,7 @@ func (b *bounds) relate(s *solver, p pair) {
 	if b.syncs > 0 {
 		r := Relation{A: p.a, B: p.b, Rule: ClockSync, Low: b.sync.low, High: b.sync.high, Evidence: plural(b.syncs, "sync")}
 		if r.Low > r.High {
-			s.contradiction(r, "its syncs contradict each other")
+			s.refuse(&r, &ContradictionError{A: s.in[r.A].Name, B: s.in[r.B].Name, Found: r, Other: r, Itself: "its syncs contradict each other"})
 			return
 		}
 		s.add(r)
@@ -438,15 +486,19 @@ func (b *bounds) relate(s *solver, p pair) {
 	if b.arrows == 0 {
 		return
 	}
-	r := Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: plural(b.arrows, "arrow")}
-	first, second := b.halves[0], b.halves[1]
-	switch {
-	case r.Low <= r.High:
-		s.add(r)
-	case first.low <= first.high && second.low <= second.high:
-		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("drift: the clocks of %s and %s run differently; the offset is %s to %s in the first half and %s to %s in the second",
-			s.in[p.a].Name, s.in[p.b].Name, micros(first.low), micros(first.high), micros(second.low), micros(second.high)))
-	default:
-		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("no offset fits all %d arrows between %s and %s", b.arrows, s.in[p.a].Name, s.in[p.b].Name))
+	if !s.compares(p.a, p.b) { // a wall clock can close what an arrow leaves open
+		s.boot(p.a, p.b)
+		s.wall(p.a, p.b)
+	}
+	if b.causal.low <= b.causal.high {
+		s.add(Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: plural(b.arrows, "arrow")})
+		return
+	}
+	err := &DriftError{A: s.in[p.a].Name, B: s.in[p.b].Name, Arrows: b.arrows, halves: b.halves}
+	s.plan.Notes = append(s.plan.Notes, err.Error())
+	for _, i := range [...]int{p.a, p.b} {
+		if s.why[i] == nil {
+			s.why[i] = err
+		}
 	}
 }

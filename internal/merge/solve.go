@@ -48,8 +48,8 @@ type Plan struct {
 	ranks    []int64
 	requests []map[string]string // see Clues.requests
 
-	shares map[shareKey]bool
-	all    map[pair]bool // inputs of which all equal pids are one process
+	spaces groups // inputs of which all equal pids are one process
+	oneProcess
 }
 
 // Placed is the place of an input.
@@ -65,7 +65,6 @@ type Placed struct {
 	Span      Range   // on the clock of the output
 	Thread    *Thread // of which a profile is
 	LeftOut   error   // why it has no place; nil: it has
-	Via       []int   // inputs on the way from the reference
 }
 
 // SameProcess is a process of several inputs.
@@ -88,12 +87,6 @@ type pair struct{ a, b int }
 
 func comparePairs(x, y pair) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) }
 
-// shareKey is a process of two inputs.
-type shareKey struct {
-	pair
-	process timeline.ProcessKey
-}
-
 // tie says that a profile is of a thread of another input.
 type tie struct {
 	input  int
@@ -105,60 +98,80 @@ type solver struct {
 	opts     Options
 	plan     *Plan
 	all      []Relation
+	hosts    groups        // inputs of one host
+	said     groups        // inputs of which someone says that equal pids are one process
+	namedBy  []int         // by the first input of a host: the input that names it; -1: none does
 	same     map[pair]bool // rule R2 holds
 	booted   map[pair]bool // rule R3 holds
 	ties     map[int][]tie
 	why      map[int]error // why there is no better relation
 	compared int
-	bad      error
+	failed   []InputError // what is left out if someone wants to keep going
 	nodes    []node
 	graph    [][]edge
+	placed   []int        // the inputs that have a place, in the order in which they got it
+	wrong    map[int]bool // inputs whose wall clocks are known to be wrong, and noted
 }
 
-// Solve finds the place of every input. Without KeepGoing the error says which one has none, and why: an *UnplacedError or a
-// *ContradictionError.
+// Solve finds the place of every input. Without KeepGoing the error says which one has none, and why: an *UnplacedError, a
+// *ContradictionError, a *HostsError, an *UncertainError, a *RangeError or a *BeforeZeroError.
 func Solve(in []Input, opts Options) (*Plan, error) {
 	in = slices.Clone(in)
 	left := map[int]error{}
 	for {
-		s := &solver{in: in, opts: opts, same: map[pair]bool{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}}
-		s.plan = &Plan{Inputs: make([]Placed, len(in)), shares: map[shareKey]bool{}, all: map[pair]bool{}}
-		bad, err := s.solve()
-		if err == nil {
+		s := newSolver(in, opts)
+		if err := s.solve(); err != nil {
+			return nil, err
+		}
+		if len(s.failed) == 0 {
 			for i, why := range left {
 				s.plan.Inputs[i].LeftOut = why
 			}
 			return s.plan, nil
 		}
-		if !opts.KeepGoing || bad < 0 || bad == s.plan.Reference {
-			return nil, err
+		for _, f := range s.failed {
+			if !opts.KeepGoing || f.Input == s.plan.Reference {
+				return nil, f.Err
+			}
+			left[f.Input], in[f.Input].Clues = f.Err, nil
 		}
-		left[bad], in[bad].Clues = err, nil
 	}
 }
 
-// solve returns the input that is to blame with its error.
-func (s *solver) solve() (bad int, err error) {
+func newSolver(in []Input, opts Options) *solver {
+	return &solver{
+		in: in, opts: opts, plan: &Plan{Inputs: make([]Placed, len(in))},
+		same: map[pair]bool{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{},
+	}
+}
+
+// solve makes the plan, unless inputs have failed.
+func (s *solver) solve() error {
 	if s.plan.Reference = s.reference(); s.plan.Reference < 0 {
-		return -1, ErrNoInputs
+		return ErrNoInputs
 	}
-	s.relations()
-	if s.bad != nil {
-		return s.bad.(*ContradictionError).Found.B, s.bad
+	for _, step := range [...]func(){
+		s.sameSpaces, s.relations, s.places, s.assume, s.fill, s.checkRelations, s.planHosts, s.planRanks, s.findProcesses, s.clock,
+	} {
+		if step(); len(s.failed) > 0 {
+			return nil
+		}
 	}
-	s.places()
-	if !s.opts.Strict {
-		s.assume()
+	return nil
+}
+
+// fail notes that an input has no place.
+func (s *solver) fail(i int, err error) { s.failed = append(s.failed, InputError{Input: i, Err: err}) }
+
+// refuse notes that a relation contradicts something, of which its later input is to blame, unless that is the reference.
+func (s *solver) refuse(r *Relation, err error) {
+	i := r.B
+	if i == s.plan.Reference {
+		i = r.A
 	}
-	if bad, err := s.check(); err != nil {
-		return bad, err
+	if len(s.failed) == 0 { // others may follow from this one
+		s.fail(i, err)
 	}
-	s.hosts()
-	s.findProcesses()
-	if err := s.clock(); err != nil {
-		return -1, err
-	}
-	return -1, nil
 }
 
 // reference returns the input whose clock the output has.
@@ -180,275 +193,97 @@ func (s *solver) reference() int {
 	return first
 }
 
-// host returns the host of an input; "" if nothing names it.
-func (s *solver) host(i int) string {
-	if s.in[i].Host != "" || s.in[i].Clues == nil {
-		return s.in[i].Host
-	}
-	return s.in[i].Clues.Host
-}
-
-// apart reports whether two inputs are of different hosts, as far as that is said.
-func (s *solver) apart(a, b int) bool {
-	x, y := s.host(a), s.host(b)
-	return x != "" && y != "" && x != y
-}
-
-// oneHost reports whether two inputs are known to be of one host, or at least nothing says otherwise.
-func (s *solver) oneHost(a, b int) bool {
-	if s.apart(a, b) {
-		return false
-	}
-	x, ok := s.in[a].Clues.fingerprint()
-	y, ok2 := s.in[b].Clues.fingerprint()
-	return !ok || !ok2 || abs(x-y) <= sameBoot
-}
-
-// edge is the best that is known of a pair.
-type edge struct {
-	Relation
-	over Nanos // by how much a wall clock is wrong that causality contradicts
-}
-
-// edges makes one edge of the relations of each pair.
-func (s *solver) edges() map[pair]edge {
-	best := map[pair]edge{}
-	for _, r := range s.all {
-		p := pair{min(r.A, r.B), max(r.A, r.B)}
-		if r.A > r.B {
-			r = r.reversed()
-		}
-		have, ok := best[p]
-		switch {
-		case !ok:
-			best[p] = edge{Relation: r}
-		case r.Rule.strong() || have.Rule.strong():
-			if better(&r, &have.Relation) {
-				best[p] = edge{Relation: r}
-			}
-		default:
-			best[p] = have.intersect(r)
-		}
-	}
-	for p, e := range best {
-		if e.Low <= -unbounded || e.High >= unbounded {
-			delete(best, p) // a bound on one side does not give an offset
-		}
-	}
-	return best
-}
-
-// better reports whether of two relations, one of which is strong, the first is to be used.
-func better(r, than *Relation) bool {
-	if r.Rule.strong() != than.Rule.strong() {
-		return r.Rule.strong()
-	}
-	if (r.Rule == Given) != (than.Rule == Given) {
-		return r.Rule == Given
-	}
-	return cmp.Or(cmp.Compare(r.width(), than.width()), cmp.Compare(r.Rule, than.Rule)) < 0
-}
-
-// intersect joins what wall clocks and causality say; where they contradict each other, causality counts.
-func (e edge) intersect(r Relation) edge {
-	low, high := max(e.Low, r.Low), min(e.High, r.High)
-	if low <= high {
-		if r.Rule == Causality {
-			e.Rule = Causality
-		}
-		if e.Rule != r.Rule || e.Evidence != r.Evidence {
-			e.Evidence += "; " + r.Evidence
-		}
-		e.Low, e.High, e.AtLeast = low, high, e.AtLeast && r.AtLeast
-		return e
-	}
-	over := low - high
-	if r.Rule == Causality {
-		return edge{r, over}
-	}
-	e.over = over
-	return e
-}
-
-// cost is how bad a path is.
-type cost struct {
-	width Nanos
-	weak  int
-	hops  int
-}
-
-func (c cost) compare(d cost) int {
-	return cmp.Or(cmp.Compare(c.width, d.width), cmp.Compare(c.weak, d.weak), cmp.Compare(c.hops, d.hops))
-}
-
-// node is what is known of an input while paths are searched.
-type node struct {
-	reached, done bool
-	cost          cost
-	low, high     Nanos // of the offset to the reference
-	last          edge  // on its path, from the input before it
-	before        int
-	atLeast       bool
-}
-
-// places finds the shortest paths from the reference.
-func (s *solver) places() {
-	s.nodes = make([]node, len(s.in))
-	s.nodes[s.plan.Reference].reached = true
-	s.nodes[s.plan.Reference].before = -1
-	s.graph = make([][]edge, len(s.in))
-	found := s.edges()
-	pairs := make([]pair, 0, len(found))
-	for p := range found {
-		pairs = append(pairs, p)
-	}
-	slices.SortFunc(pairs, comparePairs)
-	for _, p := range pairs {
-		s.connect(found[p])
-	}
-	s.search()
-}
-
-// connect adds an edge in both directions.
-func (s *solver) connect(e edge) {
-	s.graph[e.A] = append(s.graph[e.A], e)
-	back := e
-	back.Relation = e.reversed()
-	s.graph[e.B] = append(s.graph[e.B], back)
-}
-
-// search goes on with the search for paths.
-func (s *solver) search() {
-	for {
-		at := -1
-		for i := range s.nodes {
-			n := &s.nodes[i]
-			if n.reached && !n.done && (at < 0 || n.cost.compare(s.nodes[at].cost) < 0) {
-				at = i
-			}
-		}
-		if at < 0 {
-			return
-		}
-		n := &s.nodes[at]
-		n.done = true
-		for _, e := range s.graph[at] {
-			to := &s.nodes[e.B]
-			c := cost{n.cost.width + e.width(), n.cost.weak, n.cost.hops + 1}
-			if !e.Rule.strong() {
-				c.weak++
-			}
-			if to.done || to.reached && to.cost.compare(c) <= 0 {
-				continue
-			}
-			*to = node{reached: true, cost: c, low: n.low + e.Low, high: n.high + e.High, last: e, before: at, atLeast: n.atLeast || e.AtLeast}
-		}
-	}
-}
-
-// assume uses rule R7 for what nothing else reaches.
-func (s *solver) assume() {
-	for changed := true; changed; {
-		changed = false
-		for b := range s.in {
-			if s.nodes[b].reached || s.in[b].Clues == nil {
-				continue
-			}
-			for a := range s.in {
-				if !s.nodes[a].reached || s.in[a].Clues == nil {
-					continue
-				}
-				if r, ok := s.assumed(a, b); ok {
-					s.all = append(s.all, r)
-					s.connect(edge{Relation: r})
-					for i := range s.nodes { // what is reached may lead on
-						s.nodes[i].done = false
-					}
-					s.search()
-					changed = true
-					break
-				}
-			}
-		}
-	}
-}
-
-// check fills in the plan, and refuses what has no place or more than one.
-func (s *solver) check() (bad int, err error) {
+// fill fills in the places of all inputs.
+func (s *solver) fill() {
 	for i := range s.in {
 		c, n, p := s.in[i].Clues, &s.nodes[i], &s.plan.Inputs[i]
 		if c == nil {
 			continue
 		}
-		if !n.reached {
-			return i, s.unplaced(i)
+		if !n.done {
+			s.fail(i, s.unplaced(i))
+			continue
 		}
 		p.Low, p.High, p.AtLeast, p.Clock = n.low, n.high, n.atLeast, c.Clock.String()
-		p.Offset = n.low + (n.high-n.low)/2
-		p.Span = Range{c.Start + p.Offset, c.End + p.Offset}
-		if i == s.plan.Reference && c.Wall != nil && c.Clock == ClockMonotonic {
+		p.Offset = middle(n.low, n.high)
+		p.Span = Range{plus(c.Start, p.Offset), plus(c.End, p.Offset)}
+		switch {
+		case i != s.plan.Reference:
+			p.Rule, p.Evidence = n.last.Rule, n.last.Evidence
+			if n.last.over > 0 {
+				s.noteWrong(i, &n.last.Relation, n.last.over)
+			}
+		case c.Wall != nil && c.Clock == ClockMonotonic:
 			p.Evidence = "REALTIME − MONOTONIC from " + c.Wall.By
 		}
-		if i != s.plan.Reference {
-			p.Rule, p.Evidence = n.last.Rule, n.last.Evidence
-			for at := n.before; at >= 0 && at != s.plan.Reference; at = s.nodes[at].before {
-				p.Via = append(p.Via, at)
-			}
-			if over := n.last.over; over > 0 {
-				s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict causality by %s; causality counts", s.in[n.before].Name, s.in[i].Name, micros(over)))
-			}
+		if limit := s.opts.MaxUncertainty; limit > 0 && (n.atLeast || p.Uncertainty() > limit) {
+			s.fail(i, &UncertainError{Input: s.in[i].Name, Uncertainty: p.Uncertainty(), Limit: limit, AtLeast: n.atLeast})
 		}
-		if limit := s.opts.MaxUncertainty; limit > 0 && (n.high-n.low+1)/2 > limit {
-			return i, &UncertainError{Input: s.in[i].Name, Uncertainty: (n.high - n.low + 1) / 2, Limit: limit}
+		if n.low <= -maxNanos || n.high >= maxNanos || outOfRange(c, p.Offset) {
+			s.fail(i, &RangeError{Input: s.in[i].Name, Reference: s.in[s.plan.Reference].Name})
 		}
 	}
-	return s.checkRelations()
 }
 
-// checkRelations compares relations that no path uses with what was found.
-func (s *solver) checkRelations() (bad int, err error) {
-	for _, r := range s.all {
-		if s.uses(&r) || r.Rule == Given {
+// middle returns the time between two.
+func middle(low, high Nanos) Nanos { return low + minus(high, low)/2 }
+
+// outOfRange reports whether times of an input become longer than can be represented.
+func outOfRange(c *Clues, offset Nanos) bool {
+	return c.Any && (plus(c.Start, offset) <= -maxNanos || plus(c.End, offset) >= maxNanos)
+}
+
+// checkRelations compares relations that no path uses with what was found. A wall clock that contradicts it is wrong, because everything
+// else outranks wall clocks; other relations must not contradict it.
+func (s *solver) checkRelations() {
+	for i := range s.all {
+		r := &s.all[i]
+		if r.Rule == Given || s.uses(r) {
 			continue
 		}
 		a, b := &s.nodes[r.A], &s.nodes[r.B]
-		low, high := b.low-a.high, b.high-a.low // what the paths say of the offset between the two
-		weak := r.Rule == WallClock && (r.AtLeast || s.placedBy(r.A, r.B, Causality) || s.placedBy(r.A, r.B, Given))
-		if given := s.placedBy(r.A, r.B, Given); !given && !weak && (r.Low > high || r.High < low) {
-			if r.Rule == Causality && r.Low <= -unbounded && r.High >= unbounded {
-				continue
-			}
-			found := Relation{A: r.A, B: r.B, Low: low, High: high, Rule: b.last.Rule, Evidence: b.last.Evidence}
-			if r.B == s.plan.Reference {
-				found.Rule, found.Evidence = a.last.Rule, a.last.Evidence
-			}
-			blame := r.B
-			if blame == s.plan.Reference {
-				blame = r.A
-			}
-			return blame, &ContradictionError{A: s.in[r.A].Name, B: s.in[r.B].Name, Found: found, Other: r}
+		found := Relation{A: r.A, B: r.B, Low: minus(b.low, a.high), High: minus(b.high, a.low), Rule: b.last.Rule, Evidence: b.last.Evidence}
+		if r.B == s.plan.Reference {
+			found.Rule, found.Evidence = a.last.Rule, a.last.Evidence
 		}
-		s.noteWrongClock(&r, max(r.Low-high, low-r.High))
+		if (r.Low > found.High || r.High < found.Low) && !s.placedBy(r.A, r.B, Given) {
+			if r.Rule != WallClock {
+				s.refuse(r, &ContradictionError{A: s.in[r.A].Name, B: s.in[r.B].Name, Found: found, Other: *r})
+				return
+			}
+			s.wrongClock(r, max(minus(r.Low, found.High), minus(found.Low, r.High)))
+		}
 		if len(s.plan.Checked) == maxChecked {
 			s.plan.Unchecked++
 			continue
 		}
-		residual := s.plan.Inputs[r.B].Offset - s.plan.Inputs[r.A].Offset - (max(r.Low, -unbounded)/2 + min(r.High, unbounded)/2)
-		s.plan.Checked = append(s.plan.Checked, Check{r, residual})
+		c := Check{Relation: *r}
+		if r.bounded() {
+			c.Residual = s.plan.Inputs[r.B].Offset - s.plan.Inputs[r.A].Offset - middle(r.Low, r.High)
+		}
+		s.plan.Checked = append(s.plan.Checked, c)
 	}
-	return -1, nil
 }
 
-// noteWrongClock says by how much the wall clocks of two hosts contradict what places them. Of causality that is said already.
-func (s *solver) noteWrongClock(r *Relation, off Nanos) {
-	if off <= 0 || !r.AtLeast || s.placedBy(r.A, r.B, Causality) || s.placedBy(r.A, r.B, Given) {
+// wrongClock finds the input whose wall clock contradicts its place: that of the two, or before them on their paths, that something else places.
+func (s *solver) wrongClock(r *Relation, off Nanos) {
+	for _, i := range [...]int{r.B, r.A} {
+		for at := i; at >= 0 && at != s.plan.Reference; at = s.nodes[at].before {
+			if last := &s.nodes[at].last.Relation; last.Rule != WallClock {
+				s.noteWrong(at, &Relation{A: r.A, B: r.B, Rule: last.Rule}, off)
+				return
+			}
+		}
+	}
+}
+
+// noteWrong notes, once for each input, by how much a wall clock is wrong.
+func (s *solver) noteWrong(i int, r *Relation, off Nanos) {
+	if s.wrong[i] {
 		return
 	}
-	by := s.nodes[r.B].last.Rule
-	if r.B == s.plan.Reference {
-		by = s.nodes[r.A].last.Rule
-	}
-	s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict the rule %s by %s; %[3]s counts", s.in[r.A].Name, s.in[r.B].Name, by, micros(off)))
+	s.wrong[i] = true
+	s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict %s by %s; %[3]s counts", s.in[r.A].Name, s.in[r.B].Name, r.Rule, span(off)))
 }
 
 // placedBy reports whether the place of one of two inputs follows from a rule.
@@ -488,6 +323,9 @@ func (s *solver) anchors(i int) string {
 	if c.Clock == ClockUnknown {
 		text = "its clock is its own"
 	}
+	if c.Clock == ClockWall {
+		return text
+	}
 	if c.Wall != nil {
 		return text + ", and the wall clock is known by " + c.Wall.By
 	}
@@ -498,50 +336,8 @@ func (s *solver) anchors(i int) string {
 	return text
 }
 
-// contradiction notes that one rule contradicts itself.
-func (s *solver) contradiction(r Relation, what string) {
-	if s.bad == nil {
-		s.bad = &ContradictionError{A: s.in[r.A].Name, B: s.in[r.B].Name, Found: r, Other: r, Itself: what}
-	}
-}
-
-// hosts finds which inputs are of one host.
-func (s *solver) hosts() {
-	of := make([]int, len(s.in))
-	for i := range of {
-		of[i] = i
-	}
-	find := func(i int) int {
-		for of[i] != i {
-			i = of[i]
-		}
-		return i
-	}
-	for _, r := range s.all {
-		if r.Rule == SameSamples || r.Rule == SameEvents || r.Rule == SameBoot {
-			of[find(r.B)] = find(r.A)
-		}
-	}
-	names, first := map[int]string{}, map[string]int{}
-	for i := range s.in {
-		if name := s.host(i); name != "" {
-			if k, ok := first[name]; ok {
-				of[find(i)] = find(k)
-			} else {
-				first[name] = i
-			}
-			names[find(i)] = name
-		}
-	}
-	s.machines(find)
-	different := map[string]bool{}
-	for i := range s.in {
-		s.plan.Inputs[i].Host = names[find(i)]
-		if name := names[find(i)]; name != "" {
-			different[name] = true
-		}
-	}
-	s.plan.Hosts = len(different)
+// planRanks fills in the ranks, and what is known of requests.
+func (s *solver) planRanks() {
 	s.plan.Ranked = true
 	s.plan.ranks, s.plan.requests = make([]int64, len(s.in)), make([]map[string]string, len(s.in))
 	ranks := map[int64]bool{}
@@ -555,33 +351,39 @@ func (s *solver) hosts() {
 }
 
 // clock chooses the clock of the output: that of the reference, or REALTIME if an input would begin before 0 on it.
-func (s *solver) clock() error {
+func (s *solver) clock() {
 	ref := s.in[s.plan.Reference].Clues
+	first, at := s.earliest()
 	shift, kind := Nanos(0), ref.Clock
-	for i := range s.in {
-		c := s.in[i].Clues
-		if c == nil || !c.Any || c.Start+s.plan.Inputs[i].Offset >= 0 {
-			continue
-		}
-		if ref.Wall == nil || c.Start+s.plan.Inputs[i].Offset+ref.Wall.Middle() < 0 {
-			return &BeforeZeroError{Input: s.in[i].Name, Start: c.Start + s.plan.Inputs[i].Offset, Reference: s.in[s.plan.Reference].Name}
+	if at < 0 {
+		if ref.Wall == nil || plus(at, ref.Wall.Middle()) < 0 {
+			s.fail(first, &BeforeZeroError{Input: s.in[first].Name, Start: at, Reference: s.in[s.plan.Reference].Name})
+			return
 		}
 		shift, kind = ref.Wall.Middle(), ClockWall
 	}
 	for i := range s.plan.Inputs {
 		p := &s.plan.Inputs[i]
-		p.Offset, p.Low, p.High = p.Offset+shift, p.Low+shift, p.High+shift
+		if c := s.in[i].Clues; c != nil && outOfRange(c, plus(p.Offset, shift)) {
+			s.fail(i, &RangeError{Input: s.in[i].Name, Reference: s.in[s.plan.Reference].Name})
+			return
+		}
+		p.Offset, p.Low, p.High = p.Offset+shift, plus(p.Low, shift), plus(p.High, shift)
 		p.Span = Range{p.Span.From + shift, p.Span.To + shift}
 	}
 	s.plan.Clock = kind.String()
-	at := Nanos(0)
+	s.plan.Clocks = outputClocks(ref, kind, at+shift)
+}
+
+// earliest returns the input that begins first, and when; the reference and 0 if none has events.
+func (s *solver) earliest() (first int, at Nanos) {
+	first = -1
 	for i := range s.in {
-		if c := s.in[i].Clues; c != nil && c.Any && (at == 0 || s.plan.Inputs[i].Span.From < at) {
-			at = s.plan.Inputs[i].Span.From
+		if c := s.in[i].Clues; c != nil && c.Any && (first < 0 || s.plan.Inputs[i].Span.From < at) {
+			first, at = i, s.plan.Inputs[i].Span.From
 		}
 	}
-	s.plan.Clocks = outputClocks(ref, kind, at)
-	return nil
+	return max(first, 0), at
 }
 
 // outputClocks returns what the output says of its clock.
@@ -604,7 +406,10 @@ func outputClocks(ref *Clues, kind ClockKind, at Nanos) timeline.Clocks {
 }
 
 // Uncertainty returns how far the offset may be from the truth in either direction.
-func (p *Placed) Uncertainty() Nanos { return (p.High - p.Low + 1) / 2 }
+func (p *Placed) Uncertainty() Nanos {
+	width := minus(p.High, p.Low)
+	return width/2 + width%2
+}
 
 // Order returns the place of an input among those that are shown, and what is in front of the names of its processes: by its rank, if all
 // inputs have one.

@@ -99,7 +99,7 @@ func TestCausalityOverWallClock(t *testing.T) {
 	if p.Rule != merge.Causality || p.Low != -3*second || p.High != -3*second+800 {
 		t.Errorf("%d to %d by %v", p.Low, p.High, p.Rule)
 	}
-	if len(plan.Notes) != 1 || !strings.Contains(plan.Notes[0], "contradict causality by 2999999.20 µs") {
+	if len(plan.Notes) != 1 || !strings.Contains(plan.Notes[0], "contradict causality by 2.9999992 s") {
 		t.Errorf("%q", plan.Notes)
 	}
 }

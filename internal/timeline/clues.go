@@ -15,6 +15,7 @@ type Anchor struct {
 	Wall      Nanos // since 1970, in UTC
 	Low, High Nanos // Wall is wrong by Low (at most 0) to High (at least 0): the truth is between Wall+Low and Wall+High
 	By        string
+	Counted   bool // others say the same: how many is worth saying
 }
 
 // HostSync says how the monotonic clocks of two hosts compare. A host is told from others by how far its wall clock is from its monotonic

@@ -1,0 +1,32 @@
+package merge
+
+// groups are disjoint sets of numbers from 0 on. The lowest number of a set stands for it.
+type groups []int
+
+func newGroups(n int) groups {
+	g := make(groups, n)
+	for i := range g {
+		g[i] = i
+	}
+	return g
+}
+
+// find returns the number that stands for the set of i.
+func (g groups) find(i int) int {
+	for g[i] != i {
+		i = g[i]
+	}
+	return i
+}
+
+// join makes one set of those of a and b.
+func (g groups) join(a, b int) {
+	x, y := g.find(a), g.find(b)
+	root := min(x, y)
+	for _, i := range [...]int{a, b} { // so that the way to the root stays short
+		for g[i] != i {
+			g[i], i = root, g[i]
+		}
+	}
+	g[max(x, y)] = root
+}

@@ -1,0 +1,103 @@
+package merge
+
+// host returns the host of an input; "" if nothing names it.
+func (s *solver) host(i int) string {
+	if s.in[i].Host != "" || s.in[i].Clues == nil {
+		return s.in[i].Host
+	}
+	return s.in[i].Clues.Host
+}
+
+// apart reports whether the hosts of two inputs have different names.
+func (s *solver) apart(a, b int) bool {
+	x, y := s.host(a), s.host(b)
+	return x != "" && y != "" && x != y
+}
+
+// groupHosts finds which inputs are of one host: those that say so, those of which someone says so, and those that R1 to R3 tie.
+func (s *solver) groupHosts() {
+	s.hosts = newGroups(len(s.in))
+	s.namedBy = make([]int, len(s.in))
+	first := map[string]int{}
+	for i := range s.in {
+		s.namedBy[i] = -1
+		name := s.host(i)
+		if name == "" || s.in[i].Clues == nil {
+			continue
+		}
+		k, ok := first[name]
+		if !ok {
+			first[name], s.namedBy[i] = i, i
+			continue
+		}
+		s.hosts.join(k, i)
+	}
+	for _, same := range s.opts.Same {
+		for _, b := range same[1:] {
+			s.joinHosts(&Relation{A: same[0], B: b, Rule: Given})
+		}
+	}
+	for i := range s.all {
+		if r := &s.all[i]; r.Rule == SameSamples || r.Rule == SameEvents || r.Rule == SameBoot {
+			s.joinHosts(r)
+		}
+	}
+}
+
+// joinHosts takes over that two inputs are of one host. It refuses to make one host of two with different names.
+func (s *solver) joinHosts(r *Relation) {
+	a, b := s.hosts.find(r.A), s.hosts.find(r.B)
+	if a == b {
+		return
+	}
+	x, y := s.namedBy[a], s.namedBy[b]
+	if x >= 0 && y >= 0 {
+		s.refuse(r, &HostsError{
+			A: s.in[r.A].Name, B: s.in[r.B].Name, By: r.why(),
+			NamedA: s.in[x].Name, HostA: s.host(x), NamedB: s.in[y].Name, HostB: s.host(y),
+		})
+		return
+	}
+	s.hosts.join(a, b)
+	s.namedBy[min(a, b)] = max(x, y)
+}
+
+// hostName returns the name of the host of an input, by any input that is known to be of the same one; "" if none names it.
+func (s *solver) hostName(i int) string {
+	if by := s.namedBy[s.hosts.find(i)]; by >= 0 {
+		return s.host(by)
+	}
+	return ""
+}
+
+// oneHost reports whether two inputs are known to be of one host, which was not started or set in between.
+func (s *solver) oneHost(a, b int) bool {
+	return s.hosts.find(a) == s.hosts.find(b) && !s.hostsDiffer(a, b)
+}
+
+// hostsDiffer reports whether two inputs are known to be of different hosts: these have other names, or were not started together.
+func (s *solver) hostsDiffer(a, b int) bool {
+	if x, y := s.hostName(a), s.hostName(b); x != "" && y != "" && x != y {
+		return true
+	}
+	x, ok := s.in[a].Clues.fingerprint()
+	y, ok2 := s.in[b].Clues.fingerprint()
+	return ok && ok2 && abs(x-y) > sameBoot
+}
+
+// planHosts fills in the plan.
+func (s *solver) planHosts() {
+	different := map[string]bool{}
+	for i := range s.in {
+		if s.in[i].Clues == nil {
+			continue
+		}
+		name := s.hostName(i)
+		s.plan.Inputs[i].Host = name
+		if name != "" {
+			different[name] = true
+		}
+	}
+	s.plan.Hosts = len(different)
+	s.machines()
+}

@@ -1,0 +1,252 @@
+package merge
+
+import (
+	"cmp"
+	"slices"
+)
+
+// class is which relations lead on first when inputs are placed: what someone says, what is exact, causality, wall clocks, and last
+// what is assumed.
+func (r Rule) class() int {
+	switch {
+	case r == Given:
+		return 0
+	case r.strong():
+		return 1
+	case r == Causality:
+		return 2
+	case r == WallClock:
+		return 3
+	}
+	return 4
+}
+
+// edge is the best that is known of a pair.
+type edge struct {
+	Relation
+	over Nanos // by how much a wall clock is wrong that causality contradicts
+}
+
+// known are the relations of one pair of which its edge is made; nil: there is none.
+type known struct{ best, causal, wall *Relation }
+
+// take adds a relation.
+func (k *known) take(r *Relation) {
+	switch {
+	case r.Rule == Causality:
+		k.causal = r
+	case r.Rule == WallClock:
+		k.wall = r
+	case k.best == nil || better(r, k.best):
+		k.best = r
+	}
+}
+
+// better reports whether of two relations neither of which is by causality or wall clocks the first is to be used.
+func better(r, than *Relation) bool {
+	return cmp.Or(cmp.Compare(r.Rule.class(), than.Rule.class()), cmp.Compare(r.width(), than.width()), cmp.Compare(r.Rule, than.Rule)) < 0
+}
+
+// edge returns what is known best. A bound on one side does not give an offset.
+func (k *known) edge() (e edge, ok bool) {
+	switch {
+	case k.best != nil:
+		return edge{Relation: *k.best}, true
+	case k.causal != nil && k.wall != nil:
+		return narrowed(k.causal, k.wall), true
+	case k.wall != nil:
+		return edge{Relation: *k.wall}, true
+	}
+	return edge{Relation: *k.causal}, k.causal.bounded()
+}
+
+// narrowed joins what causality and wall clocks say of a pair. Where they contradict each other, causality counts; if it bounds one side
+// only, the wall clock is taken to be wrong by as little as possible.
+func narrowed(causal, wall *Relation) edge {
+	low, high := max(causal.Low, wall.Low), min(causal.High, wall.High)
+	if low <= high {
+		e := edge{Relation: *wall}
+		e.Low, e.High = low, high
+		byLow, byHigh := low == causal.Low, high == causal.High
+		e.Evidence = wall.Evidence + "; " + causal.Evidence
+		if byLow || byHigh {
+			e.Rule, e.Evidence = Causality, causal.Evidence+"; "+wall.Evidence
+		}
+		e.AtLeast = wall.AtLeast && !(byLow && byHigh)
+		return e
+	}
+	e := edge{*causal, minus(low, high)}
+	switch {
+	case causal.bounded():
+		return e
+	case causal.Low > -unbounded:
+		e.High = plus(causal.Low, wall.width())
+	default:
+		e.Low = minus(causal.High, wall.width())
+	}
+	e.AtLeast = true
+	e.Evidence += "; " + wall.Evidence
+	return e
+}
+
+// edges makes one edge of the relations of each pair, in the order of the pairs.
+func (s *solver) edges() []edge {
+	all := map[pair]*known{}
+	var pairs []pair
+	for _, r := range s.all {
+		if r.A > r.B {
+			r = r.reversed()
+		}
+		p := pair{r.A, r.B}
+		if all[p] == nil {
+			all[p] = &known{}
+			pairs = append(pairs, p)
+		}
+		all[p].take(&r)
+	}
+	slices.SortFunc(pairs, comparePairs)
+	var list []edge
+	for _, p := range pairs {
+		if e, ok := all[p].edge(); ok {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// node is what is known of an input while inputs are placed.
+type node struct {
+	reached, done bool
+	low, high     Nanos // of the offset to the reference
+	atLeast       bool
+	hops          int
+	last          edge // on its path, from the input before it
+	before        int
+}
+
+// compare orders the ways to inputs that have no place yet.
+func (n *node) compare(m *node) int {
+	return cmp.Or(
+		cmp.Compare(n.last.Rule.class(), m.last.Rule.class()), compareBools(n.atLeast, m.atLeast),
+		cmp.Compare(minus(n.high, n.low), minus(m.high, m.low)), cmp.Compare(n.hops, m.hops), cmp.Compare(n.before, m.before),
+	)
+}
+
+// compareBools puts false first.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// places places the inputs that relations reach from the reference. An input of which an offset is given has that one.
+func (s *solver) places() {
+	s.nodes = make([]node, len(s.in))
+	s.graph = make([][]edge, len(s.in))
+	for i := range s.nodes {
+		s.nodes[i].before = -1
+	}
+	s.nodes[s.plan.Reference].reached = true
+	for _, e := range s.edges() {
+		s.connect(e)
+	}
+	s.search()
+}
+
+// connect adds an edge in both directions.
+func (s *solver) connect(e edge) {
+	s.graph[e.A] = append(s.graph[e.A], e)
+	back := e
+	back.Relation = e.reversed()
+	s.graph[e.B] = append(s.graph[e.B], back)
+}
+
+// search places what can be reached, always next the input to which the best relation leads; of relations of one class that with the least
+// sum of widths on the way. So what a better rule ties is placed as a whole: no way by wall clocks comes between two inputs of
+// which causality says more.
+func (s *solver) search() {
+	for {
+		at := -1
+		for i := range s.nodes {
+			n := &s.nodes[i]
+			if n.reached && !n.done && (at < 0 || n.compare(&s.nodes[at]) < 0) {
+				at = i
+			}
+		}
+		if at < 0 {
+			return
+		}
+		s.place(at)
+	}
+}
+
+// place ends the search for the way to an input, from which others may be reached.
+func (s *solver) place(at int) {
+	n := &s.nodes[at]
+	n.done = true
+	s.placed = append(s.placed, at)
+	for _, e := range s.graph[at] {
+		s.offer(at, e)
+	}
+}
+
+// offer is a way to an input over one that has a place.
+func (s *solver) offer(at int, e edge) {
+	n, to := &s.nodes[at], &s.nodes[e.B]
+	way := node{
+		reached: true, low: plus(n.low, e.Low), high: plus(n.high, e.High), atLeast: n.atLeast || e.AtLeast, hops: n.hops + 1, last: e, before: at,
+	}
+	if !to.done && (!to.reached || way.compare(to) < 0) {
+		*to = way
+	}
+}
+
+// assume uses rule R7 for what nothing else reaches.
+func (s *solver) assume() {
+	if s.opts.Strict {
+		return
+	}
+	var left []int
+	for b := range s.in {
+		if !s.nodes[b].done && s.in[b].Clues != nil {
+			left = append(left, b)
+		}
+	}
+	for k := 0; k < len(s.placed) && len(left) > 0; k++ { // which grows
+		rest := left[:0]
+		for _, b := range left {
+			if s.nodes[b].done {
+				continue
+			}
+			r, ok := s.assumed(s.placed[k], b)
+			if !ok {
+				rest = append(rest, b)
+				continue
+			}
+			s.all = append(s.all, r)
+			s.connect(edge{Relation: r})
+			s.offer(s.placed[k], edge{Relation: r})
+			s.search()
+		}
+		left = rest
+	}
+}
+
+// plus adds times. What cannot be represented becomes the longest time that can.
+func plus(a, b Nanos) Nanos {
+	switch sum := a + b; {
+	case a > 0 && b > 0 && sum < 0:
+		return maxNanos
+	case a < 0 && b < 0 && (sum >= 0 || sum < -maxNanos):
+		return -maxNanos
+	default:
+		return sum
+	}
+}
+
+// minus is plus with the second time reversed.
+func minus(a, b Nanos) Nanos { return plus(a, -max(b, -maxNanos)) }

@@ -1,0 +1,321 @@
+package merge_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// at adds a slice of one second at a time.
+func at(ts timeline.Nanos) func(b *timeline.Builder) {
+	return func(b *timeline.Builder) { slice(b, 1, "work", ts, second) }
+}
+
+// calls adds what a client sends and gets back; serves what a server whose clock is ahead does in between.
+func calls(b *timeline.Builder) {
+	link(b, "w3c:1", timeline.LinkSend, 10*second, 0)
+	link(b, "w3c:1", timeline.LinkReceive, 10*second+1000, 0)
+}
+
+func serves(ahead timeline.Nanos) func(b *timeline.Builder) {
+	return func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkServe, 10*second+400+ahead, 200) }
+}
+
+// named is an input of a host.
+func named(in merge.Input, host string) merge.Input {
+	in.Host = host
+	return in
+}
+
+// refusal returns the error of inputs that have no plan.
+func refusal[E error](t *testing.T, opts merge.Options, in ...merge.Input) (err E) {
+	t.Helper()
+	opts.Reference = -1
+	if _, got := merge.Solve(in, opts); !errors.As(got, &err) {
+		t.Fatalf("%v, want a %T", got, err)
+	}
+	return err
+}
+
+// A given offset counts before what is more exact over other inputs, and what is tied to nothing else follows it.
+func TestGivenCountsFirst(t *testing.T) {
+	in := []merge.Input{input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second), at(second)), input(t, "c", anchored(1000*second), at(second))}
+	plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: second, Within: 10_000_000}}}, in...)
+	if p := plan.Inputs[1]; p.Rule != merge.Given || p.Offset != second || p.Uncertainty() != 10_000_000 {
+		t.Errorf("b: %+v", p)
+	}
+	if p := plan.Inputs[2]; p.Rule != merge.SameBoot || p.Offset != 0 || p.Uncertainty() != 0 {
+		t.Errorf("c: %+v", p)
+	}
+}
+
+// Wall clocks of other inputs do not come between two that causality ties, whichever input is the reference.
+func TestCausalityBeforeWallClocksOfOthers(t *testing.T) {
+	const ahead = 50_000_000
+	client, server, other := input(t, "client", wall, calls), input(t, "server", wall, serves(ahead)), input(t, "other", wall, at(10*second))
+	for _, in := range [][]merge.Input{{client, server, other}, {other, client, server}, {other, server, client}, {server, other, client}} {
+		plan := solve(t, merge.Options{}, in...)
+		offsets := map[string]timeline.Nanos{}
+		for i := range in {
+			offsets[in[i].Name] = plan.Inputs[i].Offset
+		}
+		if d := offsets["server"] - offsets["client"] + ahead; d < -400 || d > 400 {
+			t.Errorf("%s first: the server is %d ns from its place", in[0].Name, d)
+		}
+		if len(plan.Notes) != 1 || !strings.Contains(plan.Notes[0], "contradict causality by 49.9996 ms") {
+			t.Errorf("%s first: %q", in[0].Name, plan.Notes)
+		}
+	}
+}
+
+// A wall clock that contradicts a better rule is wrong, not a reason to refuse.
+func TestClockSyncOverWallClock(t *testing.T) {
+	plan := solve(t, merge.Options{}, input(t, "one", wall, func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", 5*second, 0) }),
+		input(t, "two", wall, func(b *timeline.Builder) { slice(b, 1, "weft:sync:a", 8*second, 0) }))
+	if p := plan.Inputs[1]; p.Rule != merge.ClockSync || p.Offset != -3*second {
+		t.Errorf("%+v", p)
+	}
+	if want := "the wall clocks of one and two contradict clock sync by 2.999 s; clock sync counts"; len(plan.Notes) != 1 || plan.Notes[0] != want {
+		t.Errorf("%q", plan.Notes)
+	}
+}
+
+// If causality bounds one side and the wall clock is beyond it, the wall clock is wrong by at least the difference.
+func TestOneSidedCausality(t *testing.T) {
+	producer := func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkSend, 10*second, 0) }
+	consumer := func(ts timeline.Nanos) func(b *timeline.Builder) {
+		return func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkReceive, ts, 0) }
+	}
+	plan := solve(t, merge.Options{}, input(t, "producer", wall, producer), input(t, "consumer", wall, consumer(10*second-5_000_000)))
+	if p := plan.Inputs[1]; p.Rule != merge.Causality || p.Low != 5_000_000 || p.High != 5_000_000 || !p.AtLeast {
+		t.Errorf("%+v", p)
+	}
+	if len(plan.Notes) != 1 || !strings.Contains(plan.Notes[0], "by 5 ms") {
+		t.Errorf("%q", plan.Notes)
+	}
+	back := solve(t, merge.Options{}, input(t, "consumer", wall, consumer(10*second-5_000_000)), input(t, "producer", wall, producer))
+	if p := back.Inputs[1]; p.Offset != -5_000_000 || !p.AtLeast {
+		t.Errorf("the other way round: %+v", p)
+	}
+	agrees := solve(t, merge.Options{}, input(t, "producer", wall, producer), input(t, "consumer", wall, consumer(10*second+5_000_000)))
+	if p := agrees.Inputs[1]; p.Rule != merge.WallClock || p.Offset != 0 || !p.AtLeast {
+		t.Errorf("what causality does not bound is not certain by it: %+v", p)
+	}
+}
+
+// Offsets by wall clocks are exact only where it is known that these are of one host; others are not certain enough for any limit.
+func TestUnknownHosts(t *testing.T) {
+	one, two := input(t, "one", wall, at(second)), input(t, "two", wall, at(second))
+	if p := solve(t, merge.Options{}, one, two).Inputs[1]; !p.AtLeast {
+		t.Errorf("hosts that nobody names: %+v", p)
+	}
+	if err := refusal[*merge.UncertainError](t, merge.Options{MaxUncertainty: second}, one, two); !err.AtLeast || err.Input != "two" {
+		t.Errorf("%+v", err)
+	}
+	if p := solve(t, merge.Options{MaxUncertainty: second}, named(one, "h"), named(two, "h")).Inputs[1]; p.AtLeast {
+		t.Errorf("one host: %+v", p)
+	}
+	if p := solve(t, merge.Options{Same: [][]int{{0, 1}}}, one, two).Inputs[1]; p.AtLeast {
+		t.Errorf("said to be the same: %+v", p)
+	}
+	if p := solve(t, merge.Options{}, named(one, "h"), two).Inputs[1]; !p.AtLeast {
+		t.Errorf("one host of two is known: %+v", p)
+	}
+	// A third input of the host of the first does not make the second certain.
+	third := input(t, "three", wall, at(second))
+	plan := solve(t, merge.Options{}, named(one, "h"), two, named(third, "h"))
+	if !plan.Inputs[1].AtLeast || plan.Inputs[2].AtLeast {
+		t.Errorf("%+v", plan.Inputs)
+	}
+}
+
+// Inputs of which someone says that they are of one host share its monotonic clock, unless it was started in between.
+func TestOneHostSharesClocks(t *testing.T) {
+	one, two := input(t, "one", monotonic, at(second)), input(t, "two", monotonic, at(9*second))
+	for name, plan := range map[string]*merge.Plan{
+		"--host": solve(t, merge.Options{Strict: true}, named(one, "h"), named(two, "h")),
+		"--same": solve(t, merge.Options{Strict: true, Same: [][]int{{0, 1}}}, one, two),
+	} {
+		if p := plan.Inputs[1]; p.Rule != merge.SameBoot || p.Offset != 0 || p.Uncertainty() != 0 || p.AtLeast {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	if err := refusal[*merge.UnplacedError](t, merge.Options{}, named(one, "h"), named(two, "i")); err.Input != "two" {
+		t.Error(err)
+	}
+	before, after := input(t, "before", anchored(1000*second), at(second)), input(t, "after", anchored(2000*second), at(second))
+	if p := solve(t, merge.Options{}, named(before, "h"), named(after, "h")).Inputs[1]; p.Rule != merge.WallClock || p.Offset != 1000*second || !p.AtLeast {
+		t.Errorf("started in between: %+v", p)
+	}
+}
+
+// Two hosts never become one over an input that both are tied to.
+func TestHostsContradict(t *testing.T) {
+	a, b, c := input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second), at(second)), input(t, "c", anchored(1000*second), at(second))
+	err := refusal[*merge.HostsError](t, merge.Options{}, a, named(b, "H1"), named(c, "H2"))
+	for _, part := range []string{"a and c are of one host by same boot", "b is of H1", "c of H2"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+	plan := solve(t, merge.Options{}, named(a, "H1"), named(b, "H1"), named(c, "H2"))
+	if plan.Hosts != 2 || plan.Inputs[0].Host != "H1" || plan.Inputs[2].Host != "H2" {
+		t.Errorf("%d hosts: %+v", plan.Hosts, plan.Inputs)
+	}
+	plan = solve(t, merge.Options{KeepGoing: true}, a, named(b, "H1"), named(c, "H2"))
+	if plan.Inputs[2].LeftOut == nil || plan.Inputs[0].Host != "H1" {
+		t.Errorf("%+v", plan.Inputs)
+	}
+}
+
+// Many inputs that only rule R7 places, or that have no place, take a time that grows with the pairs, not faster.
+func TestManyInputs(t *testing.T) {
+	const n = 3000
+	in := make([]merge.Input, n)
+	for i := range in {
+		clocks := monotonic
+		if i%3 == 2 {
+			clocks = nothing
+		}
+		in[i] = merge.Input{Name: fmt.Sprint(i), Clues: finish(clocks)}
+	}
+	plan := solve(t, merge.Options{KeepGoing: true}, in...)
+	placed := 0
+	for i := range plan.Inputs {
+		if p := &plan.Inputs[i]; p.LeftOut == nil && (i == 0 || p.Rule == merge.Assumed) {
+			placed++
+		}
+	}
+	if placed != n-n/3 {
+		t.Errorf("%d inputs of %d are placed", placed, n)
+	}
+}
+
+// finish makes the clues of an input with one event.
+func finish(clocks timeline.Clocks) *merge.Clues {
+	c := merge.NewCollector(merge.CollectOptions{Inputs: 2})
+	b := timeline.NewBuilder(timeline.Options{Observer: c})
+	defer b.Close()
+	c.SetBuilder(b)
+	slice(b, 1, "work", second, second)
+	return c.Finish(clocks)
+}
+
+// Times that cannot be represented are refused, before and after all inputs are put on wall time.
+func TestOutOfRange(t *testing.T) {
+	late := input(t, "late", nothing, at(5_000_000_000*second))
+	given := merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: 4_320_000_000 * second}}}
+	if err := refusal[*merge.RangeError](t, given, input(t, "one", nothing, at(second)), late); err.Input != "late" {
+		t.Error(err)
+	}
+	given.Offsets[0].Offset = -6_000_000_000 * second // an offset is not a missing bound
+	one := input(t, "one", anchored(8_000_000_000*second), at(second))
+	if p := solve(t, given, one, late).Inputs[1]; p.Rule != merge.Given || p.Span.From != 7_000_000_000*second {
+		t.Errorf("%+v", p)
+	}
+	given.Offsets = append(given.Offsets, merge.GivenOffset{Input: 2, Offset: 1_500_000_000 * second})
+	if err := refusal[*merge.RangeError](t, given, one, late, input(t, "later", nothing, at(second))); err.Input != "later" {
+		t.Error(err)
+	}
+}
+
+// An input may begin at 0, or before the reference: the snapshot of the output is of the first event.
+func TestSnapshotAtZero(t *testing.T) {
+	plan := solve(t, merge.Options{}, input(t, "one", anchored(1000*second), at(0)), input(t, "two", anchored(1000*second), at(second)))
+	if got := plan.Clocks.Readings[0].Time; got != 0 {
+		t.Errorf("the snapshot is of %d", got)
+	}
+}
+
+// If no offset fits, the error says so, and gives both halves only where each has both bounds.
+func TestDriftIsInTheError(t *testing.T) {
+	arrows := func(b *timeline.Builder, out, back timeline.LinkRole, late timeline.Nanos) {
+		for i := range timeline.Nanos(4) {
+			link(b, fmt.Sprint("out", i), out, 1000+i*second+i/2*late, 0)
+			link(b, fmt.Sprint("back", i), back, 1400+i*second+i/2*late, 0)
+		}
+	}
+	one := input(t, "one", nothing, func(b *timeline.Builder) { arrows(b, timeline.LinkSend, timeline.LinkReceive, 0) })
+	two := input(t, "two", nothing, func(b *timeline.Builder) {
+		for i := range timeline.Nanos(4) {
+			late := i / 2 * 5000
+			link(b, fmt.Sprint("out", i), timeline.LinkReceive, 1200+late+i*second, 0)
+			link(b, fmt.Sprint("back", i), timeline.LinkSend, 1300+late+i*second, 0)
+		}
+	})
+	text := refusal[*merge.DriftError](t, merge.Options{}, one, two).Error()
+	if want := "the offset is −200 ns to 100 ns in the first half and −5.2 µs to −4.9 µs in the second"; !strings.Contains(text, want) {
+		t.Error(text)
+	}
+	open := input(t, "two", nothing, func(b *timeline.Builder) { // one side in the first half, the other in the second
+		link(b, "out0", timeline.LinkReceive, 900, 0)
+		link(b, "back3", timeline.LinkSend, 1500+3*second, 0)
+	})
+	text = refusal[*merge.DriftError](t, merge.Options{}, one, open).Error()
+	if text != "no offset between one and two fits all of their 2 arrows" {
+		t.Error(text)
+	}
+}
+
+// A check that bounds one side has no residual.
+func TestOneSidedCheck(t *testing.T) {
+	plan := solve(t, merge.Options{}, input(t, "one", wall, func(b *timeline.Builder) {
+		slice(b, 1, "weft:sync:a", 5*second, 0)
+		link(b, "w3c:1", timeline.LinkSend, 3*second, 0)
+	}), input(t, "two", nothing, func(b *timeline.Builder) {
+		slice(b, 1, "weft:sync:a", 5*second, 0)
+		link(b, "w3c:1", timeline.LinkReceive, 4*second, 0)
+	}))
+	if len(plan.Checked) != 1 || !plan.Checked[0].HasLow() || plan.Checked[0].HasHigh() || plan.Checked[0].Residual != 0 {
+		t.Errorf("%+v", plan.Checked)
+	}
+}
+
+// Of two inputs with the same events, equal pids are one process, but for those with other events: containers repeat pids.
+func TestOtherProcessOfSamePid(t *testing.T) {
+	events := func(name string) func(b *timeline.Builder) {
+		return func(b *timeline.Builder) {
+			for i := range timeline.Nanos(300) {
+				slice(b, 7, "task"+string(rune('a'+i%20)), second+i*7_000_000+i*i*1000, 1000)
+			}
+			for i := range timeline.Nanos(40) {
+				slice(b, 1, name, second+i*50_000_000, 1000)
+			}
+			slice(b, 9, name, second, 1000) // too few to tell
+		}
+	}
+	plan := solve(t, merge.Options{}, input(t, "one", nothing, events("init")), input(t, "two", nothing, events("web")))
+	for pid, want := range map[int64]bool{7: true, 1: false, 9: true} {
+		if got := plan.Shares(0, 1, timeline.ProcessKey{Num: pid}); got != want {
+			t.Errorf("pid %d is shared: %v", pid, got)
+		}
+	}
+	for _, p := range plan.Processes {
+		if want := map[string]string{"7": "same events", "1": "", "9": "same events"}[p.PID]; p.By != want {
+			t.Errorf("pid %s by %q, want %q", p.PID, p.By, want)
+		}
+	}
+	// What is told apart from the first input is one in the two others.
+	three := solve(t, merge.Options{}, input(t, "one", nothing, events("init")), input(t, "two", nothing, events("web")), input(t, "three", nothing, events("web")))
+	if one := (timeline.ProcessKey{Num: 1}); three.Shares(0, 2, one) || !three.Shares(1, 2, one) {
+		t.Error("the process of two and three")
+	}
+}
+
+// Too few samples are called that, not samples of another recording.
+func TestTooFewSamples(t *testing.T) {
+	trace := input(t, "trace", monotonic, at(second))
+	trace.Clues.Invocations = map[merge.Thread][]merge.Range{{PID: 1, TID: 1}: {{From: second, To: 2 * second}}}
+	profile := &merge.Clues{Clock: merge.ClockMonotonic, Monotonic: true, CPUProfile: true, Any: true, Start: second, End: 2 * second}
+	for i := range timeline.Nanos(80) {
+		profile.Script = append(profile.Script, second+i*1_000_000)
+	}
+	err := refusal[*merge.UnplacedError](t, merge.Options{}, trace, merge.Input{Name: "profile", Clues: profile.WithProcesses()})
+	if !strings.Contains(err.Error(), "80 of its samples of JavaScript lie in the time of the trace, too few") {
+		t.Error(err)
+	}
+}
