@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 
@@ -23,10 +24,11 @@ type collector struct {
 	spans     *spool.Spool[head]
 	resources table
 	scopes    table
-	any       bool  // there was a span, or a list of spans
-	others    bool  // there was something else in the place of a span
-	failed    error // of spans
-	head      head  // of the span that is read
+	unknown   map[unknownField]bool // that were counted
+	any       bool                  // there was a span, or a list of spans
+	others    bool                  // there was something else in the place of a span
+	failed    error                 // of spans
+	head      head                  // of the span that is read
 }
 
 // head is what is known of a span before its other fields, which are the payload in the spool, are read.
@@ -72,7 +74,8 @@ func newCollector(b *timeline.Builder, opts Options) *collector {
 	limit := cmp.Or(opts.spool, max(opts.Memory/4, minSpool))
 	return &collector{
 		b: b, log: opts.Problems, opts: opts, resources: newTable(opts.Problems), scopes: newTable(opts.Problems),
-		spans: spool.New(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
+		unknown: map[unknownField]bool{},
+		spans:   spool.New(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 }
 
@@ -96,6 +99,16 @@ func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) e
 			h.start = nanos(r.Uint())
 		case wire.Tag(spanEnd, wire.Fixed64):
 			h.end = nanos(r.Uint())
+		case wire.Tag(spanEvents, wire.Len):
+			c.checkFields("Event", eventMessage, r.Bytes(), offset)
+		case wire.Tag(spanLinks, wire.Len):
+			c.checkFields("Link", linkMessage, r.Bytes(), offset)
+		case wire.Tag(spanStatus, wire.Len):
+			c.checkFields("Status", statusMessageType, r.Bytes(), offset)
+		default:
+			if !spanMessage.hasTag(r.Tag()) {
+				c.countUnknown("Span", r.Field(), offset)
+			}
 		}
 	}
 	if r.Err() != nil {
@@ -109,6 +122,30 @@ func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) e
 	}
 	c.failed = c.spans.Add(h, encoded)
 	return c.failed
+}
+
+// unknownField is a field of a message that the format does not know, or that has another type there.
+type unknownField struct {
+	message string
+	number  int
+}
+
+// checkFields counts the fields of a message that the format does not know.
+func (c *collector) checkFields(name string, m *message, encoded []byte, offset int64) {
+	for r := wire.NewReader(encoded); r.Next(); {
+		if !m.hasTag(r.Tag()) {
+			c.countUnknown(name, r.Field(), offset)
+		}
+	}
+}
+
+// countUnknown counts an unknown field, once.
+func (c *collector) countUnknown(message string, number int, offset int64) {
+	key := unknownField{message, number}
+	if !c.unknown[key] && len(c.unknown) < maxUnknown {
+		c.unknown[key] = true
+		c.log.Add(problem.EventUnknownMember, at(offset), fmt.Sprintf("field %d of %s", number, message))
+	}
 }
 
 // nanos returns a time, NoTime if it is 0, which is that of a field that is not there, or beyond what a time can be.

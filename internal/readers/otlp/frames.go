@@ -87,7 +87,7 @@ func (f *frameReader) content(m *packedMessage, offset int64) error {
 	}
 	if firstByte(head) != '{' {
 		inner := newProtoReader(f.inner, f.c)
-		inner.unknown, inner.around = f.unknown, offset
+		inner.around = offset
 		return inner.traces(math.MaxInt64)
 	}
 	if f.json == nil {

@@ -150,3 +150,24 @@ func TestOtherSignals(t *testing.T) {
 		}
 	}
 }
+
+// Fields that the schema does not have are counted wherever they are, each once; so are those with another type.
+func TestUnknownFields(t *testing.T) {
+	later := wire.AppendString(nil, 200, "of a later version")
+	span := fuzzSpan()
+	span = append(span, later...)
+	span = wire.AppendUint(span, spanName, 7)
+	span = wire.AppendBytes(span, spanEvents, append(wire.AppendFixed64(nil, eventTime, 150), later...))
+	span = wire.AppendBytes(span, spanLinks, later)
+	span = wire.AppendBytes(span, spanStatus, later)
+	scope := wire.AppendBytes(wire.AppendBytes(nil, scopeSpansScope, later), scopeSpansSpans, span)
+	resource := wire.AppendBytes(wire.AppendBytes(nil, resourceSpansResource, later), resourceSpansScopeSpans, append(scope, later...))
+	message := wire.AppendBytes(nil, tracesResourceSpans, append(resource, later...))
+	_, log, err := read(t, bytes.NewReader(append(message, message...)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := log.Count(problem.EventUnknownMember); n != 9 {
+		t.Errorf("%d unknown fields, want 9: %v", n, log.Totals())
+	}
+}

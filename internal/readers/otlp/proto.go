@@ -17,25 +17,18 @@ const maxMessage = 256 << 20
 
 // protoReader reads TracesData of any size as a stream: what is around the spans is never held.
 type protoReader struct {
-	in      *bufio.Reader
-	at      int64 // offset of the next byte
-	around  int64 // offset of the compressed message around; -1: none
-	c       *collector
-	buf     []byte
-	unknown map[unknownField]bool
-}
-
-// unknownField is a field of a message that the format does not know.
-type unknownField struct {
-	message string
-	number  int
+	in     *bufio.Reader
+	at     int64 // offset of the next byte
+	around int64 // offset of the compressed message around; -1: none
+	c      *collector
+	buf    []byte
 }
 
 // errCut says that the input, or the message around, ends inside of a field.
 var errCut = errors.New("the input ends in the middle of a message")
 
 func newProtoReader(in *bufio.Reader, c *collector) *protoReader {
-	return &protoReader{in: in, c: c, unknown: map[unknownField]bool{}, around: -1}
+	return &protoReader{in: in, c: c, around: -1}
 }
 
 // readProto reads a file of protobuf.
@@ -171,16 +164,8 @@ func (r *protoReader) field(message string, tag uint64, end int64, take func(num
 			return err
 		}
 	}
-	r.countUnknown(message, int(tag>>3))
+	r.c.countUnknown(message, int(tag>>3), r.place())
 	return r.skip(int64(size))
-}
-
-func (r *protoReader) countUnknown(message string, number int) {
-	key := unknownField{message, number}
-	if !r.unknown[key] && len(r.unknown) < maxUnknown {
-		r.unknown[key] = true
-		r.c.log.Add(problem.EventUnknownMember, at(r.place()), fmt.Sprintf("field %d of %s", number, message))
-	}
 }
 
 // skip reads over bytes.
@@ -242,7 +227,11 @@ func (r *protoReader) resourceSpans(size int64) error {
 	return r.fields("ResourceSpans", r.at+size, func(number int, size int64) (bool, error) {
 		switch number {
 		case resourceSpansResource:
-			return true, r.message(size, res.set)
+			offset := r.place()
+			return true, r.message(size, func(encoded []byte) error {
+				r.c.checkFields("Resource", resourceMessage, encoded, offset)
+				return res.set(encoded)
+			})
 		case resourceSpansScopeSpans, resourceSpansLibraries:
 			return true, r.scopeSpans(size, &res)
 		case resourceSpansSchemaURL:
@@ -259,7 +248,11 @@ func (r *protoReader) scopeSpans(size int64, res *pending) error {
 	return r.fields("ScopeSpans", r.at+size, func(number int, size int64) (bool, error) {
 		switch number {
 		case scopeSpansScope:
-			return true, r.message(size, scope.set)
+			offset := r.place()
+			return true, r.message(size, func(encoded []byte) error {
+				r.c.checkFields("InstrumentationScope", scopeMessage, encoded, offset)
+				return scope.set(encoded)
+			})
 		case scopeSpansSpans:
 			offset := r.place()
 			return true, r.message(size, func(encoded []byte) error {

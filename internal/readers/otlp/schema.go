@@ -1,6 +1,10 @@
 package otlp
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
 
 // The numbers of the fields of opentelemetry.proto.{trace,resource,common}.v1 that this reader uses. TracesData and
 // ExportTraceServiceRequest are the same bytes.
@@ -98,6 +102,11 @@ const (
 	typeMessage
 )
 
+var wireTypes = [...]int{
+	typeString: wire.Len, typeID: wire.Len, typeBytes: wire.Len, typeBool: wire.Varint, typeVarint: wire.Varint, typeFixed32: wire.Fixed32,
+	typeFixed64: wire.Fixed64, typeDouble: wire.Fixed64, typeEnum: wire.Varint, typeMessage: wire.Len,
+}
+
 // field is a field of a message, as OTLP's JSON names it.
 type field struct {
 	number  int
@@ -111,7 +120,21 @@ type field struct {
 // message is a message by the names that its fields have in JSON: lowerCamelCase.
 type message struct {
 	fields map[string]field
+	tags   [4]uint64 // a bit for each tag on the wire, of which none is beyond 255
 }
+
+// newMessage returns a message with fields.
+func newMessage(fields map[string]field) *message {
+	m := &message{fields: fields}
+	for _, f := range fields {
+		tag := wire.Tag(f.number, wireTypes[f.typ])
+		m.tags[tag/64] |= 1 << (tag % 64)
+	}
+	return m
+}
+
+// hasTag reports whether a message has a field with a tag.
+func (m *message) hasTag(tag uint32) bool { return tag < 256 && m.tags[tag/64]&(1<<(tag%64)) != 0 }
 
 // find returns the field of a name in JSON; the names of the schema, such as trace_id, are tolerated.
 func (m *message) find(key []byte) (field, bool) {
@@ -150,23 +173,24 @@ var (
 	arrayValue   = &message{fields: map[string]field{"values": {number: listValues, typ: typeMessage, message: anyValue, list: true}}}
 	keyValueList = &message{fields: map[string]field{"values": {number: listValues, typ: typeMessage, message: keyValue, list: true}}}
 
-	resourceMessage = &message{fields: map[string]field{
+	resourceMessage = newMessage(map[string]field{
 		"attributes":             attributesField(resourceAttributes),
 		"droppedAttributesCount": {number: resourceDropped, typ: typeVarint},
-		"entityRefs": {number: resourceEntityRefs, typ: typeMessage, list: true, message: &message{fields: map[string]field{
-			"schemaUrl":       {number: entitySchemaURL, typ: typeString},
-			"type":            {number: entityType, typ: typeString},
-			"idKeys":          {number: entityIDKeys, typ: typeString, list: true},
-			"descriptionKeys": {number: entityDescriptionKeys, typ: typeString, list: true},
-		}}},
-	}}
-	scopeMessage = &message{fields: map[string]field{
+		"entityRefs":             {number: resourceEntityRefs, typ: typeMessage, list: true, message: entityMessage},
+	})
+	entityMessage = newMessage(map[string]field{
+		"schemaUrl":       {number: entitySchemaURL, typ: typeString},
+		"type":            {number: entityType, typ: typeString},
+		"idKeys":          {number: entityIDKeys, typ: typeString, list: true},
+		"descriptionKeys": {number: entityDescriptionKeys, typ: typeString, list: true},
+	})
+	scopeMessage = newMessage(map[string]field{
 		"name":                   {number: scopeName, typ: typeString},
 		"version":                {number: scopeVersion, typ: typeString},
 		"attributes":             attributesField(scopeAttributes),
 		"droppedAttributesCount": {number: scopeDropped, typ: typeVarint},
-	}}
-	spanMessage = &message{fields: map[string]field{
+	})
+	spanMessage = newMessage(map[string]field{
 		"traceId":                {number: spanTraceID, typ: typeID},
 		"spanId":                 {number: spanSpanID, typ: typeID},
 		"traceState":             {number: spanTraceState, typ: typeString},
@@ -177,28 +201,31 @@ var (
 		"endTimeUnixNano":        {number: spanEnd, typ: typeFixed64},
 		"attributes":             attributesField(spanAttributes),
 		"droppedAttributesCount": {number: spanDroppedAttributes, typ: typeVarint},
-		"events": {number: spanEvents, typ: typeMessage, list: true, message: &message{fields: map[string]field{
-			"timeUnixNano":           {number: eventTime, typ: typeFixed64},
-			"name":                   {number: eventName, typ: typeString},
-			"attributes":             attributesField(eventAttributes),
-			"droppedAttributesCount": {number: eventDropped, typ: typeVarint},
-		}}},
-		"droppedEventsCount": {number: spanDroppedEvents, typ: typeVarint},
-		"links": {number: spanLinks, typ: typeMessage, list: true, message: &message{fields: map[string]field{
-			"traceId":                {number: linkTraceID, typ: typeID},
-			"spanId":                 {number: linkSpanID, typ: typeID},
-			"traceState":             {number: linkTraceState, typ: typeString},
-			"attributes":             attributesField(linkAttributes),
-			"droppedAttributesCount": {number: linkDropped, typ: typeVarint},
-			"flags":                  {number: linkFlags, typ: typeFixed32},
-		}}},
-		"droppedLinksCount": {number: spanDroppedLinks, typ: typeVarint},
-		"status": {number: spanStatus, typ: typeMessage, message: &message{fields: map[string]field{
-			"message": {number: statusMessage, typ: typeString},
-			"code":    {number: statusCode, typ: typeEnum, names: statusCodes, prefix: "status_code_"},
-		}}},
-		"flags": {number: spanFlags, typ: typeFixed32},
-	}}
+		"events":                 {number: spanEvents, typ: typeMessage, list: true, message: eventMessage},
+		"droppedEventsCount":     {number: spanDroppedEvents, typ: typeVarint},
+		"links":                  {number: spanLinks, typ: typeMessage, list: true, message: linkMessage},
+		"droppedLinksCount":      {number: spanDroppedLinks, typ: typeVarint},
+		"status":                 {number: spanStatus, typ: typeMessage, message: statusMessageType},
+		"flags":                  {number: spanFlags, typ: typeFixed32},
+	})
+	eventMessage = newMessage(map[string]field{
+		"timeUnixNano":           {number: eventTime, typ: typeFixed64},
+		"name":                   {number: eventName, typ: typeString},
+		"attributes":             attributesField(eventAttributes),
+		"droppedAttributesCount": {number: eventDropped, typ: typeVarint},
+	})
+	linkMessage = newMessage(map[string]field{
+		"traceId":                {number: linkTraceID, typ: typeID},
+		"spanId":                 {number: linkSpanID, typ: typeID},
+		"traceState":             {number: linkTraceState, typ: typeString},
+		"attributes":             attributesField(linkAttributes),
+		"droppedAttributesCount": {number: linkDropped, typ: typeVarint},
+		"flags":                  {number: linkFlags, typ: typeFixed32},
+	})
+	statusMessageType = newMessage(map[string]field{
+		"message": {number: statusMessage, typ: typeString},
+		"code":    {number: statusCode, typ: typeEnum, names: statusCodes, prefix: "status_code_"},
+	})
 )
 
 func attributesField(number int) field {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
@@ -171,6 +172,9 @@ func (t *transcoder) scalar(f *field, kind jsonscan.Kind, text []byte) (ok bool)
 
 // integer writes a number that may be a text: JSON's own numbers end at 2^53 in many programs.
 func (t *transcoder) integer(f *field, kind jsonscan.Kind, text []byte) bool {
+	if kind == jsonscan.Number {
+		return t.whole(f, text)
+	}
 	if kind != jsonscan.Integer && (kind != jsonscan.String || !jsonscan.IsNumber(text)) {
 		return false
 	}
@@ -197,6 +201,20 @@ func (t *transcoder) integer(f *field, kind jsonscan.Kind, text []byte) bool {
 		t.buf = wire.AppendUint(t.buf, f.number, u)
 	}
 	return true
+}
+
+// whole writes a number with a point or an exponent, such as 1.7e18, if it is an integer: programs with one type of numbers write such.
+func (t *transcoder) whole(f *field, text []byte) bool {
+	v, ok := jsonscan.Decimal(text, 0)
+	unit := int64(1e9)
+	for digits := 9; ok && digits > 0; digits-- { // as many behind the point as fit
+		if scaled, fits := jsonscan.Decimal(text, digits); fits {
+			ok = scaled == v*unit
+			break
+		}
+		unit /= 10
+	}
+	return ok && t.integer(f, jsonscan.Integer, strconv.AppendInt(nil, v, 10))
 }
 
 func (t *transcoder) double(f *field, kind jsonscan.Kind, text []byte) bool {
