@@ -140,6 +140,20 @@ func (s *inputs) made(t *trackTable, p *process, track TrackID) {
 	}
 }
 
+// ownProcesses returns the processes of the current input, some of which earlier inputs may have made, and the first of their tracks; nil if
+// there is one input.
+func (b *Builder) ownProcesses() (first TrackID, own map[TrackID]bool) {
+	s := b.inputs
+	if s == nil || s.now == nil {
+		return 0, nil
+	}
+	first, own = s.first, map[TrackID]bool{}
+	for _, id := range b.table.processesRead() {
+		first, own[id] = min(first, id), true
+	}
+	return first, own
+}
+
 // older reports whether a track is one that earlier inputs have made, or the root.
 func (s *inputs) older(track TrackID) bool { return s.now != nil && s.at > 0 && track < s.first }
 

@@ -147,6 +147,27 @@ func TestInputsWithTextIDs(t *testing.T) {
 	}
 }
 
+// TestThreadsOfInput: a reader that looks for a thread by its tid must not find those of other inputs.
+func TestThreadsOfInput(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		shares := func(int, timeline.ProcessKey) bool { return shared }
+		var found [2][]timeline.ThreadUse
+		several(t, shares, false, func(b *timeline.Builder, input int) {
+			task(b, 0, 10, "work", timeline.FlowStart)
+			b.Thread(b.Process(timeline.ProcessKey{Num: int64(100 + input)}), timeline.ThreadKey{Num: 1}) // without events
+			found[input] = b.Threads()
+		})
+		for input, threads := range found {
+			if len(threads) != 2 || !threads[0].Used || !threads[0].Main || threads[1].Used || threads[1].Process <= threads[0].Process {
+				t.Errorf("shared %t: input %d has the threads %+v, want 7 with events and 1 without", shared, input, threads)
+			}
+		}
+		if same := found[0][0].Track == found[1][0].Track; same != shared {
+			t.Errorf("shared %t: both inputs have the thread %d", shared, found[0][0].Track)
+		}
+	}
+}
+
 // TestInputsShareProcess: what the second input has on a thread is on a track of its own below it, because two recorders do not nest;
 // ids of flows mean the same if that is said.
 func TestInputsShareProcess(t *testing.T) {

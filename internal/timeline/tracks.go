@@ -345,26 +345,32 @@ type ThreadUse struct {
 	Used    bool      // an event was added to it or to a track below it
 }
 
-// Threads returns all threads in the order of their creation.
+// Threads returns all threads, of several inputs those of the current one, in the order of their creation.
 func (b *Builder) Threads() []ThreadUse {
 	t := b.table
-	used := make([]bool, len(t.tracks))
-	for id := len(t.tracks) - 1; id > 0; id-- { // tracks come after their parents
-		row := &t.tracks[id]
-		used[id] = used[id] || row.used
-		used[row.parent] = used[row.parent] || used[id]
+	first, own := b.ownProcesses()
+	used := make([]bool, len(t.tracks)-int(first))
+	for i := len(used) - 1; i >= 0; i-- { // tracks come after their parents
+		row := &t.tracks[int(first)+i]
+		used[i] = used[i] || row.used
+		if row.parent >= first {
+			used[row.parent-first] = used[row.parent-first] || used[i]
+		}
 	}
 	var all []ThreadUse
-	for id := range t.tracks {
-		if row := &t.tracks[id]; row.kind == ThreadTrack {
-			th := &t.threads[row.index]
-			use := ThreadUse{Track: TrackID(id), Process: row.parent, Key: th.key, Name: th.name.text, Used: used[id]}
-			if t.tracks[row.parent].kind == ProcessTrack {
-				own := t.process(row.parent).key
-				use.Main = use.Key.Text == "" && own.Text == "" && use.Key.Num == own.Num
-			}
-			all = append(all, use)
+	for i, used := range used {
+		id := first + TrackID(i)
+		row := &t.tracks[id]
+		if row.kind != ThreadTrack || own != nil && !own[row.parent] {
+			continue
 		}
+		th := &t.threads[row.index]
+		use := ThreadUse{Track: id, Process: row.parent, Key: th.key, Name: th.name.text, Used: used}
+		if t.tracks[row.parent].kind == ProcessTrack {
+			own := t.process(row.parent).key
+			use.Main = use.Key.Text == "" && own.Text == "" && use.Key.Num == own.Num
+		}
+		all = append(all, use)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,7 @@ var groups = []group{
 	{"packet", (*bench).measurePacket},
 	{"start", (*bench).measureStart},
 	{"files", (*bench).measureManyFiles},
+	{"ranks", (*bench).measureRanks},
 }
 
 func groupNames() string {
@@ -362,4 +364,60 @@ func (b *bench) measureManyFiles() ([]row, error) {
 		promise: manyFiles, input: fmt.Sprintf("%d files", b.files), value: 100 * ratio(single.wall, all.wall),
 		sides: fmt.Sprintf("files %s, one file %s", speedText(total, all.wall), speedText(total, single.wall)),
 	}}, nil
+}
+
+// fewRankFiles is how many files the smaller merge of ranks has; the larger one has as many as are converted in one call.
+const fewRankFiles = 64
+
+// measureRanks merges the ranks of training runs, a few large ones and many small ones, and converts one trace that is as long as all of them.
+func (b *bench) measureRanks() ([]row, error) {
+	total := b.large * megabyte / 2
+	path, err := b.trace(total)
+	if err != nil {
+		return nil, err
+	}
+	output := b.path("ranks.pftrace")
+	few, err := b.mergeRanks("few", fewRankFiles, total, output)
+	if err != nil {
+		return nil, err
+	}
+	many, err := b.mergeRanks("many", b.files, total, output)
+	if err != nil {
+		return nil, err
+	}
+	var one, fewUsage, manyUsage usage
+	if err := b.compare(side{b.convert(0, path, output), &one}, side{few, &fewUsage}, side{many, &manyUsage}); err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, m := range []struct {
+		promise, files int
+		usage
+	}{{fewRanks, fewRankFiles, fewUsage}, {manyRanks, b.files, manyUsage}} {
+		in := fmt.Sprintf("%d PyTorch-like files, together %s", m.files, sizeText(total))
+		rows = append(rows, row{
+			promise: m.promise, input: in, value: ratio(m.cpu, one.cpu),
+			sides: fmt.Sprintf("merge %s, convert %s", timeText(m.cpu), timeText(one.cpu)),
+		}, row{
+			promise: ranksMemory, input: in, value: float64(m.peak) / (1 << 20),
+			sides: fmt.Sprintf("merge %s, convert %s", memoryText(m.peak), memoryText(one.peak)),
+		})
+	}
+	return rows, errors.Join(os.RemoveAll(b.path("few")), os.RemoveAll(b.path("many")), os.Remove(output))
+}
+
+// mergeRanks generates ranks of the same size in a folder and returns the command that merges them.
+func (b *bench) mergeRanks(folder string, files int, total int64, output string) (c command, err error) {
+	if err := os.Mkdir(b.path(folder), 0o777); err != nil {
+		return c, err
+	}
+	c = command{program: b.weft, args: []string{"merge", "--quiet", "--force", "--tmp", b.dir, "-o", output}}
+	for i := range files {
+		path := filepath.Join(b.path(folder), fmt.Sprintf("%04d.json", i))
+		if err := b.generate(path, tracegen.PyTorch{Seed: uint64(i + 1), Bytes: total / int64(files)}); err != nil {
+			return c, err
+		}
+		c.args = append(c.args, path)
+	}
+	return c, nil
 }

@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	c := config{runs: 1, pytorch: 1, large: 2, files: 3, sizes: []int64{1, 2}, growth: true, profile: true, temp: dir,
-		recorded: tiny, only: "conversion|memory|start|files"} // the benchmarks of packets and samples would run for seconds
+		recorded: tiny, only: "conversion|memory|start|files|ranks"} // the benchmarks of packets and samples would run for seconds
 	if err := run(t.Context(), &out, &log, c); err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
 	}

@@ -33,6 +33,9 @@ const (
 	noArgsSize
 	starting
 	manyFiles
+	fewRanks
+	manyRanks
+	ranksMemory
 )
 
 var promises = [...]promise{
@@ -53,6 +56,9 @@ var promises = [...]promise{
 	noArgsSize:   {"output without compression, --args none, size against the JSON", "×", 0.15, 0.12, false},
 	starting:     {"weft --version", "ms", 15, 8, false},
 	manyFiles:    {"files of 100 KB in one call, throughput against one file of the same size", "%", 95, 0, true},
+	fewRanks:     {"merge of 64 ranks, CPU time, against converting one file of the same size", "×", 1.6, 1.35, false},
+	manyRanks:    {"merge of 1000 ranks, CPU time, against converting one file of the same size", "×", 2, 1.75, false},
+	ranksMemory:  {"peak RSS of merging ranks, default budget of 256 MiB", "MiB", 400, 0, false},
 }
 
 // met says what of the promise holds: the aim, the floor, or nothing.
