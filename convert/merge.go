@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
@@ -55,11 +56,14 @@ func (l *loader) merge(ctx context.Context, job *merge.Job) error {
 	return m.readAll(ctx)
 }
 
-// fails handles an input that cannot be read: without KeepGoing that ends the job.
+// fails handles an input that cannot be read: without KeepGoing that ends the job, and so does an error that has nothing to do with the input.
 func (m *merger) fails(ctx context.Context, i int, err error) error {
 	err = fmt.Errorf("%s: %w", m.job.Sources[i].File, err)
-	if !m.job.KeepGoing || ctx.Err() != nil || i == m.job.Reference {
+	switch {
+	case !m.job.KeepGoing || ctx.Err() != nil || errors.Is(err, syscall.ENOSPC):
 		return err
+	case i == m.job.Reference || m.job.Plan != nil && i == m.job.Plan.Reference:
+		return fmt.Errorf("%w; the other inputs are on its clock, so it cannot be left out", err)
 	}
 	m.formats[i] = ""
 	m.job.Failed = append(m.job.Failed, merge.InputError{Input: i, Err: err})
@@ -274,9 +278,34 @@ func (c ctxReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// readAll reads the events of all inputs that have a place, one after the other.
+// readAll reads the events of all inputs that have a place. If some of them turn out to be unreadable only now, such as one whose profile is
+// too large, it reads the others again without them.
 func (m *merger) readAll(ctx context.Context) error {
 	m.reading = true
+	for {
+		failed := len(m.job.Failed)
+		if err := m.readPlaced(ctx); err != nil || len(m.job.Failed) == failed {
+			return err
+		}
+		if err := m.startOver(); err != nil {
+			return err
+		}
+	}
+}
+
+// startOver drops all that was read of the events.
+func (m *merger) startOver() error {
+	if err := errors.Join(m.closeProfiles(), m.builder.Close()); err != nil {
+		return err
+	}
+	fresh := newLoader(m.opts)
+	m.builder, m.problems, m.report = fresh.builder, fresh.problems, fresh.report
+	m.js = jsThreads{opts: &m.opts, problems: m.problems}
+	return nil
+}
+
+// readPlaced reads the events of the inputs that have a place, one after the other.
+func (m *merger) readPlaced(ctx context.Context) error {
 	m.job.Problems = make([][]problem.Total, len(m.formats))
 	plan, of := m.job.Plan, []int(nil) // of: the number that each input of the Builder has in the job
 	ranking := timeline.Ranking{}
@@ -307,7 +336,9 @@ func (m *merger) readAll(ctx context.Context) error {
 		m.job.Problems[i] = m.problems.Totals()
 		m.problems, m.js.problems = common, common
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.job.Sources[i].File, err)
+			if err := m.fails(ctx, i, err); err != nil {
+				return err
+			}
 		}
 		order, prefix := plan.Order(i, len(of)-1)
 		ranking.Order, ranking.Prefix = append(ranking.Order, order), append(ranking.Prefix, prefix)

@@ -1,0 +1,64 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/merge"
+)
+
+// errBroken is what fails in tests.
+var errBroken = errors.New("broken")
+
+// rankSource is a recording with one event of the wall clock's time; failAt says which opening of it fails, 0: none.
+func rankSource(name string, pid, failAt int) merge.Source {
+	opened := 0
+	text := fmt.Sprintf(`[{"ph":"X","name":"step","pid":%d,"tid":1,"ts":1000000000000000,"dur":5,"args":{"k":%d}}]`, pid, pid)
+	return merge.Source{Name: name, File: name + ".json", Open: func() (io.ReadCloser, error) {
+		if opened++; opened == failAt {
+			return nil, errBroken
+		}
+		return io.NopCloser(strings.NewReader(text)), nil
+	}}
+}
+
+func mergeSources(keepGoing bool, sources ...merge.Source) (*merge.Job, []byte, error) {
+	job := &merge.Job{Sources: sources, Options: merge.Options{KeepGoing: keepGoing, Reference: -1}}
+	var out bytes.Buffer
+	_, err := convert.Convert(merge.With(context.Background(), job), &out, strings.NewReader(""), convert.Options{})
+	return job, out.Bytes(), err
+}
+
+// An input that fails when its events are read, for the third time, is left out as one that fails before: nothing of it is in the output.
+func TestMergeKeepsGoing(t *testing.T) {
+	a, c := rankSource("a", 1, 0), rankSource("c", 3, 0)
+	_, want, err := mergeSources(true, a, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for failAt := 1; failAt <= 3; failAt++ {
+		job, got, err := mergeSources(true, a, rankSource("b", 2, failAt), c)
+		if err != nil {
+			t.Errorf("%d: %v", failAt, err)
+			continue
+		}
+		if len(job.Failed) != 1 || job.Failed[0].Input != 1 || !errors.Is(job.Failed[0].Err, errBroken) {
+			t.Errorf("%d: failed: %v", failAt, job.Failed)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d: the output is not that of the others alone", failAt)
+		}
+	}
+	if _, _, err := mergeSources(false, a, rankSource("b", 2, 3), c); !errors.Is(err, errBroken) {
+		t.Errorf("without KeepGoing: %v", err)
+	}
+	if _, _, err := mergeSources(true, rankSource("b", 2, 3), a, c); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "on its clock") {
+		t.Errorf("the reference: %v", err)
+	}
+}
