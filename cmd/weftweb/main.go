@@ -5,10 +5,10 @@
 //
 // The worker (bundle/page/worker.js) calls what this program puts into the global object weft:
 //
-//	weft.convert(file, {attribute}, on)   on.progress(bytes), on.chunk(Uint8Array), then on.done(json) or on.failed(text)
-//	weft.report(file, {attribute}, on)    on.progress(bytes), then on.done(html) or on.failed(text)
+//	weft.convert(file, {attribute}, on)   on.progress(bytes, memory), on.chunk(Uint8Array), then on.done(json) or on.failed(text)
+//	weft.report(file, {attribute}, on)    on.progress(bytes, memory), then on.done(html) or on.failed(text)
 //
-// Each runs one at a time. Command bundle, below it, builds the module and makes the page.
+// bytes are those of the file that were read, memory is that in use, in bytes. Each runs one at a time. Command bundle, below it, builds the module and makes the page.
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"runtime/debug"
+	"runtime/metrics"
 	"syscall/js"
 
 	"github.com/weft-trace/weft/attribution"
@@ -27,7 +29,11 @@ import (
 // module, and the page says what to do then.
 const memory = 6_500_000_000
 
+// most is where the collector does all it can to keep the memory below the 4 GiB that a module can have.
+const most = 3584 << 20
+
 func main() {
+	debug.SetMemoryLimit(most)
 	js.Global().Set("weft", js.ValueOf(map[string]any{
 		"convert": operation(convertFile),
 		"report":  operation(reportFile),
@@ -41,6 +47,7 @@ func operation(do func(src *file, opts convert.Options, on js.Value) (string, er
 	return js.FuncOf(func(_ js.Value, args []js.Value) any {
 		input, flags, on := args[0], args[1], args[2]
 		go func() {
+			debug.FreeOSMemory() // what the one before has left, which may be most of the memory
 			result, err := do(newFile(input, on), optionsOf(flags), on)
 			if err != nil {
 				on.Call("failed", message(err))
@@ -133,8 +140,15 @@ func (f *file) fill() (err error) {
 		return io.ErrUnexpectedEOF
 	}
 	f.rest, f.at = f.buf[:n], f.at+int64(n)
-	f.on.Call("progress", f.at)
+	f.on.Call("progress", f.at, memoryInUse())
 	return nil
+}
+
+// memoryInUse returns the memory that objects take, in bytes.
+func memoryInUse() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // chunks hands out what is written, in arrays of JavaScript.

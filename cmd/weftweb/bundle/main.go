@@ -129,7 +129,7 @@ func (p *pageParts) single(module []byte) ([]byte, error) {
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
-	return p.fill(base64.StdEncoding.EncodeToString(packed.Bytes()), ""), nil
+	return p.fill(base64.StdEncoding.EncodeToString(packed.Bytes()), false), nil
 }
 
 // writeHosted writes the folder in which the page fetches its module from beside itself.
@@ -146,7 +146,7 @@ func (p *pageParts) writeHosted(dir string, module []byte, level int) error {
 		return err
 	}
 	for name, content := range map[string][]byte{
-		"index.html": p.fill("", " connect-src 'self';"), "weft.wasm": module, "weft.wasm.br": packed.Bytes(),
+		"index.html": p.fill("", true), "weft.wasm": module, "weft.wasm.br": packed.Bytes(),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
 			return err
@@ -155,13 +155,17 @@ func (p *pageParts) writeHosted(dir string, module []byte, level int) error {
 	return nil
 }
 
-// fill returns the page with a module in base64, or without one. The frame with the report inherits the policy, so that it names the
+// fill returns the page with a module in base64, or, to be hosted, without one: then it fetches that. The frame with the report inherits the policy, so that it names the
 // script and the style of reports as well.
-func (p *pageParts) fill(module, connect string) []byte {
+func (p *pageParts) fill(module string, hosted bool) []byte {
+	connect, promise := "", "the page is not allowed to connect to anything"
+	if hosted {
+		connect, promise = " connect-src 'self';", "the page fetches weft from the server that it came from, and is not allowed to connect to any other"
+	}
 	reportScript, reportStyle := reportpage.Hashes()
 	policy := fmt.Sprintf("default-src 'none'; script-src '%s' '%s' 'wasm-unsafe-eval'; style-src '%s' '%s'; img-src data:; worker-src blob:;%s base-uri 'none'; form-action 'none'",
 		hash(p.script), reportScript, hash(p.style), reportStyle, connect)
-	return []byte(strings.NewReplacer("{{policy}}", html.EscapeString(policy), "{{style}}", p.style, "{{script}}", p.script,
+	return []byte(strings.NewReplacer("{{policy}}", html.EscapeString(policy), "{{promise}}", promise, "{{style}}", p.style, "{{script}}", p.script,
 		"{{worker}}", p.worker, "{{module}}", module).Replace(p.html))
 }
 

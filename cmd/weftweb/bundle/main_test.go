@@ -34,7 +34,7 @@ func TestPolicy(t *testing.T) {
 		page    string
 		connect bool
 	}{
-		"weft.html": {string(single), false}, "weft-hosted": {string(p.fill("", " connect-src 'self';")), true},
+		"weft.html": {string(single), false}, "weft-hosted": {string(p.fill("", true)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policy := html.UnescapeString(find(t, c.page, `(?s)<meta http-equiv="Content-Security-Policy" content="(.*?)">`))
@@ -48,6 +48,9 @@ func TestPolicy(t *testing.T) {
 			}
 			if sources, ok := directives["connect-src"]; ok != c.connect || c.connect && sources != "'self'" {
 				t.Errorf("connect-src %q", sources)
+			}
+			if promise := find(t, c.page, `Nothing is uploaded: (.*?)\.</p>`); c.connect == strings.Contains(promise, "anything") {
+				t.Errorf("the page says that %s", promise)
 			}
 			for what, expression := range map[string]string{"script-src": `(?s)<script>(.*?)</script>`, "style-src": `(?s)<style>(.*?)</style>`} {
 				if want := "'" + hash(find(t, c.page, expression)) + "'"; !strings.Contains(directives[what], want) {

@@ -4,8 +4,10 @@
 const perfettoUI = "https://ui.perfetto.dev";
 const mostBytes = 2e9; // of an input: more does not fit a module, whatever the machine has
 const manyBytes = 500e6; // from here on it takes long and much memory
+const muchMemory = 300e6; // of the module, which it takes for files of about that many bytes
 const mostHandedOver = 2040 * 2 ** 20; // of a result: what a page can post to another
 const resend = 100; // ms between the questions whether Perfetto listens
+const patience = 8000; // ms without an answer, after which the page says what may be wrong
 
 const $ = (id) => document.getElementById(id);
 const show = (id, on) => { $(id).hidden = !on; };
@@ -52,7 +54,7 @@ function startWorker() {
 				runs = true;
 				resolve();
 			} else if ("ended" in data) {
-				drop(runs ? "This is more than a browser holds. The command weft convert does it, with files of any size." : `weft cannot be started: ${data.ended}`);
+				drop(runs ? endedText(data.ended) : `weft cannot be started: ${data.ended}`);
 			} else if (task) {
 				answer(data);
 			}
@@ -63,6 +65,12 @@ function startWorker() {
 		};
 		compile().then((module) => started.postMessage({ module }), (err) => drop(`weft cannot be started: ${err.message}`));
 	});
+}
+
+// endedText says why the module has ended: for want of memory, or by a mistake in it.
+function endedText(reason) {
+	return /^(fatal error|runtime|RangeError): .*memory/.test(reason) ? "This is more than a browser holds. The command weft convert does it, with files of any size." :
+		`weft has failed, please report it: ${reason || "it ended without a reason"}. The command weft convert may do it.`;
 }
 
 // dropWorker ends the worker. What it was asked fails, with why.
@@ -77,6 +85,7 @@ function dropWorker(why) {
 function answer(data) {
 	if ("progress" in data) {
 		progressOf(data.progress);
+		if (data.memory > muchMemory) show("large", true); // what is packed says so late
 	} else if ("chunk" in data) {
 		task.chunks.push(new Blob([data.chunk])); // a Blob need not be in memory
 	} else {
@@ -116,7 +125,7 @@ async function convert(file) {
 	$("drop").classList.add("small");
 	$("drop-title").textContent = "Drop another trace";
 	if (file.size > mostBytes) {
-		fail(`${file.name} has ${size(file.size)}. This is more than a browser holds: weft convert does it.`);
+		fail(`${printable(file.name)} has ${size(file.size)}. This is more than a browser holds: weft convert does it.`);
 		return;
 	}
 	working(file.name, "Starting");
@@ -130,14 +139,14 @@ async function convert(file) {
 		showResult(said, performance.now() - began);
 		standsOut(said.bytes_unpacked > manyBytes);
 	} catch (err) {
-		if (file === input) fail(`${file.name}: ${err.message}`);
+		if (file === input) fail(`${printable(file.name)}: ${err.message}`);
 	} finally {
 		if (file === input) show("work", false);
 	}
 }
 
 function working(name, status) {
-	$("name").textContent = name;
+	$("name").textContent = printable(name);
 	$("status").textContent = status;
 	$("progress").value = 0;
 	show("large", false);
@@ -146,12 +155,17 @@ function working(name, status) {
 
 function fail(text) {
 	show("work", false);
-	$("said").textContent = text;
+	say(text);
+}
+
+// say shows what is wrong, beside what is under way.
+function say(text) {
+	$("said").textContent = text.split("\n").map(printable).join("\n");
 	show("problem", true);
 }
 
 function showResult(report, ms) {
-	$("what").textContent = input.name;
+	$("what").textContent = printable(input.name);
 	$("hint").textContent = "";
 	const e = report.events, t = report.tracks;
 	const unpacked = report.bytes_unpacked !== report.bytes_in ? ` (${size(report.bytes_unpacked)} unpacked)` : "";
@@ -165,6 +179,7 @@ function showResult(report, ms) {
 		contexts: (report.contexts || []).join(", "),
 	});
 	problems(report);
+	show("problem", false);
 	show("result", true);
 	$("perfetto").disabled = output.size > mostHandedOver;
 	if (output.size > mostHandedOver) $("hint").textContent = "The trace is larger than what a page can hand over: download it, and open it in Perfetto from there.";
@@ -205,10 +220,27 @@ function download(blob, name) {
 }
 
 async function downloadTrace() {
-	$("hint").textContent = "Packing";
-	const packed = await new Response(output.stream().pipeThrough(new CompressionStream("gzip"))).blob();
-	$("hint").textContent = `${traceName()}.gz has ${size(packed.size)}.`;
-	download(packed, `${traceName()}.gz`);
+	const trace = output, name = traceName(), hint = hinter();
+	hint("Packing");
+	try {
+		const packed = await new Response(trace.stream().pipeThrough(new CompressionStream("gzip"))).blob();
+		download(packed, `${name}.gz`);
+		hint(`${printable(name)}.gz has ${size(packed.size)}.`);
+	} catch (err) {
+		download(trace, name);
+		hint(`The trace could not be packed: ${printable(err.message)}. ${printable(name)} is as it was, with ${size(trace.size)}.`);
+	}
+}
+
+let lastHint = null; // of what was asked for last
+
+// hinter returns a function that says in the hint how something goes that was asked for. It is silent when there is another file, or when something
+// else was asked for since.
+function hinter() {
+	const file = input, mine = lastHint = {};
+	return (text) => {
+		if (file === input && mine === lastHint) $("hint").textContent = text;
+	};
 }
 
 // traceName is the name of the output: that of the input without its endings.
@@ -217,29 +249,38 @@ const traceName = () => input.name.replace(/\.(gz|zst|zip)$/i, "").replace(/\.(j
 // openPerfetto opens the UI in a tab and hands the trace over when it listens. What was sent before is lost without a word, so that
 // it is asked until it answers; several answers may be under way.
 function openPerfetto() {
+	const trace = output, title = printable(input.name), name = traceName(), hint = hinter();
 	const tab = window.open(`${perfettoUI}/`);
 	if (!tab) {
-		$("hint").textContent = "The browser did not open a tab: allow pop-ups for this page, or download the trace.";
+		hint("The browser did not open a tab: allow pop-ups for this page, or download the trace.");
 		return;
 	}
-	$("hint").textContent = "Waiting for Perfetto. It asks whether to open the trace: the trace goes to that tab, and nowhere else.";
-	const trace = output, title = input.name, name = traceName();
-	let handed = false;
-	const timer = setInterval(() => {
-		if (tab.closed) stop("The tab was closed before Perfetto had the trace.");
-		else tab.postMessage("PING", perfettoUI);
+	hint("Waiting for Perfetto. It asks whether to open the trace: the trace goes to that tab, and nowhere else.");
+	const ping = setInterval(() => {
+		if (!tab.closed) {
+			tab.postMessage("PING", perfettoUI);
+			return;
+		}
+		stop();
+		hint("The tab was closed before Perfetto had the trace.");
 	}, resend);
-	const stop = (text) => {
-		clearInterval(timer);
-		removeEventListener("message", listen);
-		$("hint").textContent = text;
+	const late = setTimeout(() => {
+		hint("Perfetto does not answer. It may be asking you something in its tab, or the network is down. Download saves the trace, for Perfetto to open later.");
+	}, patience);
+	const listen = (event) => {
+		if (event.source !== tab || event.origin !== perfettoUI || event.data !== "PONG") return;
+		stop();
+		hint("Perfetto gets the trace.");
+		post().then(() => hint("Perfetto has the trace."), (err) => hint(`The trace could not be handed over: ${printable(err.message)}. Download it, and open it in Perfetto.`));
 	};
-	const listen = async (event) => {
-		if (handed || event.source !== tab || event.origin !== perfettoUI || event.data !== "PONG") return;
-		handed = true;
-		stop("Perfetto has the trace.");
+	const post = async () => {
 		const buffer = await trace.arrayBuffer();
 		tab.postMessage({ perfetto: { buffer, title, fileName: name } }, perfettoUI, [buffer]);
+	};
+	const stop = () => {
+		clearInterval(ping);
+		clearTimeout(late);
+		removeEventListener("message", listen);
 	};
 	addEventListener("message", listen);
 }
@@ -268,7 +309,7 @@ async function standsOut(large) {
 	} catch (err) {
 		if (file !== input) return;
 		reporting = null; // the button tries again
-		$("looking").textContent = `There is no report: ${err.message}`;
+		$("looking").textContent = `There is no report: ${printable(err.message)}`;
 	}
 }
 
@@ -291,13 +332,14 @@ async function report() {
 	const file = input;
 	if (reportText === "") {
 		$("report").disabled = true;
+		show("problem", false);
 		working(file.name, "Making the report");
 		try {
 			await makeReport();
 		} catch (err) {
 			if (file === input) {
 				reporting = null;
-				fail(`${file.name}: ${err.message}`);
+				fail(`${printable(file.name)}: ${err.message}`);
 			}
 			return;
 		} finally {
@@ -313,6 +355,12 @@ async function report() {
 	show("save", true);
 }
 
+// printable escapes in a text what is not seen, or changes how the text around it is shown, as marks of direction do. The joiners of scripts and of
+// emoji stay.
+const printable = (text) => text.replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, (c) => {
+	const code = c.codePointAt(0).toString(16);
+	return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
+});
 const size = (bytes) => bytes < 1024 ? `${bytes}\u00a0bytes` : bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)}\u00a0KiB` : bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)}\u00a0MiB` : `${(bytes / 1024 ** 3).toFixed(2)}\u00a0GiB`;
 const seconds = (s) => s < 1 ? `${(s * 1000).toFixed(0)}\u00a0ms` : s < 120 ? `${s.toFixed(2)}\u00a0s` : `${(s / 60).toFixed(1)}\u00a0min`;
 const count = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
@@ -328,7 +376,7 @@ addEventListener("drop", (event) => {
 	event.preventDefault();
 	$("drop").classList.remove("over");
 	const files = event.dataTransfer.files;
-	if (files.length > 1) fail("One file at a time: weft convert takes several.");
+	if (files.length > 1) say("One file at a time: weft convert takes several.");
 	else if (files.length === 1) convert(files[0]);
 });
 $("stop").addEventListener("click", () => { dropWorker("stopped"); });

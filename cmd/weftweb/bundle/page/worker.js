@@ -2,16 +2,27 @@
 //
 //	in   {module}                                   once: the module, compiled
 //	in   {what: "convert" | "report", file, options}
-//	out  {ready} · {progress} · {chunk} · {done} · {failed} · {ended}
+//	out  {ready} · {progress, memory} · {chunk} · {done} · {failed} · {ended}
 //
-// A module that has run out of memory ends, and takes what it held with it: {ended}.
+// progress comes with the memory in use. A module that has run out of memory, or has a mistake in it, ends and takes what it held with it: {ended},
+// with what Go has said of that.
 "use strict";
+
+// Go writes to standard error, in pieces, why it ends.
+let heard = "";
+const decoder = new TextDecoder();
+const write = fs.writeSync;
+fs.writeSync = (fd, bytes) => {
+	if (heard.length < 10_000) heard += decoder.decode(bytes);
+	return write(fd, bytes);
+};
+const reason = () => (heard.split("\n").find((line) => /^(panic|fatal error|runtime): /.test(line)) ?? "").slice(0, 500);
 
 onmessage = async ({ data }) => {
 	if (data.module) {
 		try {
 			const go = new Go();
-			go.run(await WebAssembly.instantiate(data.module, go.importObject)).then(() => postMessage({ ended: "" }), (err) => postMessage({ ended: String(err) }));
+			go.run(await WebAssembly.instantiate(data.module, go.importObject)).then(() => postMessage({ ended: reason() }), (err) => postMessage({ ended: reason() || String(err) }));
 			postMessage({ ready: true });
 		} catch (err) {
 			postMessage({ ended: String(err) });
@@ -19,7 +30,7 @@ onmessage = async ({ data }) => {
 		return;
 	}
 	const on = {
-		progress: (bytes) => postMessage({ progress: bytes }),
+		progress: (bytes, memory) => postMessage({ progress: bytes, memory }),
 		chunk: (piece) => postMessage({ chunk: piece }, [piece.buffer]),
 		done: (result) => postMessage({ done: result }),
 		failed: (text) => postMessage({ failed: text }),

@@ -1,0 +1,170 @@
+package browsertest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// hint and problem are what the page says.
+const (
+	hint    = `document.getElementById("hint").textContent`
+	problem = `(document.getElementById("problem").hidden ? "" : document.getElementById("said").textContent)`
+)
+
+// The page says that Perfetto has the trace when it has, and not before; and that it could not be handed over, if that is so.
+func TestWebSaysWhenPerfettoHasIt(t *testing.T) {
+	stub, dir := NewStub(t), t.TempDir()
+	b := Start(t, stub)
+	p := openWeb(t, b)
+	put(t, dir, "trace.json.gz", recording)
+	choose(p, filepath.Join(dir, "trace.json.gz"))
+	p.Await(looked)
+	Eval[chromedp.Void](p, `Blob.prototype.arrayBuffer = async () => { throw new Error("no memory for it"); }; window.addEventListener("unhandledrejection", (e) => window.violations.push("unhandled " + e.reason)); undefined`)
+	p.Click("#perfetto")
+	p.Await(hint + ` === "The trace could not be handed over: no memory for it. Download it, and open it in Perfetto."`)
+	p.Calm()
+}
+
+// A Perfetto that never answers is named after 8 s, unless the page is about another file by then.
+func TestWebPerfettoNeverAnswers(t *testing.T) {
+	stub, dir := NewStub(t), t.TempDir()
+	b := Start(t, stub)
+	stub.Behave(Silent)
+	put(t, dir, "trace.json.gz", recording)
+	open := func() *Page {
+		p := openWeb(t, b)
+		choose(p, filepath.Join(dir, "trace.json.gz"))
+		p.Await(looked)
+		p.Click("#perfetto")
+		stub.Await(t, "start")
+		return p
+	}
+	p := open()
+	p.Await(hint + `.startsWith("Perfetto does not answer. ")`)
+	p.Calm()
+	p = open()
+	Eval[chromedp.Void](p, `convert(new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "other.json")); undefined`)
+	p.Await(`document.getElementById("what").textContent === "other.json" && ` + looked)
+	time.Sleep(9 * time.Second)
+	if said := Eval[string](p, hint); said != "" {
+		t.Errorf("of the other file the page says %q", said)
+	}
+	p.Calm()
+}
+
+// Two files at once are refused beside the conversion under way, which goes on, can be stopped, and ends without the message.
+func TestWebTwoFilesDuringConversion(t *testing.T) {
+	p := openWeb(t, Start(t, NewStub(t)))
+	shown := Eval[string](p, `(() => {
+		window.large = new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1e5)+"{}]"], "large.json");
+		convert(large);
+		const files = new DataTransfer();
+		files.items.add(new File(["[]"], "a"));
+		files.items.add(new File(["[]"], "b"));
+		window.dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
+		return [document.getElementById("work").hidden, document.getElementById("stop").checkVisibility(), `+problem+`].join();
+	})()`)
+	if shown != "false,true,One file at a time: weft convert takes several." {
+		t.Errorf("during the conversion: %s", shown)
+	}
+	p.Await(`!document.getElementById("result").hidden`)
+	if said := Eval[string](p, problem); said != "" {
+		t.Errorf("the result is below %q", said)
+	}
+	p.Calm()
+}
+
+// What is being packed keeps its name when another file is chosen meanwhile. If it cannot be packed it is saved as it is.
+func TestWebDownload(t *testing.T) {
+	p := openWeb(t, Start(t, NewStub(t)))
+	const event = `[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]`
+	Eval[chromedp.Void](p, `window.saved = []; download = (blob, name) => window.saved.push(name + " " + (blob.size > 0)); convert(new File(['`+event+`'], "first.json")); undefined`)
+	p.Await(`!document.getElementById("result").hidden`)
+	Eval[chromedp.Void](p, `document.getElementById("download").click(); convert(new File(['`+event+`'], "second.json")); undefined`)
+	p.Await(`saved.length === 1 && document.getElementById("what").textContent === "second.json"`)
+	p.Await(looked)
+	if said := Eval[string](p, hint); said != "" {
+		t.Errorf("of the second file the page says %q", said)
+	}
+	Eval[chromedp.Void](p, `window.CompressionStream = class { constructor() { throw new Error("no gzip"); } }; document.getElementById("download").click(); undefined`)
+	p.Await(`saved.length === 2`)
+	if got := strings.Join(Eval[[]string](p, `saved`), ", "); got != "first.pftrace.gz true, second.pftrace true" {
+		t.Errorf("saved %s", got)
+	}
+	if said := Eval[string](p, hint); !strings.HasPrefix(said, "The trace could not be packed: no gzip. second.pftrace is as it was") {
+		t.Errorf("the page says %q", said)
+	}
+	p.Calm()
+}
+
+// Names that would change how the text around them is shown are escaped.
+func TestWebNames(t *testing.T) {
+	p := openWeb(t, Start(t, NewStub(t)))
+	for name, want := range map[string]string{
+		"\u202egnp.\u2066x.json": `\u202egnp.\u2066x.json`, "a\x1b[31m\u0085.json": `a\u001b[31m\u0085.json`, "\u06a9\u200c\u0647 👩\u200d💻 計.json": "\u06a9\u200c\u0647 👩\u200d💻 計.json",
+		"\U000e0041.json": `\U000e0041.json`,
+	} {
+		Eval[chromedp.Void](p, `document.getElementById("what").textContent = ""; convert(new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "`+name+`")); undefined`)
+		if got := Eval[string](p, `document.getElementById("name").textContent`); got != want {
+			t.Errorf("during the conversion %q is shown as %q", name, got)
+		}
+		p.Await(`document.getElementById("what").textContent !== ""`)
+		if got := Eval[string](p, `document.getElementById("what").textContent`); got != want {
+			t.Errorf("%q is shown as %q", name, got)
+		}
+		Eval[chromedp.Void](p, `document.getElementById("said").textContent = ""; convert(new File([""], "`+name+`")); undefined`)
+		p.Await(problem + ` !== ""`)
+		if got := Eval[string](p, problem); !strings.HasPrefix(got, want+": ") {
+			t.Errorf("the problem of %q is shown as %q", name, got)
+		}
+	}
+	p.Calm()
+}
+
+// A mistake in the module is not taken for a file that is too large, and the page goes on after both.
+func TestWebModuleEnds(t *testing.T) {
+	p := openWeb(t, Start(t, NewStub(t)))
+	const ask = `ask("convert", null).then(() => "done", (err) => err.message)`
+	if said := Eval[string](p, ask); !strings.HasPrefix(said, "weft has failed, please report it: panic: ") || !strings.Contains(said, "syscall/js") {
+		t.Errorf("after a panic: %q", said)
+	}
+	for reason, tooLarge := range map[string]bool{
+		"fatal error: runtime: out of memory": true, "runtime: out of memory: cannot allocate 4194304-byte block": true, "RangeError: WebAssembly.Memory.grow(): out of memory": true,
+		"panic: runtime error: invalid memory address or nil pointer dereference": false, "fatal error: all goroutines are asleep - deadlock!": false, "": false,
+	} {
+		if said := Eval[string](p, "endedText(`"+reason+"`)"); strings.HasPrefix(said, "This is more than a browser holds.") != tooLarge {
+			t.Errorf("%q: %q", reason, said)
+		}
+	}
+	Eval[chromedp.Void](p, `convert(new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "after.json")); undefined`)
+	p.Await(`document.getElementById("what").textContent === "after.json" && !document.getElementById("result").hidden`)
+}
+
+// What a packed file holds shows while it is read: the warning about large files comes then. What one file took is free for the next.
+func TestWebMemory(t *testing.T) {
+	p := openWeb(t, Start(t, NewStub(t)))
+	Eval[chromedp.Void](p, `window.memory = []; { const now = answer; answer = (data) => { if ("progress" in data) memory.push(data.memory); now(data); }; } undefined`)
+	for range 3 {
+		Eval[chromedp.Void](p, `document.getElementById("what").textContent = ""; convert(new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1.5e5)+"{}]"], "a.json")); undefined`)
+		p.Await(`document.getElementById("what").textContent !== "" && ` + looked)
+	}
+	memory := Eval[[]float64](p, `memory`)
+	// Each conversion and each report reads the file in three pieces. At the first of them there is what reading takes.
+	for i := 0; i < len(memory); i += 3 {
+		if memory[i] < 4<<20 || memory[i] > 1.2*memory[0] {
+			t.Errorf("operation %d begins with %.0f bytes, the first one with %.0f", i/3, memory[i], memory[0])
+		}
+	}
+	if len(memory) != 18 {
+		t.Errorf("%d pieces were read", len(memory))
+	}
+	const warned = `document.getElementById("large").hidden`
+	if before, after := Eval[bool](p, warned), Eval[bool](p, `task = {}; answer({ progress: 1, memory: 3.1e8 }); task = null; `+warned); !before || after {
+		t.Errorf("the warning is hidden: %v before much memory is taken, %v then", before, after)
+	}
+	p.Calm()
+}
