@@ -81,7 +81,7 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	name, payload := cutText(payload)
 	category, payload := cutText(payload)
 	sentKey, payload := cutText(payload)
-	receivedKey, args := cutText(payload)
+	receivedKey, payload := cutText(payload)
 	on := e.alone
 	if h.page > 0 {
 		p := &e.pages[h.page-1]
@@ -90,6 +90,10 @@ func (e *emitter) entry(h *head, payload []byte) error {
 		}
 	}
 	track, _ := on.Take(h.start, h.start+h.dur)
+	args, err := e.messages(h, track, payload)
+	if err != nil {
+		return err
+	}
 	e.out = timeline.Event{
 		Kind: timeline.Slice, TS: h.start, Dur: h.dur, Track: track, Name: name, Category: category, Args: args,
 	}

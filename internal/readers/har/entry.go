@@ -59,10 +59,11 @@ type unit struct {
 	status       int64
 	resourceType []byte
 	pageRef      []byte
-	sentKey      string         // of the span that the request names, see timeline.TraceparentKey
-	receivedKey  string         // of the span that the response names
-	initiator    []byte         // the address that made the request
-	redirect     []byte         // the address to which the response leads
+	sentKey      string // of the span that the request names, see timeline.TraceparentKey
+	receivedKey  string // of the span that the response names
+	initiator    []byte // the address that made the request
+	redirect     []byte // the address to which the response leads
+	messages     []socketMessage
 	time         timeline.Nanos // notApplicable: unknown
 	phases       [numPhases]timeline.Nanos
 
@@ -84,7 +85,7 @@ type finding struct {
 }
 
 func (u *unit) reset() {
-	*u = unit{found: u.found[:0], moments: u.moments[:0], time: notApplicable, phases: noPhases}
+	*u = unit{found: u.found[:0], moments: u.moments[:0], messages: u.messages[:0], time: notApplicable, phases: noPhases}
 }
 
 func (u *unit) invalid(name string) {
@@ -258,6 +259,7 @@ func (r *reader) entry() error {
 	category = bytes.TrimSuffix(category, []byte(","))
 	r.value = appendText(r.value, category)
 	r.value = appendText(appendText(r.value, []byte(u.sentKey)), []byte(u.receivedKey))
+	r.value = appendMessages(r.value, u.messages)
 	return r.entries.Add(&h, append(r.value, r.enc.Args()...))
 }
 
@@ -316,6 +318,8 @@ func (r *reader) entryMember(key []byte) {
 		if kind, text := r.scalar(key); kind == jsonscan.String && bytes.IndexByte(text, ',') < 0 {
 			u.resourceType = text
 		}
+	case "_webSocketMessages":
+		r.socketMessages(r.keeps(key))
 	case "_initiator":
 		u.initiator = r.initiatorOf(r.keeps(key))
 	case "request":
