@@ -1,14 +1,12 @@
 package merge
 
-// machines numbers the hosts that are known to differ from that of the reference. What
-// nothing tells from the host of the reference is on that; what is told from it has a machine with nothing but the inputs known to
-// be on the same.
+// machines numbers the hosts that are known to differ from that of the reference. What nothing tells from the host of the reference is on
+// that; what is told from it has a machine with nothing but the inputs known to be on the same.
 func (s *solver) machines() {
-	find := s.hosts.find
-	groups := map[int][]int{}
+	find, members := s.hosts.find, map[int][]int{}
 	for i := range s.in {
 		if s.in[i].Clues != nil {
-			groups[find(i)] = append(groups[find(i)], i)
+			members[find(i)] = append(members[find(i)], i)
 		}
 	}
 	home := find(s.plan.Reference)
@@ -19,8 +17,8 @@ func (s *solver) machines() {
 		}
 		group := find(i)
 		number, ok := numbers[group]
-		if !ok && s.differ(groups[home], groups[group]) {
-			s.plan.Machines = append(s.plan.Machines, s.machineName(groups[group]))
+		if !ok && s.differ(members[home], members[group]) {
+			s.plan.Machines = append(s.plan.Machines, s.machineName(members[group]))
 			number = uint32(len(s.plan.Machines))
 		}
 		numbers[group] = number

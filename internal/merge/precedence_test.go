@@ -107,6 +107,53 @@ func TestOneSidedCausality(t *testing.T) {
 	}
 }
 
+// Three services pass messages on, with clocks that are wrong: what one message leaves open another one may bound.
+func TestOneSidedCausalityOfThree(t *testing.T) {
+	const ms = 1_000_000
+	send := func(b *timeline.Builder, key string, ts timeline.Nanos) { link(b, key, timeline.LinkSend, ts, 0) }
+	receive := func(b *timeline.Builder, key string, ts timeline.Nanos) { link(b, key, timeline.LinkReceive, ts, 0) }
+	a := input(t, "a", wall, func(b *timeline.Builder) { send(b, "ab", 10*second); send(b, "ac", 10*second) })
+	b := input(t, "b", wall, func(b *timeline.Builder) { receive(b, "ab", 10*second-4*ms); send(b, "bc", 10*second-3*ms) })
+	c := input(t, "c", wall, func(b *timeline.Builder) { receive(b, "ac", 10*second-7*ms); receive(b, "bc", 10*second-7*ms) })
+	for _, in := range [][]merge.Input{{a, b, c}, {a, c, b}, {c, b, a}, {b, a, c}} {
+		plan := solve(t, merge.Options{}, in...)
+		at := map[string]timeline.Nanos{}
+		for i := range in {
+			at[in[i].Name] = plan.Inputs[i].Offset
+		}
+		if at["b"]-at["a"] < 4*ms || at["c"]-at["a"] < 7*ms || at["c"]-at["b"] < 4*ms {
+			t.Errorf("%s first: %v", in[0].Name, at)
+		}
+	}
+}
+
+// What is tied to an input moves with it; bounds that nothing suits move nothing, and are refused.
+func TestSettleTogether(t *testing.T) {
+	const ms = 1_000_000
+	one := func(key string, role timeline.LinkRole, ts timeline.Nanos) func(b *timeline.Builder) {
+		return func(b *timeline.Builder) { link(b, key, role, ts, 0) }
+	}
+	both := func(list ...func(b *timeline.Builder)) func(b *timeline.Builder) {
+		return func(b *timeline.Builder) {
+			for _, f := range list {
+				f(b)
+			}
+		}
+	}
+	mark := func(b *timeline.Builder) { slice(b, 1, "weft:sync:m", 11*second+1, 0) }
+	a := input(t, "a", wall, both(one("ab", timeline.LinkSend, 10*second), one("ac", timeline.LinkSend, 10*second)))
+	c := input(t, "c", wall, both(one("ac", timeline.LinkReceive, 10*second-7*ms), one("bc", timeline.LinkReceive, 10*second-7*ms), mark))
+	b := input(t, "b", wall, both(one("ab", timeline.LinkReceive, 10*second-4*ms), one("bc", timeline.LinkSend, 10*second-3*ms)))
+	tied := input(t, "tied", nothing, mark)
+	plan := solve(t, merge.Options{}, a, c, b, tied)
+	if got := plan.Inputs[1].Offset; got != 8*ms || plan.Inputs[3].Offset != got || !plan.Inputs[3].AtLeast {
+		t.Errorf("%+v", plan.Inputs)
+	}
+	circle := input(t, "c", wall, both(one("ac", timeline.LinkReceive, 10*second-7*ms), one("bc", timeline.LinkReceive, 10*second-7*ms), one("ca", timeline.LinkSend, 10*second)))
+	first := input(t, "a", wall, both(one("ab", timeline.LinkSend, 10*second), one("ac", timeline.LinkSend, 10*second), one("ca", timeline.LinkReceive, 10*second+7*ms)))
+	refusal[*merge.ContradictionError](t, merge.Options{}, first, circle, b)
+}
+
 // Offsets by wall clocks are exact only where it is known that these are of one host; others are not certain enough for any limit.
 func TestUnknownHosts(t *testing.T) {
 	one, two := input(t, "one", wall, at(second)), input(t, "two", wall, at(second))

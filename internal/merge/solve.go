@@ -151,7 +151,7 @@ func (s *solver) solve() error {
 		return ErrNoInputs
 	}
 	for _, step := range [...]func(){
-		s.sameSpaces, s.relations, s.places, s.assume, s.fill, s.checkRelations, s.planHosts, s.planRanks, s.findProcesses, s.clock,
+		s.sameSpaces, s.relations, s.places, s.assume, s.settle, s.fill, s.checkRelations, s.planHosts, s.planRanks, s.findProcesses, s.clock,
 	} {
 		if step(); len(s.failed) > 0 {
 			return nil
