@@ -116,8 +116,7 @@ type UncertainError struct {
 
 func (e *UncertainError) Error() string {
 	if e.AtLeast {
-		return fmt.Sprintf("the offset of %s depends on the wall clocks of hosts that may differ, so its uncertainty is at least %s but not known; %s is allowed",
-			e.Input, span(e.Uncertainty), span(e.Limit))
+		return fmt.Sprintf("the offset of %s depends on the wall clocks of hosts that may differ, so its uncertainty is not known; %s is allowed", e.Input, span(e.Limit))
 	}
 	return fmt.Sprintf("the offset of %s is uncertain by %s; %s is allowed", e.Input, span(e.Uncertainty), span(e.Limit))
 }
