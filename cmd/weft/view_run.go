@@ -120,7 +120,7 @@ func (v *viewing) open(ctx context.Context) <-chan bool {
 		return opened
 	}
 	go func() {
-		err := view.OpenBrowser(v.server.OnceAddress())
+		err := view.OpenBrowser(v.server.OnceAddress)
 		if err != nil && ctx.Err() == nil {
 			v.print("No browser here. On your own machine:  ssh -N%s HOST   then open the address above.\n", v.forwards())
 		}

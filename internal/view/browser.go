@@ -16,11 +16,12 @@ var ErrNoBrowser = errors.New("no browser could be opened")
 // failsWithin is how long a program that opens an address has to fail. One that still runs then has opened it, and may be the browser.
 const failsWithin = 3 * time.Second
 
-// OpenBrowser opens an address in the user's browser and returns when that has worked, which may take three seconds. The address must
-// have no characters that mean something to a shell or to a URL handler. The browser lives on when this program ends.
-func OpenBrowser(address string) error {
+// OpenBrowser opens an address in the user's browser and returns when that has worked, which may take three seconds. Each program that is
+// tried gets an address of its own, because one that fails may have used its up. Addresses must have no characters that mean something to
+// a shell or to a URL handler. The browser lives on when this program ends.
+func OpenBrowser(address func() string) error {
 	for _, command := range browserCommands(runtime.GOOS, os.Getenv) {
-		if opens(withAddress(command, address)) {
+		if opens(withAddress(command, address())) {
 			return nil
 		}
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -70,7 +71,7 @@ func script(t *testing.T, name, text string) (program, noted string) {
 	return program, noted
 }
 
-// The first program that does not fail has opened the address.
+// The first program that does not fail has opened an address. It gets one that no other had: those are good once.
 func TestOpenBrowser(t *testing.T) {
 	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "WSL_INTEROP"} {
 		t.Setenv(name, "")
@@ -79,10 +80,12 @@ func TestOpenBrowser(t *testing.T) {
 	works, notedWorks := script(t, "works", "exit 0")
 	never, notedNever := script(t, "never", "exit 0")
 	t.Setenv("BROWSER", strings.Join([]string{"/no/such/browser", fails + " -x", works + " --new-tab", never}, string(filepath.ListSeparator)))
-	if err := OpenBrowser("http://127.0.0.1:1/go/x"); err != nil {
+	n := 0
+	address := func() string { n++; return fmt.Sprintf("http://127.0.0.1:1/go/%d", n) }
+	if err := OpenBrowser(address); err != nil {
 		t.Fatal(err)
 	}
-	for noted, want := range map[string]string{notedFails: "-x http://127.0.0.1:1/go/x\n", notedWorks: "--new-tab http://127.0.0.1:1/go/x\n", notedNever: ""} {
+	for noted, want := range map[string]string{notedFails: "-x http://127.0.0.1:1/go/2\n", notedWorks: "--new-tab http://127.0.0.1:1/go/3\n", notedNever: ""} {
 		if got, _ := os.ReadFile(noted); string(got) != want {
 			t.Errorf("%s: %q, want %q", noted, got, want)
 		}
@@ -91,11 +94,11 @@ func TestOpenBrowser(t *testing.T) {
 		return // it has another way, which would open one
 	}
 	t.Setenv("BROWSER", fails)
-	if err := OpenBrowser("http://127.0.0.1:1/"); !errors.Is(err, ErrNoBrowser) {
+	if err := OpenBrowser(address); !errors.Is(err, ErrNoBrowser) {
 		t.Errorf("error %v", err)
 	}
 	t.Setenv("BROWSER", "")
-	if err := OpenBrowser("http://127.0.0.1:1/"); !errors.Is(err, ErrNoBrowser) {
+	if err := OpenBrowser(address); !errors.Is(err, ErrNoBrowser) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -108,7 +111,7 @@ func TestBrowserThatStays(t *testing.T) {
 	stays, _ := script(t, "stays", "exec sleep 4")
 	t.Setenv("BROWSER", stays)
 	began := time.Now()
-	if err := OpenBrowser("http://127.0.0.1:1/"); err != nil || time.Since(began) < failsWithin {
+	if err := OpenBrowser(func() string { return "http://127.0.0.1:1/" }); err != nil || time.Since(began) < failsWithin {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }
