@@ -105,3 +105,20 @@ func TestPatience(t *testing.T) {
 		t.Errorf("PINGs come after %.0f ms", between)
 	}
 }
+
+// A tab that never answers is named as well, with what helps.
+func TestTabThatNeverAnswers(t *testing.T) {
+	stub, dir := NewStub(t), t.TempDir()
+	b := Start(t, stub)
+	put(t, dir, "trace.json.gz", recording)
+	w := Run(t, dir, "view", "trace.json.gz")
+	p := b.Open(w.Address())
+	stub.Await(t, "trace")
+	p.Await(`!document.getElementById("open").hidden`)
+	stub.Behave(Silent)
+	p.Click("#open")
+	p.Await(`document.getElementById("said").textContent.includes("either answer is fine")`)
+	p.Await(`document.getElementById("notice").innerText.replace(/\s+/g, " ").trim() ===
+		"Perfetto does not answer in its tab. It may be asking you something there, or the network is down: Download Open in a tab"`)
+	p.Calm()
+}

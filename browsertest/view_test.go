@@ -566,6 +566,8 @@ func TestReport(t *testing.T) {
 	}
 	// What others ask for is not done either.
 	Eval[chromedp.Void](p, fmt.Sprintf(`window.postMessage({weft: {from_ns: %.0f, dur_ns: 0}}, "*")`, at[0]))
+	Eval[chromedp.Void](p, fmt.Sprintf(`window.dispatchEvent(new MessageEvent("message", {data: {weft: {from_ns: %.0f, dur_ns: 0}}, origin: "https://evil.test",
+		source: document.querySelector("#report iframe").contentWindow})); undefined`, at[0]))
 	stub.Quiet(t, "scroll", 500*time.Millisecond)
 	if Eval[bool](p, `document.getElementById("report").hidden`) {
 		t.Error("one of the messages led to the timeline")

@@ -248,6 +248,9 @@
         return say(frame.failure, { bad: true, download: there, again: there });
       case tab !== null && tab.failure !== "":
         return say(tab.failure, { bad: true, download: there });
+      case tab !== null && tab.silent && !tab.stopped:
+        return say("Perfetto does not answer in its tab. It may be asking you something there, or the network is down:",
+          { download: there, again: frame !== null && frame.silent, open: there });
       case tab !== null && !tab.answered && !tab.stopped:
         return say("If the browser asks whether Perfetto may access other apps and services on this device: either answer is fine.", {});
       case frame !== null && frame.silent:
@@ -334,7 +337,9 @@
 
   window.addEventListener("message", (event) => {
     if (report !== null && event.source === report.contentWindow) {
-      showInTimeline(event.data?.weft);
+      if (event.origin === "null") { // that of a frame without rights
+        showInTimeline(event.data?.weft);
+      }
       return;
     }
     if (state === null || event.data !== "PONG" || event.origin !== uiOrigin()) {
