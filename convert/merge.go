@@ -282,15 +282,36 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // too large, it reads the others again without them.
 func (m *merger) readAll(ctx context.Context) error {
 	m.reading = true
+	asked := m.opts
+	defer func() { m.opts = asked }()
+	dropped := m.keepLinkArgs()
 	for {
 		failed := len(m.job.Failed)
-		if err := m.readPlaced(ctx); err != nil || len(m.job.Failed) == failed {
+		if err := m.readPlaced(ctx, dropped); err != nil || len(m.job.Failed) == failed {
 			return err
 		}
 		if err := m.startOver(); err != nil {
 			return err
 		}
 	}
+}
+
+// keepLinkArgs has readers keep the arguments that connect inputs, and returns the names of those that are not to be in the output.
+func (m *merger) keepLinkArgs() (dropped []string) {
+	o := &m.opts
+	if o.allArgs() {
+		return nil
+	}
+	for _, name := range m.job.Args() {
+		if o.NoArgs || !slices.Contains(o.Args, name) {
+			dropped = append(dropped, name)
+		}
+	}
+	if o.NoArgs {
+		o.Args = nil
+	}
+	o.Args, o.NoArgs = slices.Concat(o.Args, dropped), false
+	return dropped
 }
 
 // startOver drops all that was read of the events.
@@ -305,7 +326,7 @@ func (m *merger) startOver() error {
 }
 
 // readPlaced reads the events of the inputs that have a place, one after the other.
-func (m *merger) readPlaced(ctx context.Context) error {
+func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	m.job.Problems = make([][]problem.Total, len(m.formats))
 	plan, of := m.job.Plan, []int(nil) // of: the number that each input of the Builder has in the job
 	ranking := timeline.Ranking{}
@@ -317,7 +338,7 @@ func (m *merger) readPlaced(ctx context.Context) error {
 			continue
 		}
 		in := timeline.Input{
-			Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference,
+			Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: dropArgs,
 			KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(of[earlier], i, id) },
 		}
 		if m.job.Machines {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // shop returns the recordings of a browser and its server.
@@ -118,6 +119,30 @@ func TestMergeChangedInput(t *testing.T) {
 		}
 		if changed := i == 2; (err == errChanged) != changed {
 			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// Arguments that are left out connect inputs all the same, and stay left out.
+func TestMergeWithoutArgs(t *testing.T) {
+	browser, server := shop(t)
+	all, _ := merged(t, "browser="+browser, "server="+server)
+	for _, flags := range [][]string{{"--args", "none"}, {"--args", "frame"}} {
+		report, out := merged(t, append(flags, "browser="+browser, "server="+server)...)
+		if report.Events != all.Events || report.Events.Flows != 6 {
+			t.Errorf("%s: %+v, want %+v", flags, report.Events, all.Events)
+		}
+		tl := timelineOf(t, out)
+		err := tl.Walk(t.Context(), func(it *timeline.Item) error {
+			for arg := range tl.ArgList(it.Args) {
+				if key := string(arg.Key); key == "data" || key == "traceparent" {
+					t.Errorf("%s: %s has %s", flags, it.Name, key)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

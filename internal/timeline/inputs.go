@@ -7,6 +7,8 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/wire"
 )
 
 // Input is one of several inputs that a Builder takes one after the other, on one timeline. Their ids are their own: of two inputs
@@ -22,6 +24,8 @@ type Input struct {
 	Shares func(earlier int, id ProcessKey) bool
 	// Watch returns keys of links of an event that its reader says nothing of; nil: there are none. The event is valid during the call.
 	Watch func(ev *Event) []string
+	// DropArgs are the names of arguments that readers give only for Watch: they are no part of the events of the output.
+	DropArgs []string
 	// KeyOf returns the key of the link of which an event has told only the request, "" if it has none; nil: there are none.
 	KeyOf func(request string) string
 	// Unmarked leaves out what shows where things come from: labels of processes, NAME behind names and in front of facts.
@@ -50,7 +54,9 @@ type inputs struct {
 	countSamples bool              // they cannot weigh what they say
 
 	joinFlows bool
-	event     Event // scratch
+	dropArgs  map[string]bool // the names that ArgList gives for DropArgs of now
+	event     Event           // scratch
+	args      Args            // scratch
 }
 
 // inputRange are the events of an input: from first on, up to those of the next one.
@@ -77,6 +83,10 @@ func (b *Builder) BeginInput(in Input) {
 	s.list = append(s.list, inputRange{in, b.next})
 	s.clocks, s.samples, s.countSamples = Clocks{}, SampleDescription{}, false
 	clear(s.places)
+	s.dropArgs = map[string]bool{}
+	for _, name := range in.DropArgs {
+		s.dropArgs[string(inputName([]byte(name)))] = true
+	}
 	b.table.beginInput(&in)
 }
 
@@ -201,6 +211,9 @@ func (b *Builder) adjust(ev *Event) *Event {
 	out := &s.event
 	*out = *ev
 	out.TS, out.Event = ts, ev.Event+s.base
+	if len(s.dropArgs) > 0 && len(ev.Args) > 0 {
+		out.Args = b.keptArgs(ev.Args)
+	}
 	switch ev.Kind {
 	case Slice, Begin, End, Instant:
 		out.Track = b.place(ev.Track)
@@ -211,6 +224,18 @@ func (b *Builder) adjust(ev *Event) *Event {
 		}
 	}
 	return out
+}
+
+// keptArgs returns arguments of the current input without those of DropArgs.
+func (b *Builder) keptArgs(args Args) Args {
+	s, t := b.inputs, &Timeline{tables: b.tables}
+	s.args = s.args[:0]
+	for r := wire.NewReader(args); r.Next(); {
+		if r.Field() != schema.TrackEvent_DebugAnnotations || !s.dropArgs[string(t.Arg(r.Bytes()).Key)] {
+			s.args = append(s.args, r.Raw()...)
+		}
+	}
+	return s.args
 }
 
 // countedSamples is what samples count that cannot weigh anything else.
