@@ -336,11 +336,16 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 
 // costQuestion asks for the costs that weft report cost shows first.
 func costQuestion(o *report.Overview) string {
+	has := func(typ string) bool {
+		return slices.ContainsFunc(o.Contexts, func(c costtables.TypeCount) bool { return c.Type == typ })
+	}
 	switch {
 	case o.HasPages:
 		return "what did each page cost?"
-	case slices.ContainsFunc(o.Contexts, func(c costtables.TypeCount) bool { return c.Type == "Script" }):
+	case has("Script"):
 		return "what did each script cost?"
+	case has("Request"):
+		return "what did each request cost?"
 	}
 	return "what was the time spent on?"
 }

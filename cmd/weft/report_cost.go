@@ -147,7 +147,7 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 	case len(types) == 0 && len(result.Types()) > 0:
 		return nil, fmt.Sprintf("no contexts that --by %s can group", q.group), nil
 	case len(types) == 0:
-		return nil, "this trace has no contexts, such as frames, scripts or input events; try --type process or --type thread", nil
+		return nil, "this trace has no contexts, such as frames, scripts, input events or requests; try --type process or --type thread", nil
 	}
 	for _, typ := range types {
 		t, err := result.Table(costtables.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit})

@@ -208,7 +208,7 @@ func (j *joiner) run(ctx context.Context) error {
 		}
 		if !ok || m.address != j.now {
 			for i := range j.waiting {
-				j.unknown(&j.waiting[i], "redirected")
+				j.unknown(&j.waiting[i], "the request behind a redirect")
 			}
 			j.now, j.seen, j.waiting = m.address, j.seen[:0], j.waiting[:0]
 		}
@@ -237,7 +237,7 @@ func (j *joiner) mention(m *mention) error {
 		if from := j.initiator(m); from != nil {
 			return j.arrow(from, m)
 		}
-		j.unknown(m, "initiated")
+		j.unknown(m, "the initiator")
 	}
 	return nil
 }
