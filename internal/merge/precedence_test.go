@@ -242,6 +242,34 @@ func TestManyInputs(t *testing.T) {
 	}
 }
 
+// Inputs that contradict the reference are left out together; one that is right stays.
+func TestManyContradictions(t *testing.T) {
+	const n = 1500
+	var in []merge.Input
+	marks := func(from, to int, shift timeline.Nanos) func(b *timeline.Builder) {
+		return func(b *timeline.Builder) {
+			for i := from; i < to; i++ {
+				slice(b, 1, fmt.Sprint("weft:sync:", i), second+timeline.Nanos(i)*1000+shift, 0)
+			}
+		}
+	}
+	in = append(in, input(t, "reference", anchored(1000*second), marks(1, n, 0)))
+	for i := 1; i < n; i++ {
+		shift := second
+		if i == n/2 {
+			shift = 0
+		}
+		in = append(in, input(t, fmt.Sprint(i), anchored(1000*second), marks(i, i+1, shift)))
+	}
+	plan := solve(t, merge.Options{KeepGoing: true}, in...)
+	for i := 1; i < n; i++ {
+		bad := (*merge.ContradictionError)(nil)
+		if contradicts := errors.As(plan.Inputs[i].LeftOut, &bad); contradicts != (i != n/2) {
+			t.Fatalf("input %d: %v", i, plan.Inputs[i].LeftOut)
+		}
+	}
+}
+
 // finish makes the clues of an input with one event.
 func finish(clocks timeline.Clocks) *merge.Clues {
 	c := merge.NewCollector(merge.CollectOptions{Inputs: 2})

@@ -107,6 +107,7 @@ type solver struct {
 	why      map[int]error // why there is no better relation
 	compared int
 	failed   []InputError // what is left out if someone wants to keep going
+	bad      map[int]bool // inputs that have failed
 	nodes    []node
 	graph    [][]edge
 	placed   []int        // the inputs that have a place, in the order in which they got it
@@ -141,7 +142,7 @@ func Solve(in []Input, opts Options) (*Plan, error) {
 func newSolver(in []Input, opts Options) *solver {
 	return &solver{
 		in: in, opts: opts, plan: &Plan{Inputs: make([]Placed, len(in))},
-		same: map[pair]bool{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{},
+		same: map[pair]bool{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{}, bad: map[int]bool{},
 	}
 }
 
@@ -161,17 +162,30 @@ func (s *solver) solve() error {
 }
 
 // fail notes that an input has no place.
-func (s *solver) fail(i int, err error) { s.failed = append(s.failed, InputError{Input: i, Err: err}) }
+func (s *solver) fail(i int, err error) {
+	s.failed, s.bad[i] = append(s.failed, InputError{Input: i, Err: err}), true
+}
 
-// refuse notes that a relation contradicts something, of which its later input is to blame, unless that is the reference.
+// refuse notes that a relation contradicts something, for which its later input is to blame, unless that is the reference. What an input
+// contradicts that has failed already says nothing.
 func (s *solver) refuse(r *Relation, err error) {
 	i := r.B
 	if i == s.plan.Reference {
 		i = r.A
 	}
-	if len(s.failed) == 0 { // others may follow from this one
+	if !s.bad[r.A] && !s.bad[r.B] {
 		s.fail(i, err)
 	}
+}
+
+// followsBad reports whether an input has failed, or one on the path to it.
+func (s *solver) followsBad(i int) bool {
+	for ; i >= 0; i = s.nodes[i].before {
+		if s.bad[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // reference returns the input whose clock the output has.
@@ -238,7 +252,7 @@ func outOfRange(c *Clues, offset Nanos) bool {
 func (s *solver) checkRelations() {
 	for i := range s.all {
 		r := &s.all[i]
-		if r.Rule == Given || s.uses(r) {
+		if r.Rule == Given || s.uses(r) || len(s.bad) > 0 && (s.followsBad(r.A) || s.followsBad(r.B)) {
 			continue
 		}
 		a, b := &s.nodes[r.A], &s.nodes[r.B]
@@ -249,7 +263,7 @@ func (s *solver) checkRelations() {
 		if (r.Low > found.High || r.High < found.Low) && !s.placedBy(r.A, r.B, Given) {
 			if r.Rule != WallClock {
 				s.refuse(r, &ContradictionError{A: s.in[r.A].Name, B: s.in[r.B].Name, Found: found, Other: *r})
-				return
+				continue
 			}
 			s.wrongClock(r, max(minus(r.Low, found.High), minus(found.Low, r.High)))
 		}
