@@ -33,8 +33,17 @@ type stored struct {
 // reader reads all of it.
 func (s *stored) reader() io.Reader { return io.NewSectionReader(s, 0, s.size) }
 
-// prepare makes a Perfetto trace of a file and gives it to the server.
-func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) error {
+// prepare makes a Perfetto trace of a file and gives it to the server. If that fails, what was written is gone.
+func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err error) {
+	opened := len(v.close)
+	defer func() {
+		if err != nil && ctx.Err() == nil { // else a pipe may still be read
+			for _, c := range v.close[opened:] {
+				_ = c.Close() // err says more
+			}
+			v.close = v.close[:opened]
+		}
+	}()
 	src, err := openInput(ctx, v.env, name)
 	if err != nil {
 		return err
@@ -88,7 +97,15 @@ func (v *viewing) checkSize(name string, made *stored) error {
 	case made.size == 0:
 		return fmt.Errorf("%s: the trace is empty", inputName(name))
 	case made.size > view.MaxHandover && !v.direct:
-		return fmt.Errorf("trace is %s, a page can hand over %s: use --direct", formatSize(made.size), formatSize(view.MaxHandover))
+		is, most := formatSize(made.size), formatSize(view.MaxHandover)
+		if is == most { // rounded
+			is, most = fmt.Sprintf("%d MiB", (made.size-1)>>20+1), fmt.Sprintf("%d MiB", view.MaxHandover>>20)
+		}
+		use := "use --direct"
+		if len(v.files) > 1 {
+			use = "view it alone, with --direct"
+		}
+		return fmt.Errorf("%s: trace is %s, a page can hand over %s: %s", inputName(name), is, most, use)
 	}
 	return nil
 }

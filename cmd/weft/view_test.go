@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -163,18 +164,47 @@ func TestViewFileName(t *testing.T) {
 
 // A trace that is too long for a page is refused with what helps.
 func TestTooLongForPage(t *testing.T) {
-	long := &stored{ReaderAt: bytes.NewReader(nil), size: 2400 << 20}
 	for _, test := range []struct {
+		size   int64
 		direct bool
+		files  int
 		want   string
-	}{{false, "trace is 2.3 GiB, a page can hand over 2.0 GiB: use --direct"}, {true, ""}} {
-		v := &viewing{viewJob: &viewJob{direct: test.direct}}
+	}{
+		{2400 << 20, false, 1, "x.json: trace is 2.3 GiB, a page can hand over 2.0 GiB: use --direct"},
+		{2400 << 20, false, 2, "x.json: trace is 2.3 GiB, a page can hand over 2.0 GiB: view it alone, with --direct"},
+		{view.MaxHandover + 1, false, 1, "x.json: trace is 2041 MiB, a page can hand over 2040 MiB: use --direct"},
+		{view.MaxHandover, false, 1, ""},
+		{2400 << 20, true, 1, ""},
+	} {
+		v := &viewing{viewJob: &viewJob{direct: test.direct, files: make([]string, test.files)}}
 		got := ""
-		if err := v.checkSize("x.json", long); err != nil {
-			got = err.Error()
+		if err := v.checkSize("dir/x.json", &stored{ReaderAt: bytes.NewReader(nil), size: test.size}); err != nil {
+			got = strings.TrimPrefix(err.Error(), "dir/")
 		}
 		if got != test.want {
-			t.Errorf("direct %t: %q", test.direct, got)
+			t.Errorf("%+v: %q", test, got)
 		}
+	}
+}
+
+// What could not be converted is not kept until the end.
+func TestFailedViewKeepsNothing(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.json")
+	if err := os.WriteFile(name, []byte("{neither"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ui, err := view.OpenUI(view.DefaultUI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := view.Listen(view.Options{UI: ui})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	env := &environment{stderr: io.Discard, isTerminal: func(io.Writer) bool { return false }}
+	v := &viewing{viewJob: &viewJob{env: env, files: []string{name}, quiet: true}, server: server}
+	if err := v.prepare(t.Context(), server.Add("x.json"), name); err == nil || len(v.close) != 0 {
+		t.Errorf("error %v; %d files are open", err, len(v.close))
 	}
 }
