@@ -589,6 +589,27 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// The report of a trace does not wait for the conversion of others.
+func TestReportBeforeAllAreConverted(t *testing.T) {
+	stub, dir := NewStub(t), t.TempDir()
+	b := Start(t, stub)
+	put(t, dir, "trace.json.gz", recording)
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close() // it is never written
+	w := RunWith(t, dir, in, nil, "view", "trace.json.gz", "-")
+	in.Close()
+	p := b.Open(w.Address())
+	stub.Await(t, "trace")
+	p.Await(`!document.getElementById("tabs").hidden`)
+	w.Interrupt()
+	if code := w.Code(); code != 130 { // a conversion was under way
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // The page in the looks that people have, for pictures; it never scrolls sideways, and all of its actions can be reached by keys.
 func TestLooks(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()

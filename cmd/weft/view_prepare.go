@@ -68,8 +68,10 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	if !v.quiet {
 		v.print("%s", madeText(name, made, report))
 	}
-	v.inputs = append(v.inputs, viewInput{t, name, in})
 	t.Ready(view.Content{ReaderAt: made, Bytes: made.size, FileName: v.fileName(name, report != nil, made == in)}, first)
+	if !v.once && !v.direct { // which has no page for it
+		v.reports.Go(func() { v.report(ctx, viewInput{t, name, in}) })
+	}
 	return nil
 }
 

@@ -21,29 +21,18 @@ type viewInput struct {
 	in    *stored
 }
 
-// report makes the report of each trace that the UI has got: the timeline comes first. Without a report there is the timeline.
-func (v *viewing) report(ctx context.Context) {
-	handed := make(chan viewInput)
-	for _, input := range v.inputs {
-		go func() {
-			select {
-			case <-input.shown.HandedOver():
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case handed <- input:
-			case <-ctx.Done():
-			}
-		}()
+// report makes the report of a trace when the UI has got it, also while other files are still being converted: the timeline comes first.
+// Without a report there is the timeline.
+func (v *viewing) report(ctx context.Context, input viewInput) {
+	select {
+	case <-input.shown.HandedOver():
+	case <-ctx.Done():
+		return
 	}
-	for range v.inputs {
-		select {
-		case input := <-handed:
-			v.reportOn(ctx, input)
-		case <-ctx.Done():
-			return
-		}
+	v.reporting.Lock()
+	defer v.reporting.Unlock()
+	if ctx.Err() == nil {
+		v.reportOn(ctx, input)
 	}
 }
 

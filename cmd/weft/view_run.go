@@ -26,8 +26,10 @@ type viewing struct {
 	*viewJob
 	server *view.Server
 	traces []*view.Trace
-	inputs []viewInput // of those that could be converted
 	close  []io.Closer // what the traces are read from
+
+	reports   sync.WaitGroup // those that are made, or will be
+	reporting sync.Mutex     // one is made at a time
 
 	terminal sync.Mutex
 	progress *progress // of the conversion under way, nil if there is none
@@ -53,6 +55,7 @@ func (j *viewJob) run(ctx context.Context) (err error) {
 	defer func() {
 		stop()
 		err = errors.Join(err, <-served)
+		v.reports.Wait()
 		for _, c := range v.close {
 			err = errors.Join(err, c.Close())
 		}
@@ -182,9 +185,6 @@ func (v *viewing) wait(ctx context.Context, failed int, opened <-chan bool) erro
 	if v.once {
 		v.waitForHandover(ctx)
 	} else {
-		if !v.direct { // which has no page for it
-			v.report(ctx)
-		}
 		<-ctx.Done()
 	}
 	switch {
