@@ -4,6 +4,7 @@ package chromeclues
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 // Reader finds clues in the events of one input. A nil Reader finds nothing.
 type Reader struct {
 	b       *timeline.Builder
-	started timeline.Nanos // TracingStartedInBrowser; NoTime: not seen
+	started timeline.Nanos    // TracingStartedInBrowser; NoTime: not seen
+	anchors []timeline.Anchor // the first ones, up to maxAnchors
 }
 
 // New returns a Reader for what is added to a Builder; nil if nobody wants clues.
@@ -64,7 +66,7 @@ func (r *Reader) Event(ev *timeline.Event) error {
 func (r *Reader) response(ev *timeline.Event) error {
 	d := r.data(ev)
 	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.WantsAnchors() {
-		r.b.AddAnchor(timeline.Anchor{
+		r.anchor(timeline.Anchor{
 			At: nanos(d.requestTime, 1e9) + nanos(d.received, 1e6), Wall: nanos(d.wall, 1e6), Low: -responseError, High: responseError, By: "response", Counted: true,
 		})
 	}
@@ -226,18 +228,60 @@ func (r *Reader) Facts() {
 	r.rank()
 	r.b.SetClocks(timeline.Clocks{Trace: timeline.ClockMonotonic})
 	r.b.SetClockDomain(text("metadata.clock-domain"))
-	if r.started == timeline.NoTime {
-		return
+	if r.started != timeline.NoTime {
+		r.startTimes(text)
 	}
+	r.offsetSinceEpoch()
+}
+
+// startTimes reads when the recording began by the wall clock.
+func (r *Reader) startTimes(text func(key string) string) {
 	if at, err := time.Parse(time.RFC3339Nano, text("metadata.startTime")); err == nil {
-		r.b.AddAnchor(timeline.Anchor{
+		r.anchor(timeline.Anchor{
 			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + startDelay, Low: -startDelay, High: startDelay, By: "startTime",
 		})
 	}
 	if at, err := time.Parse("2006-1-2 15:4:5", text("metadata.trace-capture-datetime")); err == nil {
-		r.b.AddAnchor(timeline.Anchor{
+		r.anchor(timeline.Anchor{
 			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + captureDelay, Low: -captureDelay, High: captureDelay, By: "trace-capture-datetime",
 		})
+	}
+}
+
+// maxAnchors is how many anchors are remembered.
+const maxAnchors = 16
+
+// anchor says when a time was by the wall clock.
+func (r *Reader) anchor(a timeline.Anchor) {
+	r.b.AddAnchor(a)
+	if len(r.anchors) < maxAnchors {
+		r.anchors = append(r.anchors, a)
+	}
+}
+
+// epochError is how far the wall clock and the clock of the trace may be apart that Chrome reads one after the other.
+const epochError = 100_000
+
+// offsetSinceEpoch reads what Chrome for Android says: how far the wall clock is ahead of the clock of the trace, in µs, as text. Other
+// producers write anything there (0, nanoseconds, the time of day), so that it counts only if something else agrees.
+func (r *Reader) offsetSinceEpoch() {
+	a, _ := r.b.Attribute("metadata.clock-offset-since-epoch")
+	us := a.Int
+	if !a.IsInt {
+		var err error
+		if us, err = strconv.ParseInt(a.Text, 10, 64); err != nil {
+			return
+		}
+	}
+	if us <= 0 || us > math.MaxInt64/1000 {
+		return
+	}
+	offset := timeline.Nanos(us) * timeline.Microsecond
+	for _, other := range r.anchors {
+		if by := other.Wall - other.At; offset >= by+other.Low && offset <= by+other.High {
+			r.b.AddAnchor(timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
+			return
+		}
 	}
 }
 

@@ -266,7 +266,7 @@ func (c *Collector) Event(ev *timeline.Event) {
 	default:
 		return
 	}
-	if info.hash != 0 && len(ev.Name) > 0 {
+	if info.isThread && info.hash != 0 && len(ev.Name) > 0 {
 		all.events.add(uint64(hash(info.hash).bytes(ev.Name)), info.thread.PID, ev.TS)
 	}
 	if c.opts.Links != nil {
@@ -275,7 +275,11 @@ func (c *Collector) Event(ev *timeline.Event) {
 			if isSync(key) {
 				role = timeline.LinkSync
 			}
-			c.link(linkClue{key: uint64(newHash().bytes([]byte(key))), ts: ev.TS, end: timeline.NoTime, role: role})
+			h := newHash().bytes([]byte(key))
+			c.link(linkClue{key: uint64(h), ts: ev.TS, end: timeline.NoTime, role: role})
+			if ev.Kind == timeline.Slice && isCollective(ev.Name) {
+				c.link(linkClue{key: uint64(h.bytes(ev.Name)), ts: ev.TS, end: end, role: timeline.LinkMeet})
+			}
 		}
 	}
 }

@@ -237,6 +237,20 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// collectives are in the names of what all ranks of a program do together, in lower case and without underscores.
+var collectives = []string{
+	"nccl", "rccl", "hccl", "gloo:", "mpi", "allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier", "collective",
+}
+
+// isCollective reports whether a slice is one that all who take part enter before the first one leaves it.
+func isCollective(name []byte) bool {
+	if len(name) == 0 || len(name) > 1<<10 {
+		return false
+	}
+	lower := strings.ReplaceAll(strings.ToLower(string(name)), "_", "")
+	return slices.ContainsFunc(collectives, func(c string) bool { return strings.Contains(lower, c) })
+}
+
 // isSync reports whether a key is one for clocks, not for flows.
 func isSync(key string) bool { return strings.HasPrefix(key, syncKey) }
 

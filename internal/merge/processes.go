@@ -2,6 +2,7 @@ package merge
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 // findProcesses finds which processes of the inputs are one, and of which threads profiles are.
 func (s *solver) findProcesses() {
 	s.sameInputs()
+	s.askWhetherTwice()
 	for i := range s.in {
 		if p := s.in[i].Clues; p != nil && (p.CPUProfile || p.SelfProfile) {
 			s.placeProfile(i, p)
@@ -54,7 +56,10 @@ func (s *solver) sameInputs() {
 			offset := s.plan.Inputs[b].Offset - s.plan.Inputs[a].Offset
 			same := s.same[pair{a, b}]
 			if !same && offset != 0 && s.spend(len(x.events.list)+len(y.events.list)) {
-				same = compareEvents(x, y, offset).holds()
+				found := compareEvents(x, y, offset)
+				if same = found.holds(); same {
+					s.common[pair{a, b}] = found
+				}
 			}
 			if same {
 				s.plan.spaces.join(a, b)
@@ -90,6 +95,30 @@ func (p *Plan) tellApart(a, b int, others map[timeline.ProcessKey]bool) {
 			p.alone[y] = true
 		case p.alone[x] && p.alone[y]:
 			p.join(p.member(a, id), p.member(b, id), SameEvents)
+		}
+	}
+}
+
+// twice is the share of common events, in percent, above which two inputs may be one recording, and maxAsked for how many pairs that is asked.
+const (
+	twice    = 90
+	maxAsked = 3
+)
+
+// askWhetherTwice asks whether inputs with nearly all events in common are one recording. Two recorders of one run have as many.
+func (s *solver) askWhetherTwice() {
+	asked := 0
+	for b := range s.in {
+		for a := range b {
+			found, ok := s.common[pair{a, b}]
+			if !ok || found.Same*100 <= found.Of*twice {
+				continue
+			}
+			if asked++; asked > maxAsked {
+				return
+			}
+			s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("%s and %s have %d of %d rare events in common: is this one recording in two forms? "+
+				"The output has the events of both; for one recording, merge only one of them", s.in[a].Name, s.in[b].Name, found.Same, found.Of))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -173,7 +174,7 @@ func (s *solver) events(a, b int) {
 	}
 	if found := compareEvents(x, y, 0); found.holds() {
 		s.add(Relation{A: a, B: b, Rule: SameEvents, Evidence: fmt.Sprintf("%d of %d", found.Same, found.Of)})
-		s.same[pair{a, b}] = true
+		s.same[pair{a, b}], s.common[pair{a, b}] = true, found
 	}
 }
 
@@ -380,6 +381,7 @@ type bounds struct {
 	causal, sync interval
 	halves       [2]interval // of the causal ones: of the first half of the recording, and of the second
 	arrows       int
+	meetings     int
 	syncs        int
 }
 
@@ -432,6 +434,12 @@ func (b *bounds) take(x, y *linkClue, half int) {
 		b.arrows++
 	}
 	switch {
+	case x.role == timeline.LinkMeet && y.role == timeline.LinkMeet:
+		for _, i := range [...]*interval{&b.causal, &b.halves[half]} {
+			i.atLeast(x.ts - y.end)
+			i.atMost(x.end - y.ts)
+		}
+		b.meetings++
 	case x.role >= timeline.LinkSync && y.role >= timeline.LinkSync:
 		b.syncs++
 		step := max(stepOf(x.ts), stepOf(y.ts))
@@ -483,7 +491,8 @@ func (b *bounds) relate(s *solver, p pair) {
 		}
 		s.add(r)
 	}
-	if b.arrows == 0 {
+	evidence := b.evidence()
+	if evidence == "" {
 		return
 	}
 	if !s.compares(p.a, p.b) { // a wall clock can close what an arrow leaves open
@@ -491,14 +500,26 @@ func (b *bounds) relate(s *solver, p pair) {
 		s.wall(p.a, p.b)
 	}
 	if b.causal.low <= b.causal.high {
-		s.add(Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: plural(b.arrows, "arrow")})
+		s.add(Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: evidence})
 		return
 	}
-	err := &DriftError{A: s.in[p.a].Name, B: s.in[p.b].Name, Arrows: b.arrows, halves: b.halves}
+	err := &DriftError{A: s.in[p.a].Name, B: s.in[p.b].Name, Evidence: evidence, halves: b.halves}
 	s.plan.Notes = append(s.plan.Notes, err.Error())
 	for _, i := range [...]int{p.a, p.b} {
 		if s.why[i] == nil {
 			s.why[i] = err
 		}
 	}
+}
+
+// evidence counts what causality follows from.
+func (b *bounds) evidence() string {
+	var parts []string
+	if b.arrows > 0 {
+		parts = append(parts, plural(b.arrows, "arrow"))
+	}
+	if b.meetings > 0 {
+		parts = append(parts, plural(b.meetings, "collective"))
+	}
+	return strings.Join(parts, ", ")
 }

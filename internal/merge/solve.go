@@ -98,11 +98,12 @@ type solver struct {
 	opts     Options
 	plan     *Plan
 	all      []Relation
-	hosts    groups        // inputs of one host
-	said     groups        // inputs of which someone says that equal pids are one process
-	namedBy  []int         // by the first input of a host: the input that names it; -1: none does
-	same     map[pair]bool // rule R2 holds
-	booted   map[pair]bool // rule R3 holds
+	hosts    groups              // inputs of one host
+	said     groups              // inputs of which someone says that equal pids are one process
+	namedBy  []int               // by the first input of a host: the input that names it; -1: none does
+	same     map[pair]bool       // rule R2 holds
+	common   map[pair]sameEvents // by which it does
+	booted   map[pair]bool       // rule R3 holds
 	ties     map[int][]tie
 	why      map[int]error // why there is no better relation
 	compared int
@@ -142,7 +143,7 @@ func Solve(in []Input, opts Options) (*Plan, error) {
 func newSolver(in []Input, opts Options) *solver {
 	return &solver{
 		in: in, opts: opts, plan: &Plan{Inputs: make([]Placed, len(in))},
-		same: map[pair]bool{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{}, bad: map[int]bool{},
+		same: map[pair]bool{}, common: map[pair]sameEvents{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{}, bad: map[int]bool{},
 	}
 }
 
