@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -327,8 +328,14 @@ func (m *merger) startOver() error {
 
 // readPlaced reads the events of the inputs that have a place, one after the other.
 func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
-	m.job.Problems = make([][]problem.Total, len(m.formats))
+	m.job.Problems = make([]*problem.Log, len(m.formats))
 	plan, of := m.job.Plan, []int(nil) // of: the number that each input of the Builder has in the job
+	var firsts []int64                 // the index of the first event of each input of the Builder
+	m.job.Common = m.problems
+	m.problems.Divide(func(event int64) (part int, first int64) {
+		after := sort.Search(len(firsts), func(i int) bool { return firsts[i] > event })
+		return of[max(after-1, 0)], firsts[max(after-1, 0)]
+	})
 	ranking := timeline.Ranking{}
 	if m.job.Machines {
 		m.builder.SetMachines(plan.Machines)
@@ -351,10 +358,11 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 		m.problems = new(problem.Log)
 		m.js.problems = m.problems
 		err := m.addInput(in, func() error {
+			firsts = append(firsts, int64(m.builder.EventBase()))
 			return m.open(ctx, i, func(r io.Reader, f Format) error { return m.readEvents(ctx, r, f, plan.Inputs[i].Thread) })
 		})
 		common.Merge(m.problems)
-		m.job.Problems[i] = m.problems.Totals()
+		m.job.Problems[i] = m.problems
 		m.problems, m.js.problems = common, common
 		if err != nil {
 			if err := m.fails(ctx, i, err); err != nil {

@@ -41,7 +41,7 @@ func problemsByInput(j *mergeJob, all []trace.Problem) []mergedProblem {
 	for _, p := range all {
 		left := p.Count
 		for i := range j.Problems {
-			for _, total := range j.Problems[i] {
+			for _, total := range j.ProblemsOf(i) {
 				if total.Kind.Name() != p.Name {
 					continue
 				}

@@ -58,7 +58,9 @@ func merged(t *testing.T, args ...string) (report *readReport, out string) {
 	if err := json.Unmarshal(c.out.Bytes(), report); err != nil {
 		t.Fatal(err)
 	}
-	verifyFile(t, out)
+	if !slices.Contains(args, "--dry-run") {
+		verifyFile(t, out)
+	}
 	return report, out
 }
 
@@ -157,6 +159,23 @@ func TestMergeSelfProfile(t *testing.T) {
 	if diff := cmp.Diff(want, eventsOfSelfProfile(t, out)); diff != "" {
 		t.Error(diff)
 	}
+	// Without the CPU profile all events are those of --join: they are only on other tracks.
+	_, out = merged(t, trace, profile)
+	if diff := cmp.Diff(dumpWithoutTracks(t, joined), dumpWithoutTracks(t, out)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// dumpWithoutTracks returns the lines of weft dump without tracks and without numbers of events, sorted.
+func dumpWithoutTracks(t *testing.T, path string) (lines []string) {
+	t.Helper()
+	number := regexp.MustCompile(`\t(event|flow)=[^\t]*`)
+	for line := range strings.Lines(dumpOf(t, path)) {
+		fields := strings.Split(number.ReplaceAllString(line, ""), "\t")
+		lines = append(lines, strings.Join(slices.Delete(fields, 3, 4), "\t"))
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // eventsOfSelfProfile lists the slices and states of a self-profile in a trace: those with the category js or the arguments of one.
@@ -223,8 +242,11 @@ func TestMergeTwoRecorders(t *testing.T) {
 	for _, p := range report.Problems {
 		bad[p.Input+" "+p.Name] = p.Count
 	}
-	if bad["json profile_sample_unknown_node"] != 2548 || bad["native json_duplicate_key"] != 453 || bad[" flow_unfinished"] != 452 {
+	if bad["json profile_sample_unknown_node"] != 2548 || bad["native json_duplicate_key"] != 453 || bad["json flow_unfinished"]+bad["native flow_unfinished"] != 452 || bad[" flow_unfinished"] != 0 {
 		t.Errorf("problems %v", bad)
+	}
+	if len(report.Notes) != 1 || !strings.HasPrefix(report.Notes[0], "json and native have 1068 of 1070 rare events in common: is this one recording") {
+		t.Errorf("%q", report.Notes)
 	}
 	if len(report.SameProcesses) != 9 || len(report.Checked) == 0 || report.Checked[0].By != "same boot" || report.Checked[0].Residual == nil || *report.Checked[0].Residual != 0 {
 		t.Errorf("same processes %+v, checked %+v", report.SameProcesses, report.Checked)
@@ -304,6 +326,20 @@ func TestMergeByStartTime(t *testing.T) {
 	i := slices.IndexFunc(report.Inputs, func(in mergedInput) bool { return in.By != "" })
 	if in := report.Inputs[i]; in.By != "wall clock" || in.Low > 0 || in.High < 0 || in.High-in.Low > 51_000_000 {
 		t.Errorf("placed at %+v", in)
+	}
+	// Chrome for Android says how far its clock is from the wall clock. That counts if the start of the recording agrees.
+	for offset, by := range map[string]string{"1795145345146298": "same boot", "1795145345246298": "wall clock", "0": "wall clock", "x": "wall clock"} {
+		android := regexp.MustCompile(`"metadata": ?\{`).ReplaceAll(text, []byte(`"metadata":{"clock-offset-since-epoch":"`+offset+`",`))
+		if bytes.Equal(android, text) {
+			t.Fatal("the recording has no metadata")
+		}
+		if err := os.WriteFile(without, android, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		report, _ := merged(t, "--dry-run", without, recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json"))
+		if in := report.Inputs[i]; in.By != by {
+			t.Errorf("clock-offset-since-epoch %s: placed at %+v", offset, in)
+		}
 	}
 }
 
@@ -629,19 +665,30 @@ func TestMergeByInvocations(t *testing.T) {
 		t.Errorf("%d processes", report.Tracks.Processes)
 	}
 	start := regexp.MustCompile(`"startTime": ?([0-9]+)`)
-	moved := filepath.Join(dir, "moved.cpuprofile")
-	later := start.ReplaceAllFunc(recording.Read(t, profile), func(m []byte) []byte {
-		n, err := strconv.ParseInt(string(start.FindSubmatch(m)[1]), 10, 64)
-		if err != nil {
+	moved := func(us int64) string {
+		path := filepath.Join(dir, "moved.cpuprofile")
+		later := start.ReplaceAllFunc(recording.Read(t, profile), func(m []byte) []byte {
+			n, err := strconv.ParseInt(string(start.FindSubmatch(m)[1]), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Appendf(nil, `"startTime":%d`, n+us)
+		})
+		if err := os.WriteFile(path, later, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Appendf(nil, `"startTime":%d`, n+500_000)
-	})
-	if err := os.WriteFile(moved, later, 0o666); err != nil {
-		t.Fatal(err)
+		return path
 	}
-	if text := refused(t, exitFailed, trace, moved); !strings.Contains(text, "samples of JavaScript lie in calls of one thread") {
-		t.Error(text)
+	for us, in := range map[int64]string{-50: "752 of 769", -37: "769 of 769", -20: "769 of 769", 1: "769 of 769"} {
+		report, _ := merged(t, "--dry-run", trace, moved(us))
+		if p := report.Inputs[1]; p.By != "assumed" || !strings.HasPrefix(p.Evidence, in+" samples of JavaScript") {
+			t.Errorf("%d µs: %+v", us, p)
+		}
+	}
+	for us, in := range map[int64]string{50: "only 684 of its 769", 500_000: ""} {
+		if text := refused(t, exitFailed, trace, moved(us)); !strings.Contains(text, in) || !strings.Contains(text, "samples of JavaScript lie in calls of one thread") {
+			t.Errorf("%d µs: %s", us, text)
+		}
 	}
 	if text := refused(t, exitFailed, "--strict", trace, profile); !strings.Contains(text, "nothing says where") {
 		t.Error(text)
@@ -771,4 +818,125 @@ func dumpOf(t *testing.T, path string) string {
 		t.Fatal(c.err.String())
 	}
 	return c.out.String()
+}
+
+// Any two recordings of the boot on which they were made have one clock, as far as both say what the wall clock was: offset 0, and the
+// report says how far apart the two are.
+func TestMergeAnyTwo(t *testing.T) {
+	var anchored []string
+	for _, name := range []string{
+		"chrome/chrome-devtools-tiny.json", "chrome/chrome-devtools-small.json", "chrome/chrome-everything-small.json", "chrome/chrome-with-selfprof-and-inspector.json",
+		"firefox/gecko/ff-gecko-tiny.json", "firefox/gecko/ff-gecko-tracingfeature-nosamples.json", "perfetto/chrome-devtools-tiny.pftrace",
+		"perfetto/chrome-paired-tiny.pftrace", "chrome/chrome-devtools-ui-saved-small.json",
+	} {
+		if path, ok := recording.Find(t, "traces/"+name); ok {
+			anchored = append(anchored, path)
+		}
+	}
+	if len(anchored) < 5 {
+		t.Skip("there are too few recordings")
+	}
+	apart := regexp.MustCompile(`^REALTIME − MONOTONIC differ by [0-9]{1,3} ns$`)
+	for i, b := range anchored {
+		for k, a := range anchored[:i] {
+			if testing.Short() && (i+k)%4 != 0 {
+				continue
+			}
+			report, _ := merged(t, "--dry-run", "a="+a, "b="+b)
+			in := report.Inputs[1]
+			if in.Offset != 0 || in.Low != 0 || in.High != 0 || in.By != "same boot" && in.By != "same events" || in.By == "same boot" && !apart.MatchString(in.Evidence) {
+				t.Errorf("%s and %s: placed at %+v", a, b, in)
+			}
+		}
+	}
+}
+
+// Two Firefox profiles of one run coincide, but for the 8 ranges in which recording was paused: processed profiles have none.
+func TestMergeFirefoxPaused(t *testing.T) {
+	old, gecko := recordingNamed(t, "firefox/processed-versions/tiny-p50-g30.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
+	report, _ := merged(t, "--dry-run", old, gecko)
+	in := report.Inputs[0]
+	if in.Offset != -1_795_145_345_146_298_474 || in.By != "wall clock" {
+		t.Errorf("placed at %+v", in)
+	}
+	times := func(path string, offset int64) map[timeline.Nanos]int {
+		all := map[timeline.Nanos]int{}
+		err := timelineOf(t, path).Walk(context.Background(), func(it *timeline.Item) error {
+			if it.Kind != timeline.ItemEnd {
+				all[it.TS+timeline.Nanos(offset)]++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	x, y := times(old, in.Offset), times(gecko, 0)
+	same, of := 0, 0
+	for ts, n := range x {
+		same, of = same+min(n, y[ts]), of+n
+	}
+	if same < 11_000 || of-same != 8 {
+		t.Errorf("%d of %d events coincide", same, of)
+	}
+}
+
+// The host of an input, and whether inputs are of one, is what someone says: then equal pids are one process, and hosts are in the names.
+func TestMergeHosts(t *testing.T) {
+	paths := ranks(t, 2, 300_000)
+	report, _ := merged(t, append(paths, "--host", "rank0=node", "--host", "rank1=node")...)
+	if report.Tracks.Processes != 3 || report.Inputs[0].Host != "node" || report.Inputs[1].Host != "node" {
+		t.Errorf("%d processes, %+v", report.Tracks.Processes, report.Inputs)
+	}
+	report, out := merged(t, append(paths, "--host", "rank0=one", "--host", "rank1=two")...)
+	if report.Tracks.Processes != 6 || !report.Inputs[1].AtLeast {
+		t.Errorf("%d processes, %+v", report.Tracks.Processes, report.Inputs)
+	}
+	if dump := dumpOf(t, out); !strings.Contains(dump, "@one") || !strings.Contains(dump, "@two") {
+		t.Error("hosts are not in the names of processes")
+	}
+	report, out = merged(t, append(paths, "--machines", "--host", "rank0=one", "--host", "rank1=two")...)
+	if report.Tracks.Processes != 6 || strings.Contains(dumpOf(t, out), "@two") {
+		t.Errorf("%d processes with machines", report.Tracks.Processes)
+	}
+	for _, p := range report.Problems {
+		if p.Input == "rank1" && p.Name == "pid_remapped" && strings.Contains(fmt.Sprint(p.Cases), "48213") {
+			t.Errorf("%+v", p)
+		}
+	}
+	text := refused(t, exitUsage, append(paths, "--host", "nobody=x")...)
+	if !strings.Contains(text, `unknown input "nobody"`) {
+		t.Error(text)
+	}
+}
+
+// No rank leaves a collective before the last one has entered it: with the identity of the collectives, that says how far the clocks of two
+// hosts are apart, which their wall clocks do not know.
+func TestMergeCollectives(t *testing.T) {
+	const skew = 3_000_000 // ns by which the clock of the second rank is ahead
+	dir := t.TempDir()
+	var paths []string
+	for rank, late := range []int64{40, 700} { // µs; the other rank is late every second time
+		var events []string
+		for seq := range int64(20) {
+			enter := seq*10_000 + late*((seq+int64(rank))%2) + 100
+			leave := seq*10_000 + 1_000 + seq%3*5 + int64(rank)*7
+			ts := enter + int64(rank)*skew/1000
+			events = append(events, fmt.Sprintf(`{"ph":"X","cat":"nccl","name":"ncclAllReduce","pid":%d,"tid":1,"ts":%d,"dur":%d,"args":{"collective":"pg0:%d"}}`, 10+rank, ts, leave-enter, seq))
+		}
+		path := filepath.Join(dir, fmt.Sprintf("rank%d.json", rank))
+		text := fmt.Sprintf(`{"baseTimeNanoseconds":1700000000000000000,"distributedInfo":{"rank":%d},"traceEvents":[%s]}`, rank, strings.Join(events, ","))
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	report, _ := merged(t, append(paths, "--host", "rank0=a", "--host", "rank1=b", "--link", "collective")...)
+	if in := report.Inputs[1]; in.By != "causality" || in.Low > -skew || in.High < -skew || in.High-in.Low > 2_000_000 || !strings.HasSuffix(in.Evidence, "20 collectives") {
+		t.Errorf("placed at %+v", in)
+	}
+	if report.Events.Flows != 20 {
+		t.Errorf("%d flows", report.Events.Flows)
+	}
 }

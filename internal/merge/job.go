@@ -35,10 +35,23 @@ type Job struct {
 	// Plan and Inputs are set when the plan is made.
 	Plan   *Plan
 	Inputs []Input
-	// Problems are what was wrong with the data of each input, as far as its reader has found it.
-	Problems [][]problem.Total
+	// Problems are what the reader of each input has found to be wrong with its data; nil: it was not read. Common has all of that, and
+	// what was found with the events on the timeline: its parts are the inputs.
+	Problems []*problem.Log
+	Common   *problem.Log
 	// Failed are the errors of inputs that were left out.
 	Failed []InputError
+}
+
+// ProblemsOf returns what was wrong with the data of an input.
+func (j *Job) ProblemsOf(i int) []problem.Total {
+	all := new(problem.Log)
+	for _, of := range [...]*problem.Log{j.Problems[i], j.Common.Part(i)} {
+		if of != nil {
+			all.Merge(of)
+		}
+	}
+	return all.Totals()
 }
 
 // InputError is why an input was left out.

@@ -112,6 +112,9 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 	n := 1 + t.SegmentCount()
 	w.alone = workersFor(n, opts.Workers) == 1
 	problems := make([]problem.Log, n)
+	for i := range problems {
+		problems[i].DivideAs(t.Problems())
+	}
 	err := writeInOrder(ctx, dst, n, opts.Workers, func(ctx context.Context, i int, emit emitter) error {
 		part := *w
 		part.sequences = slices.Clone(w.sequences)

@@ -113,6 +113,36 @@ type Log struct {
 	adding sync.Mutex
 	counts [numKinds]uint64
 	cases  [numKinds][]Case
+
+	partOf func(event int64) (part int, first int64) // see Divide
+	parts  map[int]*Log
+}
+
+// Divide has a Log count problems for the parts of the input as well: partOf returns in which part an event is, and the index of the first
+// event of that. Positions count from there.
+func (l *Log) Divide(partOf func(event int64) (part int, first int64)) { l.partOf = partOf }
+
+// DivideAs divides a Log as another one, which may be nil, is.
+func (l *Log) DivideAs(other *Log) {
+	if other != nil {
+		l.partOf = other.partOf
+	}
+}
+
+// Part returns what was counted for a part; nil if that is nothing.
+func (l *Log) Part(part int) *Log { return l.parts[part] }
+
+// part returns the Log of a part to add to.
+func (l *Log) part(part int) *Log {
+	p := l.parts[part]
+	if p == nil {
+		if l.parts == nil {
+			l.parts = map[int]*Log{}
+		}
+		p = new(Log)
+		l.parts[part] = p
+	}
+	return p
 }
 
 // Add counts one problem.
@@ -132,6 +162,11 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 			detail = strings.ToValidUTF8(detail[:maxDetail], "")
 		}
 		l.cases[k] = append(l.cases[k], Case{Position: at, Detail: detail})
+	}
+	if l.partOf != nil && at.Event >= 0 {
+		part, first := l.partOf(at.Event)
+		at.Event -= first
+		l.part(part).AddN(k, n, at, detail)
 	}
 }
 
@@ -189,6 +224,9 @@ func (l *Log) Merge(other *Log) {
 	}
 	l.adding.Lock()
 	defer l.adding.Unlock()
+	for part, of := range other.parts {
+		l.part(part).Merge(of)
+	}
 	for k, c := range other.counts {
 		if c == 0 {
 			continue

@@ -220,7 +220,7 @@ func (b *Builder) adjust(ev *Event) *Event {
 	case Sample:
 		if s.countSamples {
 			out.Value, out.Name = Int(1), countedSamples
-			b.opts.Problems.Add(problem.ProfileWeightDropped, problem.Position{Event: int64(ev.Event), Offset: ev.Offset}, s.now.Name)
+			b.opts.Problems.Add(problem.ProfileWeightDropped, problem.Position{Event: int64(out.Event), Offset: ev.Offset}, s.now.Name)
 		}
 	}
 	return out
@@ -246,7 +246,7 @@ func (b *Builder) shifted(ts Nanos, event uint32, at int64) (Nanos, bool) {
 	by := b.inputs.now.Offset
 	to := ts + by
 	if to < 0 || ts > 0 && by > 0 && to < ts {
-		b.opts.Problems.Add(problem.EventNegativeTimestamp, problem.Position{Event: int64(event), Offset: at}, b.inputs.now.Name)
+		b.opts.Problems.Add(problem.EventNegativeTimestamp, problem.Position{Event: int64(event + b.inputs.base), Offset: at}, b.inputs.now.Name)
 		return 0, false
 	}
 	return to, true

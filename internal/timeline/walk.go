@@ -201,6 +201,7 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 		t: t, emit: fn, ordinal: seg.first, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
 		problems: new(problem.Log), open: newPendingEnds(),
 	}
+	w.problems.DivideAs(t.opts.Problems)
 	for _, o := range seg.open {
 		w.open.others.Push(o)
 	}
