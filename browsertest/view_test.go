@@ -477,7 +477,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: other bytes", name)
 		}
 		shown := Eval[string](p, `document.getElementById("only").textContent`)
-		if shown != strings.NewReplacer("\n", `\n`, "\x1b", `\x1b`, "\x07", `\a`).Replace(name) {
+		if shown != strings.NewReplacer("\n", `\n`, "\x1b", `\x1b`, "\x07", `\a`, "\u202e", `\u202e`, "\u2066", `\u2066`).Replace(name) {
 			t.Errorf("%q is shown as %q", name, shown)
 		}
 		if wide := Eval[bool](p, "document.documentElement.scrollWidth > innerWidth"); wide {

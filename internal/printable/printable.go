@@ -29,6 +29,21 @@ func Text(text string) string {
 	return b.String()
 }
 
+// Marks returns a text with characters as escapes that are not seen and may change how the text around them is shown, such as marks of
+// direction. The joiners of scripts and of emoji stay, and so do control characters, see Text.
+func Marks(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\u200c' && r != '\u200d' {
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 // Record returns the fields of a line of comma-separated values, each as Text.
 func Record(fields []string) []string {
 	out := make([]string, len(fields))

@@ -22,3 +22,13 @@ func TestText(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestMarks(t *testing.T) {
+	for text, want := range map[string]string{
+		"\u202egnp.\u2066x": `\u202egnp.\u2066x`, "\u06a9\u200c\u0647 👩\u200d💻 計": "\u06a9\u200c\u0647 👩\u200d💻 計", "a\n\u2028": "a\n" + `\u2028`,
+	} {
+		if got := printable.Marks(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
