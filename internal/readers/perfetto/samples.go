@@ -10,6 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -402,18 +403,23 @@ func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
 }
 
 // describeSample compares a sample with the first one, which says what all are. It returns the name of another counter;
-// another source or unit has no place.
+// another source or unit has no place. A sample that only counts itself has one beside samples of any unit.
 func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) {
+	counts := d.Counter == "samples" && d.Unit == schema.StackSample_UnitCount && d.UnitName == ""
 	if r.samples == nil {
 		first := *d
+		if counts && r.seq != nil {
+			if said := r.sampleDefaults(); said.Source == d.Source && said.Counter != "" {
+				first = *said
+			}
+		}
 		r.samples = &first
 		r.b.DescribeSamples(first)
-		return nil
 	}
 	if d.Source != r.samples.Source {
 		r.notConverted("samples of a second source: " + d.Source)
 	}
-	if d.Unit != r.samples.Unit || d.UnitName != r.samples.UnitName {
+	if !counts && (d.Unit != r.samples.Unit || d.UnitName != r.samples.UnitName) {
 		r.notConverted("samples with a second unit")
 	}
 	if d.Counter == r.samples.Counter {
