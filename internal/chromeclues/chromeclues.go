@@ -66,9 +66,12 @@ func (r *Reader) Event(ev *timeline.Event) error {
 func (r *Reader) response(ev *timeline.Event) error {
 	d := r.data(ev)
 	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.WantsAnchors() {
-		r.anchor(timeline.Anchor{
-			At: nanos(d.requestTime, 1e9) + nanos(d.received, 1e6), Wall: nanos(d.wall, 1e6), Low: -responseError, High: responseError, By: "response", Counted: true,
-		})
+		requested, ok := nanos(d.requestTime, 1e9)
+		after, ok2 := nanos(d.received, 1e6)
+		wall, ok3 := nanos(d.wall, 1e6)
+		if ok && ok2 && ok3 {
+			r.anchor(timeline.Anchor{At: requested + after, Wall: wall, Low: -responseError, High: responseError, By: "response", Counted: true})
+		}
 	}
 	key := timeline.TraceparentKey(d.traceparent)
 	if key == "" {
@@ -82,13 +85,13 @@ func (r *Reader) response(ev *timeline.Event) error {
 // responseError is how far the two times of a response may be apart: of 1,922 responses two were more than 1.3 µs, the worst 47.
 const responseError = 50_000
 
-// nanos returns a number of units as nanoseconds: the whole ones exactly.
-func nanos(v float64, unit float64) timeline.Nanos {
+// nanos returns a number of units as nanoseconds, the whole ones exactly; false if it is out of range.
+func nanos(v float64, unit float64) (timeline.Nanos, bool) {
 	whole, part := math.Modf(v)
-	if math.Abs(whole) > math.MaxInt64/4/unit {
-		return 0
+	if !(math.Abs(whole) <= math.MaxInt64/4/unit) {
+		return 0, false
 	}
-	return timeline.Nanos(whole)*timeline.Nanos(unit) + timeline.Nanos(math.Round(part*unit))
+	return timeline.Nanos(whole)*timeline.Nanos(unit) + timeline.Nanos(math.Round(part*unit)), true
 }
 
 // data is what args.data of an event says.

@@ -96,12 +96,15 @@ type linkClue struct {
 const (
 	maxEvents      = 1 << 16 // and of all inputs together maxAllEvents
 	maxAllEvents   = 1 << 20
-	maxLinks       = 1 << 16
+	maxLinks       = 1 << 16 // and of all inputs together maxAllLinks
+	maxAllLinks    = 1 << 19
 	maxAnchors     = 1 << 12
 	maxProcesses   = 1 << 12
-	maxInvocations = 1 << 16
-	maxRequests    = 1 << 16
-	maxTracks      = 1 << 20
+	maxInvocations = 1 << 16 // of a thread, and of all threads of all inputs together maxAllInvocations
+	maxRequests    = 1 << 16 // and of all inputs together maxAllLinks
+
+	maxAllInvocations = 1 << 20
+	maxTracks         = 1 << 20
 )
 
 // A Collector gathers the clues of an input while it is read.
@@ -114,6 +117,12 @@ type Collector struct {
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
 	waiting map[string]request // when requests were sent whose keys are not known yet
+
+	linkMask    uint64 // of the keys of links that are kept: these bits are 0
+	invocations int    // of all threads
+
+	seen, atZero int   // events, and those of them at 0
+	afterZero    Nanos // the first time of the others
 }
 
 // CollectOptions say what to gather.
@@ -212,7 +221,7 @@ func (c *Collector) Link(l *timeline.Link) {
 		clue.end = l.TS + l.Dur
 	}
 	if l.Key == "" {
-		if len(c.waiting) < maxRequests {
+		if len(c.waiting) < c.share(maxRequests, maxAllLinks) {
 			c.waiting[l.Request] = request{l.TS, l.Role}
 		}
 		return
@@ -237,10 +246,38 @@ type request struct {
 	role timeline.LinkRole
 }
 
+// share returns how many clues of a kind an input keeps: up to most, of all inputs together no more than all.
+func (c *Collector) share(most, all int) int {
+	return min(most, max(all/max(c.opts.Inputs, 1), 512))
+}
+
+// link keeps a link, if its key is one of those that are kept: which ones does not depend on the input, so that inputs with many links keep
+// the same ones.
 func (c *Collector) link(l linkClue) {
-	if len(c.clues.links) < maxLinks {
-		c.clues.links = append(c.clues.links, l)
+	if mixed(l.key)&c.linkMask != 0 {
+		return
 	}
+	c.clues.links = append(c.clues.links, l)
+	if limit := c.share(maxLinks, maxAllLinks); len(c.clues.links) > limit {
+		c.thinLinks(limit)
+	}
+}
+
+// mixed has the bits of a hash by which keys are kept or not.
+func mixed(key uint64) uint64 { return key ^ key>>32 }
+
+// thinLinks drops what makes the links too many: of keys that too many events have what says no more of that, then every second key.
+func (c *Collector) thinLinks(limit int) {
+	count := make(map[uint64]int, limit/2)
+	c.clues.links = slices.DeleteFunc(c.clues.links, func(l linkClue) bool {
+		count[l.key]++
+		return count[l.key] > maxLinked+1
+	})
+	for len(c.clues.links) > limit/4*3 && c.linkMask != 1<<32-1 {
+		c.linkMask = c.linkMask<<1 | 1
+		c.clues.links = slices.DeleteFunc(c.clues.links, func(l linkClue) bool { return mixed(l.key)&c.linkMask != 0 })
+	}
+	c.clues.links = c.clues.links[:min(len(c.clues.links), limit)]
 }
 
 // Event notes an event.
@@ -257,6 +294,11 @@ func (c *Collector) Event(ev *timeline.Event) {
 		all.End = end
 	}
 	all.Any = true
+	if c.seen++; ev.TS == 0 {
+		c.atZero++
+	} else if c.afterZero == 0 || ev.TS < c.afterZero {
+		c.afterZero = ev.TS
+	}
 	info := c.track(ev.Track)
 	if c.opts.Invocations && info.isThread {
 		c.invocation(ev, info)
@@ -349,14 +391,19 @@ func (c *Collector) invocation(ev *timeline.Event, info *trackInfo) {
 }
 
 func (c *Collector) called(thread Thread, r Range) {
-	if list := c.clues.Invocations[thread]; len(list) < maxInvocations && r.To >= r.From {
+	list := c.clues.Invocations[thread]
+	if len(list) < maxInvocations && c.invocations < c.share(maxAllInvocations, maxAllInvocations) && r.To >= r.From {
 		c.clues.Invocations[thread] = append(list, r)
+		c.invocations++
 	}
 }
 
 // Finish returns the clues when the input was read. clocks are those that its reader has set.
 func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	all := c.clues
+	if all.Start == 0 && c.strayZeros() {
+		all.Start = c.afterZero
+	}
 	switch clocks.Trace {
 	case timeline.ClockRealtime:
 		all.Clock = ClockWall
@@ -390,6 +437,11 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 
 // since1970 says how the wall clock is known of times that count from then.
 const since1970 = "times since 1970"
+
+// strayZeros reports whether the events at 0 have no time: they are few, and long before the others, more than ten times as long as these take.
+func (c *Collector) strayZeros() bool {
+	return c.atZero > 0 && c.atZero <= c.seen/20 && c.afterZero/10 > c.clues.End-c.afterZero
+}
 
 // readingError is how far apart two clocks may have been read that are said to have been read at one moment. Half of it was seen.
 const readingError Nanos = 1_000

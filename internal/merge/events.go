@@ -61,7 +61,7 @@ type eventTimes struct {
 const maxOfKind = 1 << 11
 
 func (s *sampledEvents) add(h uint64, pid int64, ts Nanos) {
-	if mixed := h ^ h>>32; mixed&s.mask != 0 {
+	if mixed(h)&s.mask != 0 {
 		return
 	}
 	at, ok := s.index[h]
@@ -97,7 +97,7 @@ func (s *sampledEvents) thin() {
 		s.stored = 0
 		clear(s.index)
 		for _, e := range s.list {
-			if mixed := e.hash ^ e.hash>>32; mixed&s.mask == 0 {
+			if mixed(e.hash)&s.mask == 0 {
 				s.index[e.hash] = int32(len(kept))
 				kept = append(kept, e)
 				s.stored += len(e.times) + 1

@@ -1,0 +1,47 @@
+package merge_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Of more links than an input may keep, two inputs keep those of the same keys, in whatever order they have them.
+func TestManyLinks(t *testing.T) {
+	const n, truth = 100_000, 7 * second
+	client := input(t, "client", nothing, func(b *timeline.Builder) {
+		for i := range timeline.Nanos(n) {
+			link(b, fmt.Sprint("w3c:", i), timeline.LinkSend, i*1000, 0)
+			link(b, fmt.Sprint("w3c:", i), timeline.LinkReceive, i*1000+900, 0)
+		}
+	})
+	server := input(t, "server", nothing, func(b *timeline.Builder) {
+		for i := timeline.Nanos(n) - 1; i >= 0; i-- {
+			link(b, fmt.Sprint("w3c:", i), timeline.LinkServe, i*1000+300+truth, 300)
+		}
+	})
+	p := solve(t, merge.Options{}, client, server).Inputs[1]
+	if p.Low != -truth-300 || p.High != -truth+300 || p.Rule != merge.Causality {
+		t.Errorf("%d to %d by %v", p.Low+truth, p.High+truth, p.Rule)
+	}
+}
+
+// An event at 0 among others that count from 1970 does not hide that they do.
+func TestStrayZero(t *testing.T) {
+	since1970 := func(name string, stray bool) merge.Input {
+		return input(t, name, nothing, func(b *timeline.Builder) {
+			if stray {
+				slice(b, 1, "stray", 0, 0)
+			}
+			for i := range timeline.Nanos(40) {
+				slice(b, 1, "step", 1_790_000_000*second+i*1000, 500)
+			}
+		})
+	}
+	p := solve(t, merge.Options{}, since1970("a", false), since1970("b", true)).Inputs[1]
+	if p.Rule != merge.WallClock || p.Span.From != 1_790_000_000*second {
+		t.Errorf("by %v, from %d", p.Rule, p.Span.From)
+	}
+}
