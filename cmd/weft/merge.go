@@ -258,12 +258,18 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 				return usagef("--offset: %q is not a length of time", within)
 			}
 		}
+		if slices.ContainsFunc(j.Offsets, func(other merge.GivenOffset) bool { return other.Input == i }) {
+			return usagef("--offset: %s has two offsets; give one", name)
+		}
 		j.Offsets = append(j.Offsets, g)
 	}
 	if c.IsSet("reference") {
 		i, err := j.named("reference", c.String("reference"))
 		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(j.Offsets, func(g merge.GivenOffset) bool { return g.Input == i }) {
+			return usagef("--offset: %s is the reference, to which offsets are; give those of the other inputs", j.Sources[i].Name)
 		}
 		j.Reference = i
 	}
@@ -275,6 +281,9 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 				return err
 			}
 			group = append(group, i)
+		}
+		if slices.Sort(group); len(slices.Compact(slices.Clone(group))) < 2 {
+			return usagef("--same: %q is one input; name those that share their pids, as in --same A,B", list)
 		}
 		j.Same = append(j.Same, group)
 	}

@@ -146,3 +146,21 @@ func TestMergeWithoutArgs(t *testing.T) {
 		}
 	}
 }
+
+// Flags that could have no effect are mistakes.
+func TestMergeIdleFlags(t *testing.T) {
+	browser, server := shop(t)
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--offset", "server=1s", "--offset", "server=2s"}, "server has two offsets"},
+		{[]string{"--offset", "browser=1s", "--reference", "browser"}, "browser is the reference"},
+		{[]string{"--same", "server"}, "is one input"},
+		{[]string{"--same", "server,server"}, "is one input"},
+	} {
+		if got := refused(t, exitUsage, append(c.flags, "browser="+browser, "server="+server)...); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.flags, got)
+		}
+	}
+}
