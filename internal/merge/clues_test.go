@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/merge"
@@ -43,5 +44,16 @@ func TestStrayZero(t *testing.T) {
 	p := solve(t, merge.Options{}, since1970("a", false), since1970("b", true)).Inputs[1]
 	if p.Rule != merge.WallClock || p.Span.From != 1_790_000_000*second {
 		t.Errorf("by %v, from %d", p.Rule, p.Span.From)
+	}
+}
+
+// An offset of the input that turns out to be the reference has no effect, and the plan says so.
+func TestOffsetOfReference(t *testing.T) {
+	in := func(name string) merge.Input {
+		return input(t, name, wall, func(b *timeline.Builder) { slice(b, 1, "step", second, 5) })
+	}
+	plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 0, Offset: second}}}, in("a"), in("b"))
+	if len(plan.Notes) == 0 || !strings.Contains(plan.Notes[0], "given for a has no effect") {
+		t.Errorf("%q", plan.Notes)
 	}
 }

@@ -122,6 +122,9 @@ func (s *solver) given() {
 	for _, g := range s.opts.Offsets {
 		if g.Input != s.plan.Reference {
 			s.add(Relation{A: s.plan.Reference, B: g.Input, Rule: Given, Low: minus(g.Offset, g.Within), High: plus(g.Offset, g.Within)})
+		} else if note := fmt.Sprintf("the offset given for %s has no effect: all inputs are on its clock, so give those of the others",
+			s.in[g.Input].Name); g.Offset != 0 && !slices.Contains(s.plan.Notes, note) {
+			s.plan.Notes = append(s.plan.Notes, note)
 		}
 	}
 }
