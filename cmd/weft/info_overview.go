@@ -330,7 +330,7 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 	add(!o.Devices && r.Events.Slices > 0, "which slices took time?", "report slices")
 	add(r.Events.Flows > 0, "what led to what?", "flows")
 	lines = lines[:min(len(lines), maxSuggested-1)]
-	add(true, "how can I view it?", "convert")
+	add(true, "how can I view it?", "view")
 	return lines
 }
 

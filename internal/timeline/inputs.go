@@ -284,11 +284,17 @@ type Ranking struct {
 }
 
 // RankProcesses gives the processes of all inputs their names and their order: by input, then as their input has them. A name that
-// several inputs have says which one it is.
+// several inputs have says which input it is of; one that several processes of an input have says which process, by its first label
+// ("python (GPU 1)"), unless FullName says so anyway.
 func (b *Builder) RankProcesses(r Ranking) {
 	t := b.table
 	var all []TrackID
 	names := map[string]int{} // the input with a process of the name; -1: several
+	type inputName struct {
+		input int32
+		name  string
+	}
+	sharing := map[inputName]int{} // processes of an input with the name
 	for id := range t.tracks {
 		if t.tracks[id].kind != ProcessTrack {
 			continue
@@ -296,6 +302,7 @@ func (b *Builder) RankProcesses(r Ranking) {
 		all = append(all, TrackID(id))
 		p := t.process(TrackID(id))
 		name := p.key.nameOr(p.name.text)
+		sharing[inputName{int32(p.input), name}]++
 		if of, ok := names[name]; !ok {
 			names[name] = int(p.input)
 		} else if of != int(p.input) {
@@ -307,8 +314,12 @@ func (b *Builder) RankProcesses(r Ranking) {
 		p := t.process(id)
 		name := p.key.nameOr(p.name.text)
 		of := int(p.input)
+		shared := sharing[inputName{int32(p.input), name}] > 1
 		if name != "" && names[name] < 0 && r.Prefix[of] == "" {
 			name += " (" + b.inputs.list[of].Name + ")"
+		}
+		if assigned := !p.taken && !isUsablePID(p.key); shared && name != "" && len(p.labels) > 0 && !assigned {
+			name += " (" + p.labels[0] + ")"
 		}
 		if name != "" {
 			p.shown = r.Prefix[of] + name + r.Suffix[of]
