@@ -319,7 +319,7 @@ func (c *Collector) Event(ev *timeline.Event) {
 			}
 			h := newHash().bytes([]byte(key))
 			c.link(linkClue{key: uint64(h), ts: ev.TS, end: timeline.NoTime, role: role})
-			if ev.Kind == timeline.Slice && isCollective(ev.Name) {
+			if ev.Kind == timeline.Slice && isCollective(ev.Name, ev.Category) {
 				c.link(linkClue{key: uint64(h.bytes(ev.Name)), ts: ev.TS, end: end, role: timeline.LinkMeet})
 			}
 		}

@@ -237,14 +237,16 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// collectives are in the names of what all ranks of a program do together, in lower case and without underscores.
-var collectives = []string{
-	"nccl", "rccl", "hccl", "gloo:", "mpi", "allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier", "collective",
-}
+// collectives are in the names of operations from which nobody gets a result before everybody has contributed, in lower case and without
+// underscores. The others of their kind are no evidence: who broadcasts, sends or reduces does not wait for those who are late.
+var collectives = []string{"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}
 
-// isCollective reports whether a slice is one that all who take part enter before the first one leaves it.
-func isCollective(name []byte) bool {
-	if len(name) == 0 || len(name) > 1<<10 {
+// launches are PyTorch's categories of calls that begin work for a device and return before it is done.
+var launches = []string{"cpu_op", "cuda_runtime", "cuda_driver", "user_annotation", "python_function"}
+
+// isCollective reports whether a slice is an operation that all who take part enter before the first one leaves it.
+func isCollective(name, category []byte) bool {
+	if len(name) == 0 || len(name) > 1<<10 || slices.Contains(launches, string(category)) {
 		return false
 	}
 	lower := strings.ReplaceAll(strings.ToLower(string(name)), "_", "")
