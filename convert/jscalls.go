@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"context"
+	"math"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/profilecalls"
@@ -338,14 +339,24 @@ func (p *callPass) class(name timeline.NameID) profilecalls.Class {
 	return class
 }
 
+// event hands on an event, at the times of the profile: calls of an input that is moved are moved after they are made.
 func (th *threadPass) event(ev *profilecalls.Event) {
 	if ev.End == timeline.NoTime {
 		ev.End = ev.TS
 	}
+	ev.TS, ev.End = movedBack(ev.TS, th.Shift), movedBack(ev.End, th.Shift)
 	th.shown.Event(ev)
 	if th.other != nil {
 		th.other.Event(ev)
 	}
+}
+
+// movedBack returns a time before it was moved, or the last time there is.
+func movedBack(ts, shift timeline.Nanos) timeline.Nanos {
+	if shift < 0 && ts > math.MaxInt64+shift {
+		return math.MaxInt64
+	}
+	return ts - shift
 }
 
 // finish ends the calls of a thread.

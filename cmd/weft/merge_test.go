@@ -18,6 +18,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
@@ -941,4 +942,41 @@ func TestMergeCollectives(t *testing.T) {
 	if report.Events.Flows != 60 { // launch, launch, kernel, kernel
 		t.Errorf("%d flows", report.Events.Flows)
 	}
+}
+
+// Calls made of the samples in a trace move with it: their ends come from slices, their begins from samples.
+func TestMergeMovesCalls(t *testing.T) {
+	path, out := recordingNamed(t, "chrome/chrome-paired-tiny.json"), filepath.Join(t.TempDir(), "alone.pftrace")
+	c := newConsole(strings.NewReader(""), false)
+	if code := run(t.Context(), []string{"weft", "convert", "-q", "-o", out, path}, &c.environment); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, c.err.String())
+	}
+	alone := callsOf(t, out, 0)
+	if len(alone) < 90 {
+		t.Fatalf("%d calls", len(alone))
+	}
+	for _, offset := range []timeline.Nanos{100e9, -100e9} {
+		report, out := merged(t, "--reference", "spans", "--offset", "page="+strconv.Itoa(int(offset))+"ns", "page="+path, "spans="+recordingNamed(t, "otlp/server.otlp"))
+		if in := report.Inputs[0]; in.Offset != int64(offset) {
+			t.Fatalf("placed at %+v", in)
+		}
+		if diff := cmp.Diff(alone, callsOf(t, out, offset)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// callsOf lists the calls in a trace that were made of samples, moved back by an offset.
+func callsOf(t *testing.T, path string, offset timeline.Nanos) (lines []string) {
+	t.Helper()
+	err := timelineOf(t, path).Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind == timeline.ItemBegin && string(it.Category) == profilecalls.Category {
+			lines = append(lines, fmt.Sprintf("%d %d %s", it.TS-offset, it.Dur, it.Name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
 }
