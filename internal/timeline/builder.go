@@ -407,6 +407,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 			return nil
 		}
 		r.ts, r.event, r.track = ts, f.Event+b.inputs.base, b.place(f.Track)
+		b.next = max(b.next, r.event+1) // the events of the next input begin after it, so that nobody takes it for one of those
 	}
 	b.spaces[f.Space] = true
 	b.fractions.times = b.fractions.times || r.ts%Microsecond != 0
