@@ -45,7 +45,7 @@ func TestInfoFitsAScreen(t *testing.T) {
 			for line := range strings.Lines(screenOf(t, path, 100)) {
 				_, command, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "? ")
 				args := strings.Fields(command)
-				if !ok || args[0] != "weft" || args[1] == "convert" {
+				if !ok || args[0] != "weft" || args[1] == "view" {
 					continue
 				}
 				if last := &args[len(args)-1]; *last == "FILE" && len(path) > 30 {

@@ -530,3 +530,13 @@ func (e *ArgsEncoder) endContainer() {
 		e.entries = e.entries[:n-1]
 	}
 }
+
+// appendWithout appends to dst what is encoded in a without the arguments, each as it is encoded, that drop reports.
+func (a Args) appendWithout(dst []byte, drop func(arg []byte) bool) []byte {
+	for r := wire.NewReader(a); r.Next(); {
+		if r.Field() != schema.TrackEvent_DebugAnnotations || !drop(r.Bytes()) {
+			dst = append(dst, r.Raw()...)
+		}
+	}
+	return dst
+}

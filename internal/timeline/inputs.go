@@ -7,8 +7,6 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // Input is one of several inputs that a Builder takes one after the other, on one timeline. Their ids are their own: of two inputs
@@ -229,12 +227,7 @@ func (b *Builder) adjust(ev *Event) *Event {
 // keptArgs returns arguments of the current input without those of DropArgs.
 func (b *Builder) keptArgs(args Args) Args {
 	s, t := b.inputs, &Timeline{tables: b.tables}
-	s.args = s.args[:0]
-	for r := wire.NewReader(args); r.Next(); {
-		if r.Field() != schema.TrackEvent_DebugAnnotations || !s.dropArgs[string(t.Arg(r.Bytes()).Key)] {
-			s.args = append(s.args, r.Raw()...)
-		}
-	}
+	s.args = args.appendWithout(s.args[:0], func(arg []byte) bool { return s.dropArgs[string(t.Arg(arg).Key)] })
 	return s.args
 }
 
