@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
-// frameReader reads messages that stand behind their lengths: protobuf or JSON, each compressed with zstd or not (section 1).
+// frameReader reads messages that follow their lengths: protobuf or JSON, each compressed with zstd or not (section 1).
 type frameReader struct {
 	*protoReader // of the file
 	unzstd       *zstd.Decoder
@@ -47,8 +48,22 @@ func readFrames(in *bufio.Reader, form form, c *collector) error {
 
 // isPacked reports whether the next message, of the given size, is anything else than protobuf as it is.
 func (f *frameReader) isPacked(size int64) bool {
-	head, _ := f.in.Peek(int(min(size, 4)))
-	return unpack.IsZstd(head) || firstByte(head) == '{'
+	head, _ := f.in.Peek(int(min(size, headSize)))
+	return unpack.IsZstd(head) || isJSON(head)
+}
+
+// headSize is how much of a message tells what it is: there may be white space before JSON.
+const headSize = 16
+
+// isJSON reports whether a message begins as an object of JSON does. The brace alone does not say so: "\n{" is also how a message of protobuf
+// begins whose first field is 123 bytes long.
+func isJSON(head []byte) bool {
+	if firstByte(head) != '{' {
+		return false
+	}
+	_, inside, _ := bytes.Cut(head, []byte("{"))
+	inside = bytes.TrimLeft(inside, whiteSpace)
+	return len(inside) == 0 || inside[0] == '}' || inside[0] == '"' && (len(inside) == 1 || inside[1] > ' ')
 }
 
 // packed reads a message that is compressed, or JSON. Damage inside costs the rest of the message; its place is that of the message.
@@ -81,11 +96,11 @@ func (f *frameReader) content(m *packedMessage, offset int64) error {
 		f.inner = bufio.NewReaderSize(nil, detectWithin)
 	}
 	f.inner.Reset(in)
-	head, err := f.inner.Peek(16) // there may be white space in front
+	head, err := f.inner.Peek(headSize)
 	if len(head) == 0 && err != io.EOF {
 		return err
 	}
-	if firstByte(head) != '{' {
+	if !isJSON(head) {
 		inner := newProtoReader(f.inner, f.c)
 		inner.around = offset
 		return inner.traces(math.MaxInt64)

@@ -171,3 +171,23 @@ func TestUnknownFields(t *testing.T) {
 		t.Errorf("%d unknown fields, want 9: %v", n, log.Totals())
 	}
 }
+
+// A message of protobuf that begins like white space and a brace is not JSON: its first field is 123 bytes long.
+func TestProtobufLikeJSON(t *testing.T) {
+	attribute := wire.AppendBytes(wire.AppendString(nil, keyValueKey, "k"), keyValueValue, wire.AppendString(nil, 1, "v"))
+	span := wire.AppendString(wire.AppendString(nil, spanTraceID, "0123456789abcdef"), spanSpanID, "01234567")
+	span = wire.AppendFixed64(wire.AppendFixed64(wire.AppendString(span, spanName, "n"), spanStart, 100), spanEnd, 200)
+	list := wire.AppendBytes(wire.AppendBytes(nil, resourceSpansResource, wire.AppendBytes(nil, resourceAttributes, attribute)),
+		resourceSpansScopeSpans, wire.AppendBytes(nil, scopeSpansSpans, span))
+	list = wire.AppendString(list, resourceSpansSchemaURL, strings.Repeat("u", '{'-len(list)-2))
+	message := wire.AppendBytes(nil, tracesResourceSpans, list)
+	if !bytes.HasPrefix(message, []byte("\n{\n")) {
+		t.Fatalf("the message begins with %q", message[:3])
+	}
+	for name, input := range map[string][]byte{"as it is": frame(message), "compressed": frame(compress(t, message))} {
+		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		if err != nil || tl.Totals().Slices != 1 {
+			t.Errorf("%s: error %v, found %v", name, err, log.Totals())
+		}
+	}
+}
