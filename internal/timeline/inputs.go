@@ -2,9 +2,11 @@ package timeline
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"math"
 	"sort"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/problem"
 )
@@ -302,7 +304,7 @@ func (b *Builder) RankProcesses(r Ranking) {
 			names[name] = -1
 		}
 	}
-	taken := map[ProcessKey]bool{} // ids that are texts
+	taken := map[ProcessKey]int{} // ids that are texts: how many were asked for
 	for _, id := range all {
 		p := t.process(id)
 		name := p.key.nameOr(p.name.text)
@@ -338,20 +340,24 @@ func (b *Builder) RankProcesses(r Ranking) {
 }
 
 // setTextID gives a process whose id is a text, and so tells it from others, the id by which the output knows it: the name that it is shown
-// by, with that of its input if an earlier process has the same one. A number beyond 64 bits stays, unless it is taken.
-func (b *Builder) setTextID(id TrackID, taken map[ProcessKey]bool) {
+// by, with that of its input and a number if earlier processes have the same one. A number beyond 64 bits stays, unless it is taken.
+func (b *Builder) setTextID(id TrackID, taken map[ProcessKey]int) {
 	p := b.table.process(id)
 	key, of := p.key, b.inputs.list[p.input].Name
 	if !key.IsNumber {
 		key.Text = p.shown
-	} else if taken[key] {
+	} else if taken[key] > 0 {
 		b.AddLabel(id, "pid "+p.key.String()+" of "+of)
 		key = ProcessKey{Text: cmp.Or(p.shown, "pid "+key.Text)}
 	}
-	for taken[key] {
-		key.Text += " (" + of + ")"
+	if suffix := " (" + of + ")"; taken[key] > 0 && !strings.HasSuffix(key.Text, suffix) {
+		key.Text += suffix
 	}
-	taken[key] = true
+	for asked := key; taken[key] > 0; {
+		taken[asked]++ // so that the next one begins there
+		key.Text = fmt.Sprintf("%s #%d", asked.Text, taken[asked])
+	}
+	taken[key] = 1
 	if p.key = key; !key.IsNumber {
 		p.shown = key.Text
 	}

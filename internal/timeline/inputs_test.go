@@ -3,6 +3,8 @@ package timeline_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,10 +105,10 @@ func TestInputsWithTextIDs(t *testing.T) {
 		want   []string
 	}{
 		{[]string{"", ""}, []string{
-			"A (one)", "A (two)", huge + " (a number)", "A (two) (two)", "pid " + huge, "B",
+			"A (one)", "A (two)", huge + " (a number)", "A (two) #2", "pid " + huge, "B",
 		}},
 		{[]string{"[rank 0] ", "[rank 0] "}, []string{
-			"[rank 0] A", "[rank 0] A (two)", huge + " (a number)", "[rank 0] A (two) (two)", "pid " + huge, "[rank 0] B",
+			"[rank 0] A", "[rank 0] A (two)", huge + " (a number)", "[rank 0] A (two) #2", "pid " + huge, "[rank 0] B",
 		}},
 	} {
 		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
@@ -144,6 +146,36 @@ func TestInputsWithTextIDs(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// TestManyTextIDs: many processes of one name, whose ids an earlier input has as well, get ids of their own in time that grows with their number.
+func TestManyTextIDs(t *testing.T) {
+	const count = 20_000
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
+	for input, name := range []string{"one", "two"} {
+		b.BeginInput(timeline.Input{Name: name, Reference: input == 0})
+		for i := range count {
+			process := b.Process(timeline.ProcessKey{Text: fmt.Sprint(1<<62+i, "00"), IsNumber: true})
+			b.SetProcessName(process, 0, []byte("worker"))
+			must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: process, Event: uint32(i), Name: []byte("x")}))
+		}
+		b.EndInput()
+	}
+	b.RankProcesses(timeline.Ranking{Order: []int{0, 1}, Prefix: make([]string, 2), Suffix: make([]string, 2)})
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tl.Close() })
+	ids := map[string]bool{}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack {
+			ids[tr.InputID.Text] = true
+		}
+	}
+	if len(ids) != 2*count || !ids["worker (two)"] || !ids["worker (two) #3"] {
+		t.Errorf("%d processes have %d ids, such as %.100q", 2*count, len(ids), slices.Sorted(maps.Keys(ids)))
 	}
 }
 
