@@ -157,7 +157,7 @@ type mention struct {
 	kind   mentionKind
 }
 
-// mentionKind says what a mention is. At one time, redirects to a request come before it, and what it initiates comes behind it.
+// mentionKind says what a mention is. At one time, redirects to a request come before it, and what it initiates comes after it.
 type mentionKind uint32
 
 const (
@@ -208,7 +208,7 @@ func (j *joiner) run(ctx context.Context) error {
 		}
 		if !ok || m.address != j.now {
 			for i := range j.waiting {
-				j.unknown(&j.waiting[i], "the request behind a redirect")
+				j.unknown(&j.waiting[i], afterRedirect)
 			}
 			j.now, j.seen, j.waiting = m.address, j.seen[:0], j.waiting[:0]
 		}
@@ -225,6 +225,9 @@ func (j *joiner) run(ctx context.Context) error {
 func (j *joiner) mention(m *mention) error {
 	switch m.kind {
 	case redirectsTo:
+		if len(j.waiting) == maxSame {
+			j.unknown(&j.waiting[0], afterRedirect)
+		}
 		j.waiting = j.keep(j.waiting, m)
 	case isRequest:
 		j.seen = j.keep(j.seen, m)
@@ -291,6 +294,10 @@ func (j *joiner) initiator(m *mention) *mention {
 	return nil
 }
 
+// afterRedirect is what unknown says of a redirect.
+const afterRedirect = "the request after a redirect"
+
+// unknown counts that a request to which another one refers was not found.
 func (j *joiner) unknown(m *mention, how string) {
 	j.log.Add(problem.HARRequestUnknown, problem.Position{Event: -1, Offset: m.offset}, how)
 }

@@ -195,3 +195,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Each redirect that nothing follows is counted, also where more of them lead to one address than are remembered.
+func TestManyRedirects(t *testing.T) {
+	const count = maxSame + 10
+	var entries []string
+	for i := range count {
+		entries = append(entries, fmt.Sprintf(`{"startedDateTime":"2026-01-01T00:00:%02d.000Z","time":1,"request":{"method":"GET","url":"http://a.test/%[1]d"},`+
+			`"response":{"status":302,"redirectURL":"http://a.test/end"}}`, i%60))
+	}
+	_, log, err := read(t, strings.NewReader(`{"log":{"entries":[`+strings.Join(entries, ",")+`]}}`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := log.Count(problem.HARRequestUnknown); n != count {
+		t.Errorf("%d redirects are counted, want %d", n, count)
+	}
+}
