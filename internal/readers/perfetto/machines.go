@@ -21,7 +21,7 @@ func newMachineTracks() *machineTracks {
 	return &machineTracks{tracks: &host, machines: map[uint32]*tracks{0: &host}}
 }
 
-// maxMachines bounds how many machines are kept apart.
+// maxMachines bounds how many machines are kept apart; what comes from more is taken for that of the trace itself.
 const maxMachines = 1 << 10
 
 // adopt takes the machine whose packet comes first for that of the trace: a file may hold nothing of the host.
@@ -42,6 +42,7 @@ func (r *reader) setMachine(machine uint32) {
 	}
 	if m.machines[machine] == nil {
 		if len(m.machines) >= maxMachines {
+			r.setMachine(0)
 			return
 		}
 		of := newTracks()
