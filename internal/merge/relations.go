@@ -439,8 +439,8 @@ func (b *bounds) take(x, y *linkClue, half int) {
 	switch {
 	case x.role == timeline.LinkMeet && y.role == timeline.LinkMeet:
 		for _, i := range [...]*interval{&b.causal, &b.halves[half]} {
-			i.atLeast(x.ts - y.end)
-			i.atMost(x.end - y.ts)
+			i.atLeast(minus(x.ts, y.end))
+			i.atMost(minus(x.end, y.ts))
 		}
 		b.meetings++
 	case x.role >= timeline.LinkSync && y.role >= timeline.LinkSync:

@@ -272,10 +272,9 @@ func (s *inputs) facts(key string) iter.Seq[string] {
 
 // A Ranking says how the processes of inputs are shown.
 type Ranking struct {
-	Order  []int            // of inputs: the place of each
-	Prefix []string         // of inputs: what is in front of the names of their processes
-	Suffix []string         // of inputs: what is behind them
-	Shown  func(int) string // the name of an input
+	Order  []int    // of inputs: the place of each
+	Prefix []string // of inputs: what comes before the names of their processes
+	Suffix []string // of inputs: what comes after them
 }
 
 // RankProcesses gives the processes of all inputs their names and their order: by input, then as their input has them. A name that
