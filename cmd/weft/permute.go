@@ -80,7 +80,7 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	return slices.Concat(args[:at+1], flags, []string{"--"}, others), nil
 }
 
-// reportCompare returns the words after "report compare", which is the command compare under the name of a report: somebody who wants a
+// reportCompare returns the words after "report compare", which is the command compare under the name of a report: someone who wants a
 // page of a comparison looks for it there. ok is false if another report is asked for, or another command.
 func reportCompare(command *cli.Command, rest []string) (words []string, ok bool) {
 	if command.Name != "report" {

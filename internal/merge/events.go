@@ -237,8 +237,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// collectives are in the names of operations from which nobody gets a result before everybody has contributed, in lower case and without
-// underscores. The others of their kind are no evidence: who broadcasts, sends or reduces does not wait for those who are late.
+// collectives are in the names of operations from which no rank gets a result before all have contributed, in lower case and without
+// underscores. The others of their kind are no evidence: a rank that broadcasts, sends or reduces does not wait for those that are late.
 var collectives = []string{"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}
 
 // launches are PyTorch's categories of calls that begin work for a device and return before it is done.

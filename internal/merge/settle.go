@@ -66,7 +66,7 @@ func (s *solver) bounds() (list []Relation) {
 	return list
 }
 
-// hand applies bounds until none moves an input; not ok: there is no end of it.
+// hand applies bounds until none moves an input; not ok: they never stop moving.
 func (s *solver) hand(bounds []Relation, move func(r *Relation) bool) (ok bool) {
 	for range maxSettling {
 		moved := false

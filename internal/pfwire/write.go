@@ -94,8 +94,9 @@ func choose(what, name string, names ...string) (int, error) {
 // Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. The error
 // is one of dst, of temporary files, or ctx's.
 //
-// All events are on one packet sequence, and those of each further machine on one of its own. Its first packets define every interned text and describe every track, so that
-// the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
+// All events are on one packet sequence, and those of each further machine on one of its own. The first packets of a sequence define every
+// interned text and describe every track, so that the segments of the timeline can be encoded independently of each other. All versions
+// of Perfetto since v49 read
 // everything but call stacks (v53), trace attributes (v55), the order of processes and threads (v57) and, depending on Options.Samples,
 // call-stack samples (v58), which they leave out (perfetto.md 14).
 //

@@ -40,7 +40,7 @@ import (
 const (
 	maxConnections = 16
 	readTimeout    = 10 * time.Second // of a request with its body, and of an idle connection
-	writeTimeout   = 10 * time.Second // of an answer to who has not shown the secret, and of each piece of a UI from files
+	writeTimeout   = 10 * time.Second // of an answer to someone who has not shown the secret, and of each piece of a UI from files
 	userPatience   = 5 * time.Minute  // of each piece of an answer below the secret: a browser may ask where to save a download
 	maxHeader      = 16 << 10         // bytes
 	goodbye        = time.Second      // for answers under way when the server ends

@@ -653,7 +653,7 @@ func attackOnce(ctx context.Context, l net.Listener, text string, connected *ato
 	}
 }
 
-// Rule 9: a refusal is the last answer of its connection, so that who asks and never reads does not fill it with answers.
+// Rule 9: a refusal is the last answer of its connection, so that someone who asks and never reads cannot fill it with answers.
 func TestRefusalEndsConnection(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
 	for _, l := range []net.Listener{s.listener, s.ui} {

@@ -109,7 +109,7 @@ func openUIFiles(where string) (*uiFiles, error) {
 		err = f.openFolder(where)
 	case info.Mode().IsRegular():
 		err = f.openArchive(where)
-	default: // to open a pipe takes until somebody writes
+	default: // opening a pipe blocks until something writes to it
 		err = errors.New("is neither a file nor a folder")
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (f *uiFiles) openFolder(where string) error {
 	}
 	f.close = root.Close
 	f.open = func(name string) (io.ReadCloser, int64, error) {
-		if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() { // to open a pipe takes until somebody writes
+		if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() { // opening a pipe blocks until something writes to it
 			return nil, 0, fs.ErrNotExist
 		}
 		file, err := root.Open(name)

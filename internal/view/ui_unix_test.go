@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Pipes are no files of a UI: to open one takes until somebody writes into it.
+// A pipe is not a file of a UI: opening one blocks until something writes to it.
 func TestPipesInUI(t *testing.T) {
 	folder := writeFolder(t)
 	pipe := filepath.Join(folder, "pipe")

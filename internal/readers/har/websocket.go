@@ -94,7 +94,7 @@ func appendMessages(to []byte, all []socketMessage) []byte {
 	return to
 }
 
-// messages adds the messages of a payload as instants, and returns what comes behind them.
+// messages adds the messages of a payload as instants, and returns what follows them.
 func (e *emitter) messages(h *head, track timeline.TrackID, payload []byte) ([]byte, error) {
 	n, w := binary.Uvarint(payload)
 	payload = payload[w:]

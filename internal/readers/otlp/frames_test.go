@@ -64,7 +64,7 @@ func one(name string) []byte {
 		`"name":%q,"startTimeUnixNano":"100","endTimeUnixNano":"200"}]}]}]}`, name)
 }
 
-// A damaged message costs none of those behind it, and is counted at its place. A file that ends in a message is as well.
+// A damaged message costs none of those after it, and is counted at its place. A file that ends in a message is as well.
 func TestDamagedFrames(t *testing.T) {
 	good, bad := frame(compress(t, one("good"))), frame(compress(t, one("bad")))
 	flipped := bytes.Clone(bad)
@@ -99,7 +99,7 @@ func TestDamagedFrames(t *testing.T) {
 	}
 }
 
-// What the reader of the file returns is no damage of a message.
+// An error of the file is not damage of a message.
 func TestFailingFile(t *testing.T) {
 	failed := errors.New("the disk is gone")
 	message := compress(t, one("good"))
@@ -113,7 +113,7 @@ func TestFailingFile(t *testing.T) {
 	}
 }
 
-// failing is a file that fails behind some data.
+// failing is a file that fails after some data.
 type failing struct {
 	data []byte
 	err  error

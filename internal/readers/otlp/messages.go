@@ -7,7 +7,7 @@ import (
 )
 
 // messages reads a file of JSON message by message, each up to where the next one begins: at an object whose first member is a list of a
-// signal. A message that is damaged or cut then costs none of those behind it (section 6). No text of JSON can look like that, as quotes in
+// signal. A message that is damaged or cut then costs none of those after it (section 6). No text of JSON can look like that, as quotes in
 // texts are escaped.
 //
 // An array of messages is read as one.
@@ -17,10 +17,10 @@ type messages struct {
 	whole bool  // the input is an array
 	last  byte  // the last byte that was read and is not white space
 	clear int   // bytes in the buffer of in before which no message begins
-	found bool  // one begins behind them
+	found bool  // one begins after them
 }
 
-// signals are the members with which messages begin, behind the quote and what they have in common.
+// signals are the members with which messages begin, after the quote and what they have in common.
 var signals = []string{
 	`Spans"`, `Logs"`, `Metrics"`, `Profiles"`, `_spans"`, `_logs"`, `_metrics"`, `_profiles"`,
 }
@@ -28,7 +28,7 @@ var signals = []string{
 // signalPrefix is what the members have in common.
 const signalPrefix = `"resource`
 
-// maxSpace bounds the white space around the first member by which the begin of a message is recognized, and holdBack the length of all of it.
+// maxSpace bounds the white space around the first member by which the start of a message is recognized, and holdBack the length of all of it.
 const (
 	maxSpace = 256
 	holdBack = 3 * maxSpace
@@ -112,7 +112,7 @@ func (m *messages) search() error {
 		}
 	}
 	if m.clear = len(text); err == nil {
-		m.clear -= holdBack // what begins there may end behind the buffer
+		m.clear -= holdBack // what begins there may end beyond the buffer
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ func (t *transcoder) integer(f *field, kind jsonscan.Kind, text []byte) bool {
 func (t *transcoder) whole(f *field, text []byte) bool {
 	v, ok := jsonscan.Decimal(text, 0)
 	unit := int64(1e9)
-	for digits := 9; ok && digits > 0; digits-- { // as many behind the point as fit
+	for digits := 9; ok && digits > 0; digits-- { // as many after the point as fit
 		if scaled, fits := jsonscan.Decimal(text, digits); fits {
 			ok = scaled == v*unit
 			break
