@@ -29,11 +29,15 @@ type merger struct {
 	job      *merge.Job
 	formats  []Format // "": the input is left out
 	profiles bool     // there are profiles without a trace around them
+	linked   [][]bool // by input, and by job.Links: an event has the argument
 }
 
 // merge reads the inputs of a job into the builder.
 func (l *loader) merge(ctx context.Context, job *merge.Job) error {
-	m := &merger{loader: l, job: job, formats: make([]Format, len(job.Sources))}
+	m := &merger{loader: l, job: job, formats: make([]Format, len(job.Sources)), linked: make([][]bool, len(job.Sources))}
+	for i := range m.linked {
+		m.linked[i] = make([]bool, len(job.Links))
+	}
 	if err := m.detect(ctx); err != nil {
 		return err
 	}
@@ -51,10 +55,20 @@ func (l *loader) merge(ctx context.Context, job *merge.Job) error {
 		}
 		job.Inputs[i].Clues = nil // they are not needed any more
 	}
+	m.noteUnlinked()
 	if job.DryRun {
 		return merge.ErrDryRun
 	}
 	return m.readAll(ctx)
+}
+
+// noteUnlinked says which of the arguments that are to connect inputs no event has.
+func (m *merger) noteUnlinked() {
+	for k, key := range m.job.Links {
+		if !slices.ContainsFunc(m.linked, func(of []bool) bool { return of[k] }) {
+			m.job.Plan.Notes = append(m.job.Plan.Notes, "--link "+key+": no event has an argument "+key+" with a text or a whole number")
+		}
+	}
 }
 
 // fails handles an input that cannot be read: without KeepGoing that ends the job, and so does an error that has nothing to do with the input.
@@ -184,7 +198,7 @@ func (m *merger) open(ctx context.Context, i int, use func(in io.Reader, f Forma
 func (m *merger) collect(ctx context.Context, i int) (*merge.Clues, error) {
 	problems := new(problem.Log) // they are counted when the events are read
 	c := merge.NewCollector(merge.CollectOptions{
-		Inputs: len(m.formats), Links: m.job.Watch(), Flows: m.job.LinkFlows, Invocations: m.profiles,
+		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Invocations: m.profiles,
 	})
 	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
 	defer b.Close()
@@ -351,7 +365,7 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 		if m.job.Machines {
 			in.Machine = plan.Inputs[i].Machine
 		}
-		watch := m.job.Watch()
+		watch := m.job.Watch(m.linked[i])
 		in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
 		of = append(of, i)
 		common := m.problems

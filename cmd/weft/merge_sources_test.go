@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -162,5 +164,20 @@ func TestMergeIdleFlags(t *testing.T) {
 		if got := refused(t, exitUsage, append(c.flags, "browser="+browser, "server="+server)...); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.flags, got)
 		}
+	}
+}
+
+// A key that no event has connects nothing, which is worth a note: of two keys, only the one that is not there.
+func TestMergeUnknownLink(t *testing.T) {
+	browser, server := shop(t)
+	report, _ := merged(t, "--link", "url.path", "--link", "seq", "browser="+browser, "server="+server)
+	var about []string
+	for _, note := range report.Notes {
+		if strings.HasPrefix(note, "--link") {
+			about = append(about, note)
+		}
+	}
+	if diff := cmp.Diff([]string{"--link seq: no event has an argument seq with a text or a whole number"}, about); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -94,8 +94,10 @@ func (j *Job) Args() []string {
 	return names
 }
 
-// Watch returns the function that finds the keys of an event by its name and arguments.
-func (j *Job) Watch() func(b *timeline.Builder, ev *timeline.Event) []string {
+// Watch returns the function that finds the keys of an event of one input by its name and arguments. It sets those of seen, which are as
+// Links, for which there is an event.
+func (j *Job) Watch(seen []bool) func(b *timeline.Builder, ev *timeline.Event) []string {
+	w := watcher{Job: j, seen: seen}
 	known := -1 // how many names of arguments there were when they were looked at
 	any := len(j.Links) > 0
 	return func(b *timeline.Builder, ev *timeline.Event) []string {
@@ -109,8 +111,14 @@ func (j *Job) Watch() func(b *timeline.Builder, ev *timeline.Event) []string {
 		if !any {
 			return keys
 		}
-		return j.argsKeys(keys, b, ev.Args)
+		return w.argsKeys(keys, b, ev.Args)
 	}
+}
+
+// watcher finds keys in the arguments of the events of one input.
+type watcher struct {
+	*Job
+	seen []bool // by Links: an event has one
 }
 
 // nameKeys returns the key that the name of an event is.
@@ -125,15 +133,15 @@ func nameKeys(name []byte) []string {
 }
 
 // argsKeys appends the keys in arguments.
-func (j *Job) argsKeys(keys []string, b *timeline.Builder, args timeline.Args) []string {
+func (w *watcher) argsKeys(keys []string, b *timeline.Builder, args timeline.Args) []string {
 	for arg := range b.ArgList(args) {
-		keys = j.argKeys(keys, b, arg)
+		keys = w.argKeys(keys, b, arg)
 	}
 	return keys
 }
 
 // argKeys appends the keys in one argument.
-func (j *Job) argKeys(keys []string, b *timeline.Builder, arg timeline.Arg) []string {
+func (w *watcher) argKeys(keys []string, b *timeline.Builder, arg timeline.Arg) []string {
 	switch string(arg.Key) {
 	case "_" + linkArg:
 		if arg.Kind == timeline.ArgString {
@@ -146,11 +154,13 @@ func (j *Job) argKeys(keys []string, b *timeline.Builder, arg timeline.Arg) []st
 			}
 		}
 	}
-	for _, path := range j.Links {
+	for i, path := range w.Links {
 		for _, value := range valuesAt(b, arg, path) {
-			if value != "" {
-				keys = append(keys, linkKey+path+"="+value)
+			if value == "" {
+				continue
 			}
+			keys = append(keys, linkKey+path+"="+value)
+			w.seen[i] = true
 		}
 	}
 	return keys
