@@ -137,6 +137,9 @@ func (j *mergeJob) findSources(c *cli.Context) error {
 	names = inputNames(names, files)
 	for i, name := range names {
 		if k := slices.Index(names[:i], name); k >= 0 {
+			if filepath.Clean(files[k]) == filepath.Clean(files[i]) {
+				return usagef("%s is given twice", files[i])
+			}
 			return usagef("two inputs are called %s: %s and %s; name one with NAME=FILE", name, files[k], files[i])
 		}
 		if inputs.IsFolder(files[i]) {
@@ -163,7 +166,7 @@ func splitNamed(arg string) (name, file string) {
 }
 
 // nameEndings are the endings of file names that say nothing of what is recorded.
-var nameEndings = []string{".gz", ".zst", ".zip", ".json", ".pftrace", ".perfetto-trace", ".cpuprofile", ".jslb", ".trace", ".jsonl", ".har", ".pb", ".profile"}
+var nameEndings = []string{".gz", ".zst", ".zip", ".json", ".pftrace", ".perfetto-trace", ".cpuprofile", ".jslb", ".trace", ".jsonl", ".har", ".pb", ".profile", ".probelines", ".otlp"}
 
 // inputNames gives inputs without a name that of their file, with folders in front until it is unique.
 func inputNames(given, files []string) []string {
@@ -250,7 +253,9 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 		}
 		g := merge.GivenOffset{Input: i}
 		by, within, _ := strings.Cut(strings.Replace(offset, "+-", "±", 1), "±")
-		if g.Offset, err = durationOf(by); err != nil || !ok {
+		if g.Offset, err = durationOf(by); errors.Is(err, errTooLong) {
+			return usagef("--offset: %v", err)
+		} else if err != nil || !ok {
 			return usagef("--offset: %q is not NAME=DUR, such as %s=-1.5ms or %s=2s±10us", text, name, name)
 		}
 		if within != "" {
@@ -336,6 +341,9 @@ func (j *mergeJob) named(flag, name string) (int, error) {
 // durationText matches a decimal number with a unit.
 var durationText = regexp.MustCompile(`^([+-]?)([0-9]+)(?:\.([0-9]{0,9}))?(ns|us|µs|ms|s|m|h)$`)
 
+// errTooLong says that a length of time is one that no trace can have.
+var errTooLong = errors.New("longer than 146 years")
+
 // durationOf reads a length of time exactly: "-1.5ms", "10us", "3 s".
 func durationOf(text string) (timeline.Nanos, error) {
 	m := durationText.FindStringSubmatch(strings.ReplaceAll(strings.TrimSpace(text), " ", ""))
@@ -349,7 +357,7 @@ func durationOf(text string) (timeline.Nanos, error) {
 	var n timeline.Nanos
 	for _, digit := range m[2] {
 		if n > (1<<62)/unit/10 {
-			return 0, fmt.Errorf("%q is too long", text)
+			return 0, fmt.Errorf("%q is %w", text, errTooLong)
 		}
 		n = n*10 + timeline.Nanos(digit-'0')
 	}

@@ -374,7 +374,9 @@ func TestMergeRefuses(t *testing.T) {
 		"--offset: unknown input": {"--offset", "x=1ms", trace, firefox},
 		"at least two inputs":     {trace},
 		"is not NAME=DUR":         {"--offset", "ff-gecko-tiny=1", trace, firefox},
+		"longer than 146 years":   {"--offset", "ff-gecko-tiny=2000000h", trace, firefox},
 		"two inputs are called":   {"a=" + trace, "a=" + firefox},
+		"is given twice":          {trace, trace},
 		"is not a length of time": {"--max-uncertainty", "soon", trace, firefox},
 	} {
 		if text := refused(t, exitUsage, args...); !strings.Contains(text, want) {
@@ -499,8 +501,8 @@ func TestMergeIsDeterministic(t *testing.T) {
 
 // Names of inputs are those of their files, with folders in front where these are equal.
 func TestInputNames(t *testing.T) {
-	got := inputNames([]string{"", "", "b", ""}, []string{"x/a/trace.json.gz", "x/b/trace.json", "c.json", "profile.cpuprofile"})
-	if diff := cmp.Diff([]string{"a/trace", "b/trace", "b", "profile"}, got); diff != "" {
+	got := inputNames([]string{"", "", "b", "", "", ""}, []string{"x/a/trace.json.gz", "x/b/trace.json", "c.json", "profile.cpuprofile", "api.otlp", "io.probelines.gz"})
+	if diff := cmp.Diff([]string{"a/trace", "b/trace", "b", "profile", "api", "io"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
