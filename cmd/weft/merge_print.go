@@ -229,15 +229,38 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	if r.Report != nil {
 		in := &inputReport{Input: r.Reference, Output: r.Output, Report: r.Report}
 		fmt.Fprintf(&b, "  %s\n", summary(r.Report))
-		if counts := countProblems(r.Report, unusual(r.Report)); counts != "" {
-			fmt.Fprintf(&b, "  problems: %s (details: --report json)\n", counts)
-		}
+		r.writeProblems(&b)
 		if in.Output != outputName("-") {
 			fmt.Fprintf(&b, "  %s\n", viewHint(in.Output))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeProblems says what is wrong with the inputs, without what most recordings in their formats have.
+func (r *mergeReport) writeProblems(b *strings.Builder) {
+	formats := map[string]string{"": string(r.Report.Format)}
+	for i := range r.Inputs {
+		formats[r.Inputs[i].Name] = r.Inputs[i].Format
+	}
+	var problems []trace.Problem
+	for i := range r.Problems {
+		p := &r.Problems[i]
+		if problem.Usual(p.Name, formats[p.Input]) != "" {
+			continue
+		}
+		if word := wordFor(r.Report, &p.Problem); len(problems) < maxProblemLines && p.Severity == problem.Lost.String() {
+			if p.Input != "" {
+				word += " of " + p.Input
+			}
+			fmt.Fprintf(b, "  %s\n", printable(word+": "+problemLine(&p.Problem)))
+		}
+		problems = append(problems, p.Problem)
+	}
+	if counts := countProblems(r.Report, problems); counts != "" {
+		fmt.Fprintf(b, "  problems: %s (details: --report json)\n", counts)
+	}
 }
 
 // inputLine returns the cells of the line of an input.

@@ -181,3 +181,27 @@ func TestMergeUnknownLink(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The report names what is lost and of which input it is; what is usual in the format of an input is not counted, whatever the format of
+// the first one is.
+func TestMergeSaysWhatIsLost(t *testing.T) {
+	chrome, firefox := recordingNamed(t, "chrome/chrome-paired-tiny.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
+	var counts []string
+	for _, inputs := range [][]string{{"a=" + chrome, "b=" + firefox}, {"b=" + firefox, "a=" + chrome}} {
+		c := newConsole(strings.NewReader(""), false)
+		args := append([]string{"weft", "merge", "--samples", "none", "-o", filepath.Join(t.TempDir(), "out.pftrace")}, inputs...)
+		if code := run(t.Context(), args, &c.environment); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, c.err.String())
+		}
+		report := c.err.String()
+		if !strings.Contains(report, "  lost of a: profile_sample_unknown_node ×") {
+			t.Error(report)
+		}
+		_, after, _ := strings.Cut(report, "  problems: ")
+		line, _, _ := strings.Cut(after, "\n")
+		counts = append(counts, line)
+	}
+	if counts[0] != counts[1] {
+		t.Errorf("in another order other problems are counted: %q", counts)
+	}
+}
