@@ -488,7 +488,11 @@ func (m *merger) describeInputs(of []int) {
 		text("host", p.Host)
 		text("clock", p.Clock)
 		number("offset_ns", p.Offset)
-		number("uncertainty_ns", p.Uncertainty())
+		if p.AtLeast {
+			number("uncertainty_at_least_ns", p.Uncertainty())
+		} else {
+			number("uncertainty_ns", p.Uncertainty())
+		}
 		if i != m.job.Plan.Reference {
 			text("by", p.Rule.String())
 			text("evidence", p.Evidence)

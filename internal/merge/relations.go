@@ -186,8 +186,11 @@ const maxCompared = 1 << 27
 
 // spend reports whether there is room for more comparisons.
 func (s *solver) spend(n int) bool {
+	if s.compared+n > maxCompared {
+		return false
+	}
 	s.compared += n
-	return s.compared <= maxCompared
+	return true
 }
 
 // Rule R3.

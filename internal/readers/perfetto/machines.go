@@ -29,8 +29,11 @@ func (r *reader) adopt(f *message.TracePacket) {
 	if !r.homeKnown && f.Payload != schema.TracePacket_SynchronizationMarker {
 		r.home, r.homeKnown = f.Sequence.Machine, true
 	}
-	if f.Sequence.Machine == r.home {
+	switch f.Sequence.Machine {
+	case r.home:
 		f.Sequence.Machine = 0
+	case 0: // the host came later: it has the number of the other one
+		f.Sequence.Machine = r.home
 	}
 }
 

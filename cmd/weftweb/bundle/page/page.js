@@ -300,7 +300,7 @@ function makeReport() {
 async function standsOut(large) {
 	const file = input;
 	$("findings").replaceChildren();
-	$("looking").textContent = large ? "To find out in a file of this size takes long: Report does it." : "Looking into the trace";
+	$("looking").textContent = large ? "This takes long for a file of this size. Click Report to see it." : "Looking into the trace";
 	show("stands-out", true);
 	if (large) return;
 	try {
@@ -317,7 +317,7 @@ async function standsOut(large) {
 function showFindings() {
 	const page = new DOMParser().parseFromString(reportText, "text/html");
 	$("findings").replaceChildren(...[...page.querySelectorAll("#stands-out li")].map(sentence));
-	$("looking").textContent = $("findings").childElementCount > 0 ? "" : "Nothing does.";
+	$("looking").textContent = $("findings").childElementCount > 0 ? "" : "Nothing stands out.";
 }
 
 // sentence makes an item of one of the report: its text, with what is bold, and without its link into the report.
