@@ -252,6 +252,11 @@ func TestMergeTwoRecorders(t *testing.T) {
 	if len(report.SameProcesses) != 9 || len(report.Checked) == 0 || report.Checked[0].By != "same boot" || report.Checked[0].Residual == nil || *report.Checked[0].Residual != 0 {
 		t.Errorf("same processes %+v, checked %+v", report.SameProcesses, report.Checked)
 	}
+	// The processes are the same even if someone says that the clocks are not.
+	report, _ = merged(t, "--offset", "native=5ms", "json="+paths[0], "native="+paths[1])
+	if n := report.Tracks; n.Processes != 9 || n.Threads != 48 || report.Inputs[1].Offset != 5e6 {
+		t.Errorf("%d processes, %d threads with an offset of %d", n.Processes, n.Threads, report.Inputs[1].Offset)
+	}
 }
 
 // Two conversions of one Firefox run, of which one has lost the monotonic clock, lie on each other.
@@ -347,6 +352,13 @@ func TestMergeByStartTime(t *testing.T) {
 // A profile of another run has no place, unless someone gives it one.
 func TestMergeRefuses(t *testing.T) {
 	profile, trace := recordingNamed(t, "cpuprofile/cdp-page-small.cpuprofile"), recordingNamed(t, "chrome/chrome-devtools-tiny.json")
+	empty := filepath.Join(t.TempDir(), "empty.json")
+	if err := os.WriteFile(empty, []byte(`{"traceEvents":[]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text := refused(t, exitFailed, trace, empty); !strings.Contains(text, "empty: it has no events, its clock is") {
+		t.Error(text)
+	}
 	if text := refused(t, exitFailed, profile, trace); !strings.Contains(text, "nothing says where cdp-page-small belongs") || !strings.Contains(text, "--offset cdp-page-small=") {
 		t.Error(text)
 	}

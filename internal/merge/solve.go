@@ -346,9 +346,9 @@ func (s *solver) anchors(i int) string {
 	}
 	text += ", and nothing says when that was by the wall clock"
 	if c.Any {
-		text += fmt.Sprintf("; its times go from %s to %s", seconds(c.Start), seconds(c.End))
+		return text + fmt.Sprintf("; its times go from %s to %s", seconds(c.Start), seconds(c.End))
 	}
-	return text
+	return "it has no events, " + text
 }
 
 // planRanks fills in the ranks, and what is known of requests.
