@@ -132,7 +132,9 @@ func (j *mergeJob) findSources(c *cli.Context) error {
 	}
 	names, files := make([]string, len(args)), make([]string, len(args))
 	for i, arg := range args {
-		names[i], files[i] = splitNamed(arg)
+		if names[i], files[i] = splitNamed(arg); names[i] == "" && misnames(arg) {
+			return usagef("%s: names of inputs consist of letters A to Z, digits, and _ . -, as in name=%s", printable(arg), printable(arg[strings.IndexByte(arg, '=')+1:]))
+		}
 	}
 	names = inputNames(names, files)
 	for i, name := range names {
@@ -163,6 +165,17 @@ func splitNamed(arg string) (name, file string) {
 		return "", arg
 	}
 	return m[1], m[2]
+}
+
+// misnames reports whether someone means NAME=FILE by the name of a file that is not there, with a NAME that inputs cannot have.
+func misnames(arg string) bool {
+	_, file, ok := strings.Cut(arg, "=")
+	if !ok {
+		return false
+	}
+	_, whole := os.Stat(arg)
+	_, part := os.Stat(file)
+	return whole != nil && part == nil
 }
 
 // nameEndings are the endings of file names that say nothing of what is recorded.

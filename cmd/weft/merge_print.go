@@ -212,7 +212,11 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	if name == "" {
 		name = "(dry run)"
 	}
-	fmt.Fprintf(&b, "%s: %s on the clock of %s (%s)\n", printable(name), count(len(r.Inputs), "input"), printable(r.Reference), r.Clock)
+	fmt.Fprintf(&b, "%s: %s on the clock of %s", printable(name), count(len(r.Inputs), "input"), printable(r.Reference))
+	if r.Clock != merge.ClockUnknown.String() {
+		fmt.Fprintf(&b, " (%s)", r.Clock)
+	}
+	b.WriteByte('\n')
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  input\toffset\t±\tby")
 	for i := range r.Inputs {

@@ -389,6 +389,7 @@ func TestMergeRefuses(t *testing.T) {
 		"longer than 146 years":   {"--offset", "ff-gecko-tiny=2000000h", trace, firefox},
 		"two inputs are called":   {"a=" + trace, "a=" + firefox},
 		"is given twice":          {trace, trace},
+		"names of inputs consist": {"a b=" + trace, firefox},
 		"is not a length of time": {"--max-uncertainty", "soon", trace, firefox},
 	} {
 		if text := refused(t, exitUsage, args...); !strings.Contains(text, want) {
