@@ -179,15 +179,23 @@ type spare struct {
 	blocks []*block
 }
 
-// maxSpare bounds the text that a buffer in a spare has room for.
-const maxSpare = 2 * blockSize
+const (
+	// maxSpare bounds the text that a buffer in a spare has room for.
+	maxSpare = 2 * blockSize
+	// maxSpareInput bounds the input whose reader leaves a spare: after a larger one the memory is better used for its events.
+	maxSpareInput = 64 << 20
+)
 
 var spares = sync.Pool{New: func() any { return new(spare) }}
 
-// leave leaves the memory of the reader for others.
+// leave leaves the memory of the reader for others, if its input was small.
 func (rd *reader) leave() {
+	small := rd.s.Offset() <= maxSpareInput
 	spare := rd.spare
 	spare.window = rd.s.Leave()
+	if !small {
+		return
+	}
 	if rd.ahead != nil {
 		spare.ahead = rd.ahead
 	}
