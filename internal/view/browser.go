@@ -28,7 +28,7 @@ func OpenBrowser(address func() string) error {
 	return ErrNoBrowser
 }
 
-// withAddress puts the address into a command: where it has %s, as is usual in $BROWSER, or behind it.
+// withAddress puts the address into a command: where it has %s, as is usual in $BROWSER, or after it.
 func withAddress(command []string, address string) []string {
 	text := strings.Join(command, "\x00")
 	if strings.Contains(text, "%s") {

@@ -134,7 +134,7 @@ func (e *emitter) link(h *head, key string, role timeline.LinkRole) error {
 	})
 }
 
-// phases adds the phases of a request one after the other, TLS in connect or behind it. The phase in which the answer arrives carries the
+// phases adds the phases of a request one after the other, TLS in connect or after it. The phase in which the answer arrives carries the
 // key of the span that has answered.
 func (e *emitter) phases(h *head, track timeline.TrackID, received string) error {
 	at := h.start
@@ -164,7 +164,7 @@ func (e *emitter) phases(h *head, track timeline.TrackID, received string) error
 	return nil
 }
 
-// cutText returns a text of a payload and what comes behind it.
+// cutText returns a text of a payload and what comes after it.
 func cutText(payload []byte) (text, rest []byte) {
 	n, w := binary.Uvarint(payload)
 	return payload[w:][:n], payload[w:][n:]

@@ -34,7 +34,7 @@ type head struct {
 	phases [numPhases]timeline.Nanos // notApplicable: it did not take place
 	offset int64
 	page   uint32 // index of the page and 1; 0: none
-	beside bool   // TLS comes behind connect, not in it
+	beside bool   // TLS comes after connect, not in it
 
 	self, initiator, redirect address
 }

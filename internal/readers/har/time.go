@@ -84,7 +84,7 @@ func (p *isoParser) has(any string) bool {
 
 func (p *isoParser) skip(any string) { p.bad = !p.has(any) || p.bad }
 
-// fraction reads the digits behind the point of a second, in nanoseconds.
+// fraction reads the digits after the point of a second, in nanoseconds.
 func (p *isoParser) fraction() (nanos int64) {
 	if !p.has(".,") {
 		return 0

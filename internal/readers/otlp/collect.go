@@ -303,7 +303,7 @@ func (p *pending) set(encoded []byte) error {
 	return nil
 }
 
-// end notes the schema, which comes behind the spans.
+// end notes the schema, which comes after the spans.
 func (p *pending) end() {
 	if p.schemaURL == "" || p.state == nothingYet || p.id == 0 {
 		return

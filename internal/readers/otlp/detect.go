@@ -115,8 +115,8 @@ func first(b []byte, number int) ([]byte, bool) {
 	return inner, ok && field == number
 }
 
-// cutField returns the number and the content of the first field of a message, which must be one with a length, and what comes behind
-// it. Of a field that goes on behind the end of b it returns what there is.
+// cutField returns the number and the content of the first field of a message, which must be one with a length, and what comes after
+// it. Of a field that goes on after the end of b it returns what there is.
 func cutField(b []byte) (field int, inner, rest []byte, ok bool) {
 	tag, n := binary.Uvarint(b)
 	if n <= 0 || tag&7 != wire.Len || tag>>3 == 0 || tag > math.MaxUint32 {

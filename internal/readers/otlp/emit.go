@@ -38,7 +38,7 @@ type waiting struct {
 }
 
 // maxGroup and maxGroupSize bound the spans of one start that are put in order together, and their bytes; of more, parents may be placed
-// behind their children.
+// after their children.
 const (
 	maxGroup     = 1 << 14
 	maxGroupSize = 16 << 20

@@ -10,7 +10,7 @@
 //
 // Both forms are read as streams, of which a span is held at a time (json.go, proto.go). A span of JSON is written as protobuf at
 // once (transcode.go), so that all that follows reads one form. OTLP has spans in the order in which they ended, and a parent may
-// come anywhere behind its children, so spans wait in a spool, encoded, and are placed in the order of their begins (place.go,
+// come anywhere after its children, so spans wait in a spool, encoded, and are placed in the order of their begins (place.go,
 // emit.go). Parents and links that are not found on the way there are joined by their ids, on disk if there are many (join.go).
 //
 // Bad data in single spans is counted in Options.Problems and never stops reading. An error from Read means that the input as a
