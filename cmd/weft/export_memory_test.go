@@ -48,13 +48,15 @@ func TestExportMemory(t *testing.T) {
 		t.Skip("needs a recording that is not among the testdata, and some seconds")
 	}
 	peak := func(args ...string) (least int64) {
-		for range 2 { // what the system and the collector of garbage add differs
+		for range 2 {
 			in, err := os.Open(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer in.Close()
 			cmd := weftProcess(t, args[1:]...)
+			// By default garbage is collected so rarely that the peak differs by 20 MiB from run to run.
+			cmd.Env = append(cmd.Environ(), "GOGC=20")
 			cmd.Args[0], cmd.Stdin, cmd.Stdout, cmd.Stderr = args[0], in, io.Discard, os.Stderr
 			if err := cmd.Run(); err != nil {
 				t.Fatal(err)
