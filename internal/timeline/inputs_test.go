@@ -156,7 +156,7 @@ func TestManyTextIDs(t *testing.T) {
 	for input, name := range []string{"one", "two"} {
 		b.BeginInput(timeline.Input{Name: name, Reference: input == 0})
 		for i := range count {
-			process := b.Process(timeline.ProcessKey{Text: fmt.Sprint(1<<62+i, "00"), IsNumber: true})
+			process := b.Process(timeline.ProcessKey{Text: fmt.Sprint(int64(1)<<62+int64(i), "00"), IsNumber: true})
 			b.SetProcessName(process, 0, []byte("worker"))
 			must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: process, Event: uint32(i), Name: []byte("x")}))
 		}
