@@ -22,7 +22,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/longtasks"
-	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
@@ -245,8 +244,8 @@ func newLoader(opts Options) *loader {
 
 // readInput reads the input, or all inputs of a merge.
 func (l *loader) readInput(ctx context.Context, src io.Reader) error {
-	if job := merge.JobOf(ctx); job != nil {
-		return l.merge(ctx, job)
+	if done, err := l.readMerged(ctx); done {
+		return err
 	}
 	return l.read(ctx, src)
 }

@@ -1,7 +1,8 @@
+//go:build !js
+
 package convert
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
@@ -30,6 +30,15 @@ type merger struct {
 	formats  []Format // "": the input is left out
 	profiles bool     // there are profiles without a trace around them
 	linked   [][]bool // by input, and by job.Links: an event has the argument
+}
+
+// readMerged reads all inputs if the context is that of a merge.
+func (l *loader) readMerged(ctx context.Context) (done bool, err error) {
+	job := merge.JobOf(ctx)
+	if job == nil {
+		return false, nil
+	}
+	return true, l.merge(ctx, job)
 }
 
 // merge reads the inputs of a job into the builder.
@@ -401,40 +410,6 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	return nil
 }
 
-// addInput reads one of several inputs into the builder. What its profiles still add is then to be moved as its events are.
-func (l *loader) addInput(in timeline.Input, read func() error) error {
-	known := len(l.js.threads)
-	l.builder.BeginInput(in)
-	base := l.builder.EventBase()
-	err := read()
-	for _, t := range l.js.threads[known:] {
-		t.Shift += in.Offset
-		t.Event += base
-		t.Problems = l.builder.Problems() // what is found while calls are made
-		l.placeCalls(t, known)
-	}
-	clocks := l.builder.EndInput()
-	if in.Unmarked && clocks.Trace != 0 {
-		l.builder.SetClocks(clocks)
-	}
-	return err
-}
-
-// placeCalls finds where the calls of a sampled thread of the current input go: among the events that this input has on the thread, unless
-// calls are made among these already, of the samples of an input before, of which there are known threads.
-func (l *loader) placeCalls(t *jsThread, known int) {
-	t.events = l.builder.Place(t.Track)
-	if t.calls == t.Track {
-		t.calls = t.events
-	}
-	for _, other := range l.js.threads[:known] {
-		if cmp.Or(other.events, other.Track) == t.events {
-			t.calls = l.builder.RoleTrack(t.Track, timeline.RoleCalls)
-			t.events = t.calls // where no events are
-		}
-	}
-}
-
 // readEvents reads the events of the current input. A profile may be of a thread of another one.
 func (m *merger) readEvents(ctx context.Context, r io.Reader, f Format, thread *merge.Thread) error {
 	m.profileOf = 0
@@ -445,29 +420,6 @@ func (m *merger) readEvents(ctx context.Context, r io.Reader, f Format, thread *
 	err := m.readFormat(ctx, r, f)
 	m.profileOf = 0
 	return err
-}
-
-// cpuProfile returns the options of the reader of .cpuprofile files. Calls of a profile that is of a thread with events are made among
-// these, unless the thread has a profile already.
-func (l *loader) cpuProfile() cpuprofile.Options {
-	o := &l.opts
-	opts := cpuprofile.Options{
-		Problems: l.problems, Offset: timeline.Nanos(o.TimeOffset), KeepArg: o.keepArg(), Memory: o.profileMemory(),
-		NoCalls: o.JSCalls == JSCallsOff, SeparateCalls: o.JSCalls == JSCallsSeparate, Thread: l.profileOf,
-	}
-	if l.profileOf == 0 || opts.NoCalls || opts.SeparateCalls {
-		return opts
-	}
-	if slices.ContainsFunc(l.js.threads, func(t *jsThread) bool { return t.Track == l.profileOf }) {
-		opts.SeparateCalls = true
-		return opts
-	}
-	opts.Among = func(t *cpuprofile.Thread) {
-		of := *t
-		of.Event = l.builder.NextEvent()
-		l.js.threads = append(l.js.threads, &jsThread{Thread: of, calls: of.Track})
-	}
-	return opts
 }
 
 // describeInputs notes in the trace where each input comes from and how it was placed.
