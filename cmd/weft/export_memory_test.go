@@ -34,46 +34,60 @@ func walked() {
 	}
 }
 
-// maxExportMemory is how much more memory an export as messages may take than reading the input and one walk; maxZstdMemory is
-// what zstd may take, whose window has 4 MiB.
+// maxExportMemory is how much more memory an export as messages may take than reading the input and one walk; maxZstdMemory is the same with
+// zstd, whose window alone has 4 MiB.
 const (
 	maxExportMemory = 8 << 20
-	maxZstdMemory   = 12 << 20
+	maxZstdMemory   = maxExportMemory + 12<<20
 )
 
 // Writing a stream keeps nothing: it takes the memory of the walk.
+//
+// When garbage is collected decides how high a run's peak is, and that differs by some MiB from run to run, by more on a busy
+// machine. It only ever adds, so the least of several runs counts; they go on until it is low enough.
 func TestExportMemory(t *testing.T) {
 	path, whole := recording.Find(t, "traces/chrome/chrome-devtools-long.json")
 	if !whole || testing.Short() {
 		t.Skip("needs a recording that is not among the testdata, and some seconds")
 	}
-	peak := func(args ...string) (least int64) {
-		for range 2 {
-			in, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer in.Close()
-			cmd := weftProcess(t, args[1:]...)
-			// By default garbage is collected so rarely that the peak differs by 20 MiB from run to run.
-			cmd.Env = append(cmd.Environ(), "GOGC=20")
-			cmd.Args[0], cmd.Stdin, cmd.Stdout, cmd.Stderr = args[0], in, io.Discard, os.Stderr
-			if err := cmd.Run(); err != nil {
-				t.Fatal(err)
-			}
-			used := int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
-			if least == 0 || used < least {
-				least = used
+	const runs = 8
+	least := map[string]int64{}
+	low := func(compress string, limit int64) bool {
+		return least[compress] != 0 && least[compress] <= least["walk"]+limit
+	}
+	for run := 1; run <= runs && !(low("none", maxExportMemory) && low("zstd", maxZstdMemory)); run++ {
+		measure := func(name string, args ...string) {
+			if peak := peakMemory(t, path, args...); run == 1 || peak < least[name] {
+				least[name] = peak
 			}
 		}
-		return least
+		measure("walk", "walked")
+		for _, compress := range []string{"none", "zstd"} {
+			measure(compress, "weft", "export", "--as", "proto", "-q", "--compress", compress, "-o", "-", "-")
+		}
+		t.Logf("after run %d: walk %d MiB, export %d MiB, with zstd %d MiB", run, least["walk"]>>20, least["none"]>>20, least["zstd"]>>20)
 	}
-	walk := peak("walked")
-	for compress, limit := range map[string]int64{"none": maxExportMemory, "zstd": maxExportMemory + maxZstdMemory} {
-		export := peak("weft", "export", "--as", "proto", "-q", "--compress", compress, "-o", "-", "-")
-		t.Logf("walk: %d MiB, export with %s: %d MiB", walk>>20, compress, export>>20)
-		if export > walk+limit {
-			t.Errorf("an export with %s takes %d bytes, %d more than a walk", compress, export, export-walk)
+	for compress, limit := range map[string]int64{"none": maxExportMemory, "zstd": maxZstdMemory} {
+		if !low(compress, limit) {
+			t.Errorf("an export with %s takes %d bytes, %d more than a walk", compress, least[compress], least[compress]-least["walk"])
 		}
 	}
+}
+
+// peakMemory runs this test program as another one, args[0], with the file as its standard input, and returns the most memory it had
+// resident, in bytes.
+func peakMemory(t *testing.T, path string, args ...string) int64 {
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	cmd := weftProcess(t, args[1:]...)
+	// By default garbage is collected so rarely that the peak differs by 20 MiB from run to run.
+	cmd.Env = append(cmd.Environ(), "GOGC=20")
+	cmd.Args[0], cmd.Stdin, cmd.Stdout, cmd.Stderr = args[0], in, io.Discard, os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
 }
