@@ -349,17 +349,25 @@ func (m *merger) startOver() error {
 	return nil
 }
 
+// placedInputs are the inputs of the Builder.
+type placedInputs struct {
+	of       []int   // the number that each has in the job
+	firsts   []int64 // the index of the first event of each
+	dropArgs []string
+	ranking  timeline.Ranking
+}
+
+// part returns the input of the job that an event is of, by its index, and the first event of that.
+func (p *placedInputs) part(event int64) (input int, first int64) {
+	after := sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i] > event })
+	return p.of[max(after-1, 0)], p.firsts[max(after-1, 0)]
+}
+
 // readPlaced reads the events of the inputs that have a place, one after the other.
 func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
-	m.job.Problems = make([]*problem.Log, len(m.formats))
-	plan, of := m.job.Plan, []int(nil) // of: the number that each input of the Builder has in the job
-	var firsts []int64                 // the index of the first event of each input of the Builder
-	m.job.Common = m.problems
-	m.problems.Divide(func(event int64) (part int, first int64) {
-		after := sort.Search(len(firsts), func(i int) bool { return firsts[i] > event })
-		return of[max(after-1, 0)], firsts[max(after-1, 0)]
-	})
-	ranking := timeline.Ranking{}
+	plan, placed := m.job.Plan, &placedInputs{dropArgs: dropArgs}
+	m.job.Problems, m.job.Common = make([]*problem.Log, len(m.formats)), m.problems
+	m.problems.Divide(placed.part)
 	if m.job.Machines {
 		m.builder.SetMachines(plan.Machines)
 	}
@@ -367,47 +375,67 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 		if f == "" {
 			continue
 		}
-		in := timeline.Input{
-			Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: dropArgs,
-			KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(of[earlier], i, id) },
+		if err := m.readOne(ctx, i, placed); err != nil {
+			return err
 		}
-		if m.job.Machines {
-			in.Machine = plan.Inputs[i].Machine
-		}
-		watch := m.job.Watch(m.linked[i])
-		in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
-		of = append(of, i)
-		common := m.problems
-		m.problems = new(problem.Log)
-		m.js.problems = m.problems
-		err := m.addInput(in, func() error {
-			firsts = append(firsts, int64(m.builder.EventBase()))
-			return m.open(ctx, i, func(r io.Reader, f Format) error { return m.readEvents(ctx, r, f, plan.Inputs[i].Thread) })
-		})
-		common.Merge(m.problems)
-		m.job.Problems[i] = m.problems
-		m.problems, m.js.problems = common, common
-		if err != nil {
-			if err := m.fails(ctx, i, err); err != nil {
-				return err
-			}
-		}
-		order, prefix := plan.Order(i, len(of)-1)
-		ranking.Order, ranking.Prefix = append(ranking.Order, order), append(ranking.Prefix, prefix)
-		suffix := ""
-		if host := plan.Inputs[i].Host; plan.Hosts > 1 && host != "" && !m.job.Machines {
-			suffix = " @" + host
-		}
-		ranking.Suffix = append(ranking.Suffix, suffix)
 	}
 	if m.job.LinkFlows {
 		m.builder.JoinFlows()
 	}
-	m.builder.RankProcesses(ranking)
+	m.builder.RankProcesses(placed.ranking)
 	m.builder.SetClocks(plan.Clocks)
 	m.report.Format = m.formats[plan.Reference]
-	m.describeInputs(of)
+	m.describeInputs(placed.of)
 	return nil
+}
+
+// readOne reads the events of one input. What is wrong with them counts for this input, and for all.
+func (m *merger) readOne(ctx context.Context, i int, placed *placedInputs) error {
+	in := m.builderInput(i, placed)
+	placed.of = append(placed.of, i)
+	common := m.problems
+	m.problems = new(problem.Log)
+	m.js.problems = m.problems
+	err := m.addInput(in, func() error {
+		placed.firsts = append(placed.firsts, int64(m.builder.EventBase()))
+		return m.open(ctx, i, func(r io.Reader, f Format) error { return m.readEvents(ctx, r, f, m.job.Plan.Inputs[i].Thread) })
+	})
+	common.Merge(m.problems)
+	m.job.Problems[i] = m.problems
+	m.problems, m.js.problems = common, common
+	if err != nil {
+		if err := m.fails(ctx, i, err); err != nil {
+			return err
+		}
+	}
+	m.rank(i, placed)
+	return nil
+}
+
+// builderInput returns what the Builder is to know of an input.
+func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
+	plan := m.job.Plan
+	in := timeline.Input{
+		Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: placed.dropArgs,
+		KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(placed.of[earlier], i, id) },
+	}
+	if m.job.Machines {
+		in.Machine = plan.Inputs[i].Machine
+	}
+	watch := m.job.Watch(m.linked[i])
+	in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
+	return in
+}
+
+// rank says where the processes of the input that was read last come, and what is around their names.
+func (m *merger) rank(i int, placed *placedInputs) {
+	plan, r := m.job.Plan, &placed.ranking
+	order, prefix := plan.Order(i, len(placed.of)-1)
+	suffix := ""
+	if host := plan.Inputs[i].Host; plan.Hosts > 1 && host != "" && !m.job.Machines {
+		suffix = " @" + host
+	}
+	r.Order, r.Prefix, r.Suffix = append(r.Order, order), append(r.Prefix, prefix), append(r.Suffix, suffix)
 }
 
 // readEvents reads the events of the current input. A profile may be of a thread of another one.

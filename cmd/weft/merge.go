@@ -258,6 +258,16 @@ func (j *mergeJob) readList(list string) (names []string, err error) {
 
 // readRelations reads the flags that say how inputs relate.
 func (j *mergeJob) readRelations(c *cli.Context) error {
+	for _, read := range [...]func(*cli.Context) error{j.readOffsets, j.readReference, j.readSame, j.readHosts, j.readLinks, j.readMaxUncertainty} {
+		if err := read(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readOffsets reads what is to be added to the times of inputs.
+func (j *mergeJob) readOffsets(c *cli.Context) error {
 	for _, text := range c.StringSlice("offset") {
 		name, offset, ok := strings.Cut(text, "=")
 		i, err := j.named("offset", name)
@@ -276,21 +286,37 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 				return usagef("--offset: %q is not a length of time", within)
 			}
 		}
-		if slices.ContainsFunc(j.Offsets, func(other merge.GivenOffset) bool { return other.Input == i }) {
+		if j.hasOffset(i) {
 			return usagef("--offset: %s has two offsets; give one", name)
 		}
 		j.Offsets = append(j.Offsets, g)
 	}
-	if c.IsSet("reference") {
-		i, err := j.named("reference", c.String("reference"))
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(j.Offsets, func(g merge.GivenOffset) bool { return g.Input == i }) {
-			return usagef("--offset: %s is the reference, to which offsets are; give those of the other inputs", j.Sources[i].Name)
-		}
-		j.Reference = i
+	return nil
+}
+
+// hasOffset reports whether an offset is given for an input.
+func (j *mergeJob) hasOffset(i int) bool {
+	return slices.ContainsFunc(j.Offsets, func(g merge.GivenOffset) bool { return g.Input == i })
+}
+
+// readReference reads whose clock the output has, after the offsets to it.
+func (j *mergeJob) readReference(c *cli.Context) error {
+	if !c.IsSet("reference") {
+		return nil
 	}
+	i, err := j.named("reference", c.String("reference"))
+	if err != nil {
+		return err
+	}
+	if j.hasOffset(i) {
+		return usagef("--offset: %s is the reference, to which offsets are; give those of the other inputs", j.Sources[i].Name)
+	}
+	j.Reference = i
+	return nil
+}
+
+// readSame reads which inputs share their pids.
+func (j *mergeJob) readSame(c *cli.Context) error {
 	for _, list := range c.StringSlice("same") {
 		var group []int
 		for name := range strings.SplitSeq(list, ",") {
@@ -305,6 +331,11 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 		}
 		j.Same = append(j.Same, group)
 	}
+	return nil
+}
+
+// readHosts reads the hosts of inputs.
+func (j *mergeJob) readHosts(c *cli.Context) error {
 	for _, text := range c.StringSlice("host") {
 		name, host, ok := strings.Cut(text, "=")
 		i, err := j.named("host", name)
@@ -316,6 +347,11 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 		}
 		j.Sources[i].Host = host
 	}
+	return nil
+}
+
+// readLinks reads what connects the events of inputs.
+func (j *mergeJob) readLinks(c *cli.Context) error {
 	for _, key := range c.StringSlice("link") {
 		switch key {
 		case "":
@@ -326,13 +362,19 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 			j.Links = append(j.Links, key)
 		}
 	}
-	if c.IsSet("max-uncertainty") {
-		limit, err := durationOf(c.String("max-uncertainty"))
-		if err != nil || limit <= 0 {
-			return usagef("--max-uncertainty: %q is not a length of time, such as 5ms", c.String("max-uncertainty"))
-		}
-		j.MaxUncertainty = limit
+	return nil
+}
+
+// readMaxUncertainty reads how uncertain offsets may be.
+func (j *mergeJob) readMaxUncertainty(c *cli.Context) error {
+	if !c.IsSet("max-uncertainty") {
+		return nil
 	}
+	limit, err := durationOf(c.String("max-uncertainty"))
+	if err != nil || limit <= 0 {
+		return usagef("--max-uncertainty: %q is not a length of time, such as 5ms", c.String("max-uncertainty"))
+	}
+	j.MaxUncertainty = limit
 	return nil
 }
 
