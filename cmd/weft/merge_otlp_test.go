@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -110,5 +111,47 @@ func TestMergeArchiveAndSpans(t *testing.T) {
 	})
 	if got, want := strings.Join(arrows, ", "), "GET https://e.org/api, GET /api, GET /api, receive"; err != nil || got != want {
 		t.Errorf("arrows between %s, want %s, error %v", got, want, err)
+	}
+}
+
+// The spans of one trace are in the files of three services. Each child has an arrow from its parent, of whatever kind it is and however many
+// there are, and so has a span that links to one of another file. Only what is in no file is unknown.
+func TestMergeSpansOfServices(t *testing.T) {
+	const trace, children = "5b8efff798038103d269b633813fc60c", 200
+	span := func(id, parent, start, end int, more string) string {
+		return fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","parentSpanId":"%016x","name":"%x","startTimeUnixNano":%d,"endTimeUnixNano":%d%s}`,
+			trace, id, parent, id, 1709210096_000000000+start, 1709210096_000000000+end, more)
+	}
+	list := []string{span(0xb0, 0xff, 1, 2, ""), span(0xb1, 0xa0, 5, 9, `,"kind":2`)}
+	for i := range children {
+		list = append(list, span(0xb100+i, 0xa0, 10+2*i, 11+2*i, ""))
+	}
+	dir := t.TempDir()
+	var files []string
+	for name, spans := range map[string][]string{
+		"a.json": {span(0xa0, 0, 0, 1000, ""), span(0xa1, 0xa0, 100, 900, ""), span(0xa2, 0xa0, 200, 950, "")},
+		"b.json": list,
+		"c.json": {span(0xc0, 0, 2000, 2100, `,"links":[{"traceId":"`+trace+`","spanId":"00000000000000a1"},{"traceId":"`+trace+`","spanId":"00000000000000ee"}]`)},
+	} {
+		path := filepath.Join(dir, name)
+		files = append(files, path)
+		text := `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"` + name + `"}}]},"scopeSpans":[{"spans":[` +
+			strings.Join(spans, ",") + `]}]}]}`
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(files)
+	report, _ := merged(t, files...)
+	// To the children, to that which runs beside a sibling in a.json, and by the link.
+	if report.Events.Flows != children+1+1+1 {
+		t.Errorf("%d arrows, want %d", report.Events.Flows, children+3)
+	}
+	counts := map[string]uint64{}
+	for _, p := range report.Problems {
+		counts[p.Input+" "+p.Name] += p.Count
+	}
+	if want := map[string]uint64{"b span_parent_unknown": 1, "c span_link_unknown": 1}; !maps.Equal(counts, want) {
+		t.Errorf("problems %v, want %v", counts, want)
 	}
 }

@@ -47,7 +47,7 @@ type linker struct {
 
 	seen  *end    // the last end of a Firefox flow
 	tied  []Slice // members of a Firefox flow that start at one time
-	links []end   // members of a link, as long as there are not too many
+	links links   // of a key of links
 }
 
 // state is the state of a key (chrome-json.md 15).
@@ -84,9 +84,7 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 		case timeline.FlowFirefox:
 			l.firefox(&e)
 		case timeline.FlowLink:
-			if len(l.links) <= maxLinked {
-				l.links = append(l.links, e)
-			}
+			l.linkEnd(&e)
 			continue
 		default:
 			l.chrome(&e)

@@ -35,17 +35,33 @@ const (
 	LinkReceive                  // it receives: whatever has sent began earlier than it begins
 	LinkServe                    // a slice: it receives when it begins, and answers by the time at which it ends
 	LinkCall                     // a slice: it sends when it begins, and has the answer when it ends
+	LinkBegun                    // it began after what has the key did, for example as a child of that span
 	LinkMeet                     // a slice: it does not end before all others with the key have begun
 	LinkSync                     // it happens at the same moment as the others, to within the steps of both clocks
 	LinkSyncSent                 // the same, of one that was issued at Issued and is over at TS
 )
 
+// LinkReference says whether the key of a link is the event's own.
+type LinkReference uint8
+
+// What the key of a link is to the event.
+const (
+	LinkOwn      LinkReference = iota // it names the event, or the request that the event is part of
+	LinkToCaller                      // it names the span whose request the event serves
+	LinkToParent                      // it names the span that the event is any other child of
+	LinkToLinked                      // it names a span to which the event refers
+)
+
+// flowRoles are the roles of the ends of flows that links become.
+var flowRoles = [...]FlowRole{LinkOwn: FlowContinue, LinkToCaller: FlowServe, LinkToParent: FlowEnd, LinkToLinked: FlowReference}
+
 // Link says that an event carries a key, which events of other inputs may have too.
 type Link struct {
 	Key    string // with what it is in front: "w3c:4bf92f….00f0…", "id:…"
 	Role   LinkRole
+	To     LinkReference
 	Track  TrackID
-	Event  uint32 // as in Event; that with it was added just before
+	Event  uint32 // as in Event; that with it was added before
 	Offset int64
 	TS     Nanos
 	Dur    Nanos // NoTime: it has no length, or the length is not known
@@ -130,7 +146,7 @@ func (b *Builder) SetRank(n int64) {
 	}
 }
 
-// AddLink says that the event that was added just before carries a key. Events of several inputs with one key become a flow.
+// AddLink says that an event that was added carries a key. Events of several inputs with one key become a flow.
 func (b *Builder) AddLink(l *Link) error {
 	switch {
 	case b.opts.Observer != nil:
@@ -147,7 +163,7 @@ func (b *Builder) AddLink(l *Link) error {
 		return nil
 	}
 	return b.AddFlow(&FlowEvent{
-		Space: FlowLink, Role: FlowContinue, Binding: BindCarrier, Track: l.Track, Event: l.Event, Offset: l.Offset, TS: l.TS,
+		Space: FlowLink, Role: flowRoles[l.To], Binding: BindCarrier, Track: l.Track, Event: l.Event, Offset: l.Offset, TS: l.TS,
 		IDText: []byte(key),
 	})
 }

@@ -277,6 +277,92 @@ func TestLinkAmbiguous(t *testing.T) {
 	}
 }
 
+// TestLinksToParents: a span leads to each of its children in another input, however many there are, and an answer comes from the child that
+// serves. What is in one input its reader shows.
+func TestLinksToParents(t *testing.T) {
+	type member struct {
+		input int
+		ts    timeline.Nanos // on the timeline, from 1000 on
+		to    timeline.LinkReference
+	}
+	many := []member{{0, 1000, timeline.LinkOwn}}
+	for i := range 20_000 {
+		many = append(many, member{1, timeline.Nanos(1001 + i), timeline.LinkToParent})
+	}
+	for name, c := range map[string]struct {
+		members         []member
+		want            []string
+		unknown, linked uint64
+	}{
+		"children": {
+			[]member{{0, 1000, timeline.LinkOwn}, {1, 1010, timeline.LinkToParent}, {1, 1020, timeline.LinkToParent}, {0, 1030, timeline.LinkToParent}},
+			[]string{"1000 → 1010", "1000 → 1020"}, 0, 0,
+		},
+		"answer": {
+			[]member{{0, 1000, timeline.LinkOwn}, {1, 1010, timeline.LinkToCaller}, {0, 1020, timeline.LinkOwn}},
+			[]string{"1000 → 1010 → 1020"}, 0, 0,
+		},
+		"answer that no child gives": {
+			[]member{{0, 1000, timeline.LinkOwn}, {1, 1010, timeline.LinkToParent}, {0, 1020, timeline.LinkOwn}},
+			[]string{"1000 → 1010", "1000 → 1020"}, 0, 0,
+		},
+		"child before its parent": {
+			[]member{{1, 1000, timeline.LinkToCaller}, {0, 1010, timeline.LinkOwn}},
+			[]string{"1000 → 1010"}, 0, 0,
+		},
+		"children in one input": {
+			[]member{{0, 1000, timeline.LinkOwn}, {0, 1010, timeline.LinkToCaller}, {0, 1020, timeline.LinkOwn}}, nil, 0, 0,
+		},
+		"links": {
+			[]member{{0, 1000, timeline.LinkOwn}, {1, 1010, timeline.LinkToLinked}, {1, 1020, timeline.LinkToLinked}},
+			[]string{"1000 → 1010", "1000 → 1020"}, 0, 0,
+		},
+		"nobody's": {
+			[]member{{0, 1000, timeline.LinkToParent}, {1, 1010, timeline.LinkToCaller}, {1, 1020, timeline.LinkToLinked}}, nil, 2, 1,
+		},
+		"many children": {many, nil, 0, 0},
+	} {
+		var tl *timeline.Timeline
+		tl, _ = several(t, nil, false, func(b *timeline.Builder, input int) {
+			thread := b.Thread(b.Process(timeline.ProcessKey{Num: 7}), timeline.ThreadKey{Num: 7})
+			event := uint32(0)
+			for _, m := range c.members {
+				if m.input != input {
+					continue
+				}
+				ts := m.ts - timeline.Nanos(1000*input)
+				must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: thread, Event: event, TS: ts, Name: []byte("x")}))
+				must(b.AddLink(&timeline.Link{Key: "w3c:1", To: m.to, Track: thread, Event: event, TS: ts}))
+				event++
+			}
+		})
+		chains := map[uint64][]string{}
+		must(tl.Walk(context.Background(), func(it *timeline.Item) error {
+			for _, f := range it.Flows {
+				chains[f.ID] = append(chains[f.ID], fmt.Sprint(it.TS))
+			}
+			return nil
+		}))
+		if name == "many children" {
+			if len(chains) != 20_000 || tl.Problems().Count(problem.LinkAmbiguous) > 0 {
+				t.Errorf("%d arrows from one span, want 20000", len(chains))
+			}
+			continue
+		}
+		var got []string
+		for _, id := range slices.Sorted(maps.Keys(chains)) {
+			got = append(got, strings.Join(chains[id], " → "))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if n, m := tl.Problems().Count(problem.SpanParentUnknown), tl.Problems().Count(problem.SpanLinkUnknown); n != c.unknown || m != c.linked {
+			t.Errorf("%s: %d parents and %d linked spans are unknown, want %d and %d", name, n, m, c.unknown, c.linked)
+		}
+	}
+}
+
 // TestInputEndsWithFlows: flow events after the last slice of an input are not of the next one.
 func TestInputEndsWithFlows(t *testing.T) {
 	_, got := several(t, nil, false, func(b *timeline.Builder, input int) {

@@ -197,7 +197,7 @@ const (
 	FlowFirefox
 
 	// FlowLink are the keys of links (AddLink): bound to the event that carries them, of several inputs, the earlier member leads
-	// to the later one.
+	// to the later one. A FlowEnd is a child of the span that the key names, and no arrow leads on from it.
 	FlowLink
 
 	// LastFlowSpace is the largest FlowSpace.
@@ -214,6 +214,10 @@ const (
 	FlowContinue
 	// FlowEnd ends a flow (f, flow_in, Perfetto's terminating_flow_ids).
 	FlowEnd
+	// FlowServe is a child in FlowLink that serves a request: an answer comes from it.
+	FlowServe
+	// FlowReference is like FlowEnd in FlowLink, of an event that refers to the span that the key names.
+	FlowReference
 )
 
 // FlowBinding says to which slice an end attaches.

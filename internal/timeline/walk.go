@@ -449,7 +449,7 @@ func (w *walker) unbound(r *record) {
 	it.Args = e.Args()
 }
 
-var flowPhases = [...][]byte{FlowStart: []byte("s"), FlowContinue: []byte("t"), FlowEnd: []byte("f")}
+var flowPhases = [...][]byte{FlowStart: []byte("s"), FlowContinue: []byte("t"), FlowEnd: []byte("f"), FlowServe: []byte("t"), FlowReference: []byte("f")}
 
 // begun remembers that a slice is open, or ends it if it has no length.
 func (w *walker) begun(r *record, ordinal uint64) error {

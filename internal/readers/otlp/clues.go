@@ -3,6 +3,7 @@ package otlp
 import (
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -14,28 +15,64 @@ const (
 	kindConsumer = 5
 )
 
-// linkRoles says what spans do with what their ids name: others of the same ids, in other recordings, are their other sides.
-var linkRoles = map[uint64]timeline.LinkRole{
-	kindServer: timeline.LinkServe, kindConsumer: timeline.LinkReceive, kindClient: timeline.LinkCall, kindProducer: timeline.LinkSend,
+// linkRole says what a span of a kind does with what its ids name: others of the same ids, in other recordings, are its other sides or its
+// children.
+func linkRole(kind uint64) timeline.LinkRole {
+	switch kind {
+	case kindServer:
+		return timeline.LinkServe
+	case kindConsumer:
+		return timeline.LinkReceive
+	case kindClient:
+		return timeline.LinkCall
+	}
+	return timeline.LinkSend // to its children
 }
 
+// serves reports whether spans of a kind are the other side of their parents.
+func serves(kind uint64) bool { return kind == kindServer || kind == kindConsumer }
+
 // link says that the span that was just added is the other side of what other inputs may have: a request with its ids, or, if it serves
-// one, with those of its parent.
+// one, with those of its parent. Other children of spans in other inputs are known when all spans were read (joiner.outside).
 func (e *emitter) link(h *head, fields *spanFields) error {
 	if !e.b.WantsLinks() || !h.key().isValid() {
 		return nil
 	}
 	l := timeline.Link{
-		Key: h.key().link(), Role: linkRoles[fields.kind], Track: e.out.Track, Event: e.out.Event, Offset: h.offset, TS: h.start, Dur: timeline.NoTime,
+		Key: h.key().link(), Role: linkRole(fields.kind), Track: e.out.Track, Event: e.out.Event, Offset: h.offset, TS: h.start, Dur: timeline.NoTime,
 	}
 	if h.end != timeline.NoTime {
 		l.Dur = h.end - h.start
 	}
-	if err := e.b.AddLink(&l); err != nil || h.parent == 0 || fields.kind != kindServer && fields.kind != kindConsumer {
+	if err := e.b.AddLink(&l); err != nil || h.parent == 0 || !serves(fields.kind) {
 		return err
 	}
-	l.Key = h.parentKey().link()
+	l.Key, l.To = h.parentKey().link(), timeline.LinkToCaller
 	return e.b.AddLink(&l)
+}
+
+// outside handles a span that refers to one which is not in the input. Of several inputs another one may have it; whether one has is counted
+// when all were read.
+func (j *joiner) outside(m *mention) error {
+	alone := !j.c.b.WantsLinks() || !m.isValid()
+	switch {
+	case alone && m.kind == isLink:
+		j.c.log.Add(problem.SpanLinkUnknown, at(m.offset), "")
+		return nil
+	case alone:
+		j.c.log.Add(problem.SpanParentUnknown, at(m.offset), "")
+		return nil
+	case m.linked:
+		return nil
+	}
+	l := timeline.Link{
+		Key: m.link(), Role: timeline.LinkBegun, To: timeline.LinkToParent, Track: m.track, Event: m.event, Offset: m.offset,
+		TS: m.ts, Dur: timeline.NoTime,
+	}
+	if m.kind == isLink {
+		l.Role, l.To = timeline.LinkMember, timeline.LinkToLinked
+	}
+	return j.c.b.AddLink(&l)
 }
 
 // link returns the key of a span as other inputs have it.

@@ -204,7 +204,9 @@ func (e *emitter) mention(h *head, fields *spanFields, m mention, nested bool) e
 	case h.parent == h.id:
 		e.log.Add(problem.SpanParentCycle, at(h.offset), "a span that is its own parent")
 	case !nested:
+		m.linked = serves(fields.kind) && h.key().isValid()
 		add(h.parentKey(), isParent)
+		m.linked = false
 	}
 	for links := fields.links(); links.Next(); {
 		if links.Tag() != wire.Tag(spanLinks, wire.Len) {

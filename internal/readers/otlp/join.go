@@ -18,6 +18,7 @@ type mention struct {
 	number  uint32 // of this span
 	track   timeline.TrackID
 	process timeline.TrackID
+	linked  bool // of a parent: emitter.link has said so
 	ts      timeline.Nanos
 	offset  int64
 }
@@ -103,12 +104,8 @@ func (j *joiner) span(m *mention) {
 func (j *joiner) refer(m *mention) error {
 	to := j.find(m)
 	switch {
-	case to == nil && m.kind == isParent:
-		j.c.log.Add(problem.SpanParentUnknown, at(m.offset), "")
-		return nil
 	case to == nil:
-		j.c.log.Add(problem.SpanLinkUnknown, at(m.offset), "")
-		return nil
+		return j.outside(m)
 	case m.kind == isParent:
 		j.ancestry.set(m, to.number)
 	}

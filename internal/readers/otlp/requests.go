@@ -41,7 +41,7 @@ func (r *requests) begins(h *head, kind uint64) bool {
 		r.open[h.key()] = end
 		r.ends.Push(running{end, h.key()})
 	}
-	return h.parent == 0 || !inRequest && (kind == kindServer || kind == kindConsumer)
+	return h.parent == 0 || !inRequest && serves(kind)
 }
 
 // nameOf names the requests that begin with a span: the service and the span, with its route if the span does not say it.
