@@ -8,10 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 	"testing"
-	"time"
 
 	"github.com/weft-trace/weft/internal/tracegen"
 )
@@ -33,12 +30,12 @@ func sampledTrace(tb testing.TB, samples int) []byte {
 func TestMemoryOfSamples(t *testing.T) {
 	peak := func(samples int) int64 {
 		input := sampledTrace(t, samples)
-		return peakMemory(func() {
-			opts := Options{Workers: 1, Memory: 2 << 20, TempDir: t.TempDir()}
-			if _, err := Convert(context.Background(), io.Discard, bytes.NewReader(input), opts); err != nil {
-				t.Fatal(err)
-			}
-		})
+		w := &memoryWatch{input: bytes.NewReader(input)}
+		opts := Options{Workers: 1, Memory: 2 << 20, TempDir: t.TempDir()}
+		if _, err := Convert(context.Background(), w, w, opts); err != nil {
+			t.Fatal(err)
+		}
+		return w.peak - int64(cap(input))
 	}
 	const few, many = 150_000, 600_000
 	first, second := peak(few), peak(many)
@@ -48,31 +45,38 @@ func TestMemoryOfSamples(t *testing.T) {
 	}
 }
 
-// peakMemory returns how much the live memory of the program grows at most while a function runs. What is live for a moment
-// only can escape it.
-func peakMemory(fn func()) (peak int64) {
-	defer debug.SetGCPercent(debug.SetGCPercent(10))
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	runtime.GC()
-	metrics.Read(live)
-	before := int64(live[0].Value.Uint64())
-	done, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
-		for {
-			metrics.Read(live)
-			peak = max(peak, int64(live[0].Value.Uint64())-before)
-			select {
-			case <-done:
-				return
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}()
-	fn()
-	close(done)
-	<-watched
-	return peak
+// memoryWatch is the input and the output of a conversion with one worker. Each time that some of either has passed, it collects garbage
+// and notes what is live. The conversion waits meanwhile, so that what is seen does not depend on how fast the machine is.
+type memoryWatch struct {
+	input  io.Reader
+	read   int64 // bytes
+	passed int   // bytes of input and output since memory was looked at
+	peak   int64 // bytes of the heap that were live at most
+}
+
+// watchEvery is how many bytes pass between two looks.
+const watchEvery = 512 << 10
+
+func (w *memoryWatch) pass(n int) {
+	if w.passed += n; w.passed >= watchEvery {
+		w.passed = 0
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		w.peak = max(w.peak, int64(m.HeapAlloc))
+	}
+}
+
+func (w *memoryWatch) Read(p []byte) (int, error) {
+	n, err := w.input.Read(p)
+	w.read += int64(n)
+	w.pass(n)
+	return n, err
+}
+
+func (w *memoryWatch) Write(p []byte) (int, error) {
+	w.pass(len(p))
+	return len(p), nil
 }
 
 // TestSamplesWithinMemory holds that samples and calls are the same for every budget and number of workers, and that no temporary
