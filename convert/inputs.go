@@ -12,11 +12,9 @@ import (
 func (l *loader) addInput(in timeline.Input, read func() error) error {
 	known := len(l.js.threads)
 	l.builder.BeginInput(in)
-	base := l.builder.EventBase()
 	err := read()
 	for _, t := range l.js.threads[known:] {
 		t.Shift += in.Offset
-		t.Event += base
 		t.Problems = l.builder.Problems() // what is found while calls are made
 		l.placeCalls(t, known)
 	}
@@ -58,9 +56,7 @@ func (l *loader) cpuProfile() cpuprofile.Options {
 		return opts
 	}
 	opts.Among = func(t *cpuprofile.Thread) {
-		of := *t
-		of.Event = l.builder.NextEvent()
-		l.js.threads = append(l.js.threads, &jsThread{Thread: of, calls: of.Track})
+		l.js.threads = append(l.js.threads, &jsThread{Thread: *t, calls: t.Track})
 	}
 	return opts
 }

@@ -300,11 +300,13 @@ func (p *callPass) take(events []callEvent) {
 
 // start makes what the threads need.
 func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
-	for _, t := range j.threads {
+	next := b.NextEvent()
+	for i, t := range j.threads {
 		th := &threadPass{jsThread: t}
 		shownOn := t.Thread
 		shownOn.Track = t.calls
 		th.calls = cpuprofile.NewCalls(&shownOn, b)
+		th.calls.NumberAmong(next, i, len(j.threads))
 		frames := profilecalls.NewFrames(t.Profile)
 		emit := func(c *profilecalls.Call) {
 			if err := th.calls.Add(c); err != nil && p.err == nil {

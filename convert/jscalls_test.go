@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/pftrace"
@@ -250,5 +253,43 @@ func TestProfileTooLarge(t *testing.T) {
 	}
 	if left := ones.left.Load(); left < 80_000_000 {
 		t.Errorf("%d of 100 million samples were read", 100_000_000-left)
+	}
+}
+
+// The event index names one event: weft view --event and weft flows --marker take it.
+func TestEventIndexesAreUnique(t *testing.T) {
+	for name, input := range map[string]string{
+		"two sampled threads": head(1, 100, "0x1", "Inspector") + "," + piece(101, "0x1") + "," + head(2, 100, "0x2", "Inspector") + "," + piece(102, "0x2"),
+		"a recording":         "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if input = "[" + input + "]"; name == "a recording" {
+				input = string(recording.Read(t, filepath.Join(recording.Testdata(t), "traces/chrome/chrome-with-selfprof-and-inspector.json.gz")))
+			}
+			tl, _, err := load(t, input, convert.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, calls := map[uint32]string{}, map[timeline.TrackID]bool{}
+			err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+				if it.Kind == timeline.ItemEnd || it.Kind == timeline.ItemCounter { // an event may have several values
+					return nil
+				}
+				what := fmt.Sprintf("%s %q at %d", tracetext.Path(tl, it.Track), it.Name, it.TS)
+				if other := seen[it.Event]; other != "" {
+					t.Errorf("event %d is %s and %s", it.Event, other, what)
+				}
+				if seen[it.Event] = what; string(it.Category) == profilecalls.Category {
+					calls[it.Track] = true
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(calls) == 0 {
+				t.Error("there are no calls")
+			}
+		})
 	}
 }

@@ -51,7 +51,6 @@ type Builder struct {
 	late    *extsort.Sorter[openedEnd]
 	aside   int64 // of limit, see SetAside
 
-	next     uint32  // event index after the last one
 	pictured []byte  // arguments with a picture under construction
 	derived  bool    // what is added follows from records of a timeline, see Timeline.Extend
 	inputs   *inputs // nil: there is one input
@@ -80,6 +79,7 @@ func (t *tables) encoder() ArgsEncoder {
 
 // known is what a Builder has learned of the trace as a whole when it is finished.
 type known struct {
+	next        uint32 // event index after the last one
 	clocks      Clocks
 	samples     SampleDescription
 	spaces      [LastFlowSpace + 1]bool

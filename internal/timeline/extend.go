@@ -74,6 +74,7 @@ func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
 		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory),
 	}
+	b.next = t.next // what is added is numbered after what is there
 	if base, ok := t.store.(*memory); ok {
 		b.limit = max(b.limit, extendedMemory(t.opts)-base.size()-t.sampled.size())
 		b.records.arenaBase = len(base.arena) // see memory.join

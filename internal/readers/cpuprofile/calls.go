@@ -23,6 +23,7 @@ type Calls struct {
 	nodes    []nodeCalls    // of each node
 	category []byte
 	first    uint32            // event index of the first call
+	step     uint32            // from the event index of a call to that of the next one
 	keys     [2]timeline.KeyID // of numbers
 }
 
@@ -35,7 +36,7 @@ type nodeCalls struct {
 // NewCalls returns Calls that adds to a Builder.
 func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	c := &Calls{
-		Thread: t, to: to, samples: t.Profile.Samples(), category: []byte(profilecalls.Category), first: t.Event,
+		Thread: t, to: to, samples: t.Profile.Samples(), category: []byte(profilecalls.Category), first: t.Event, step: 1,
 		names: make([][]byte, t.Profile.FunctionCount()), nodes: make([]nodeCalls, t.Profile.NodeCount()),
 	}
 	if t.Category != "" {
@@ -43,6 +44,15 @@ func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	}
 	c.keys = [2]timeline.KeyID{c.keyID(numbers[0]), c.keyID(numbers[1])}
 	return c
+}
+
+// NumberAmong sets the event indexes of the calls of the i-th of n threads to every n-th one from first on. No two calls share one then,
+// although the calls of all threads are made together and their numbers are not known before.
+func (c *Calls) NumberAmong(first uint32, i, n int) { c.first, c.step = first+uint32(i), uint32(n) }
+
+// eventIndex returns the event index of a call.
+func (c *Calls) eventIndex(call *profilecalls.Call) uint32 {
+	return c.first + uint32(call.Order)*c.step
 }
 
 // keyID returns the id of an argument's name.
@@ -66,7 +76,7 @@ func (c *Calls) Begin(call *profilecalls.Call) (token uint32, err error) {
 			return 0, nil
 		}
 	}
-	id, err := c.to.BeginCall(node.template, c.Track, call.TS+c.Shift, c.first+uint32(call.Order), c.index(call))
+	id, err := c.to.BeginCall(node.template, c.Track, call.TS+c.Shift, c.eventIndex(call), c.index(call))
 	return uint32(id), err
 }
 
@@ -102,7 +112,7 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 		return nil
 	}
 	c.Added++
-	c.Event = c.first + uint32(call.Order)
+	c.Event = c.eventIndex(call)
 	node := &c.nodes[call.Node]
 	first := !node.any
 	if first || node.template == 0 {
