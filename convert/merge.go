@@ -422,6 +422,9 @@ func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
 	if m.job.Machines {
 		in.Machine = plan.Inputs[i].Machine
 	}
+	if space := plan.IDSpace(i); len(placed.of) > 0 && space != plan.IDSpace(placed.of[0]) {
+		in.IDSpace = m.job.Sources[space].Name
+	}
 	watch := m.job.Watch(m.linked[i])
 	in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
 	return in

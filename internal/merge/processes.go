@@ -19,6 +19,7 @@ func (s *solver) findProcesses() {
 		}
 	}
 	s.listProcesses()
+	s.shareIDs()
 }
 
 // sameSpaces finds inputs of which someone says that all equal pids are one process.
@@ -221,13 +222,46 @@ func (s *solver) listProcesses() {
 	}
 	for id, inputs := range of {
 		if len(inputs) > 1 {
-			s.plan.Processes = append(s.plan.Processes, SameProcess{PID: id.String(), Inputs: inputs, By: s.sharedBy(inputs, id)})
+			s.plan.Processes = append(s.plan.Processes, SameProcess{PID: id.String(), Inputs: inputs, By: s.sharedBy(inputs, id), id: id})
 		}
 	}
 	slices.SortFunc(s.plan.Processes, func(a, b SameProcess) int {
 		return cmp.Or(cmp.Compare(len(a.PID), len(b.PID)), strings.Compare(a.PID, b.PID))
 	})
 }
+
+// shareIDs finds inputs in which ids that are not those of a process, such as windows and requests, mean the same: those with a process in
+// common, and those of which --same says so.
+func (s *solver) shareIDs() {
+	s.plan.ids = newGroups(len(s.in))
+	for _, same := range s.opts.Same {
+		for _, i := range same {
+			s.plan.ids.join(same[0], i)
+		}
+	}
+	type shared struct { // a process, by what it is one with or by itself
+		set int
+		member
+	}
+	for _, p := range s.plan.Processes {
+		first := map[shared]int{}
+		for _, i := range p.Inputs {
+			of := shared{set: -1, member: s.plan.member(i, p.id)}
+			if set, ok := s.plan.set(of.member); ok {
+				of = shared{set: set}
+			}
+			k, ok := first[of]
+			if !ok {
+				first[of] = i
+				continue
+			}
+			s.plan.ids.join(k, i)
+		}
+	}
+}
+
+// IDSpace returns the first of the inputs that have their ids in common with one.
+func (p *Plan) IDSpace(i int) int { return p.ids.find(i) }
 
 // sharedBy says why a process of some inputs is one in at least two of them; "" if nothing says so.
 func (s *solver) sharedBy(inputs []int, id timeline.ProcessKey) string {

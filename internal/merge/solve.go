@@ -49,6 +49,7 @@ type Plan struct {
 	requests []map[string]string // see Clues.requests
 
 	spaces groups // inputs of which all equal pids are one process
+	ids    groups // inputs with the same ids, see IDSpace
 	oneProcess
 }
 
@@ -72,6 +73,7 @@ type SameProcess struct {
 	PID    string
 	Inputs []int
 	By     string // "same events"; "": nothing says that they are one
+	id     timeline.ProcessKey
 }
 
 // Check is a relation that was not needed, and how far it is from what was found.

@@ -416,7 +416,7 @@ func (a *Appender) track(parent uint64, spec timeline.TrackSpec, rank *int32) (u
 	}
 	b = wire.AppendString(b, schema.TrackDescriptor_Name, spec.Name)
 	b = appendSpec(b, &spec)
-	b = appendMark(b, &timeline.Track{Kind: timeline.NamedTrack, Spec: &spec}, false)
+	b = appendMark(b, &timeline.Track{Kind: timeline.NamedTrack, Spec: &spec}, false, "")
 	if rank != nil {
 		b = wire.AppendInt(b, schema.TrackDescriptor_SiblingOrderRank, int64(*rank))
 	}

@@ -410,5 +410,8 @@ func appendPage(b []byte, p *timeline.Page) []byte {
 	if p.Private {
 		b = wire.AppendBool(b, schema.WeftPage_IsPrivate, true)
 	}
+	if p.IDSpace != "" {
+		b = wire.AppendString(b, schema.WeftPage_IDSpace, p.IDSpace)
+	}
 	return wire.EndMessage(b, m)
 }

@@ -99,7 +99,7 @@ func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) er
 		spec = *tr.Spec
 	}
 	spec.Lane = lane
-	beside := timeline.Track{Kind: timeline.NamedTrack, Spec: &spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
+	beside := timeline.Track{ID: tr.ID, Kind: timeline.NamedTrack, Spec: &spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
 	return w.describe(&beside, uuid, parent, tr.Name)
 }
 
@@ -129,7 +129,11 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 		b = wire.AppendString(b, schema.TrackDescriptor_Name, name)
 		b = appendSpec(b, tr.Spec)
 	}
-	b = appendMark(b, tr, tr.Kind == timeline.ProcessTrack && w.t.Role(tr.ID) == timeline.RoleMainProcess)
+	idSpace := ""
+	if parent == 0 && tr.ID != 0 && tr.Kind != timeline.CounterTrack {
+		idSpace = w.t.IDSpace(tr.ID)
+	}
+	b = appendMark(b, tr, tr.Kind == timeline.ProcessTrack && w.t.Role(tr.ID) == timeline.RoleMainProcess, idSpace)
 	if tr.Assigned || len(tr.Facts) > 0 {
 		b = wire.AppendString(b, schema.TrackDescriptor_Description, describeForPeople(tr))
 	}
@@ -205,9 +209,9 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 }
 
 // appendMark appends what only weft says of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
-// tracks are"), its number if it is a lane, the id that the input has where the output has an assigned one, and the facts about a thread. main is
-// true for the main process of a browser.
-func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
+// tracks are"), its number if it is a lane, the id that the input has where the output has an assigned one, the facts about a thread, and
+// whose ids a track below the root has. main is true for the main process of a browser.
+func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte {
 	role, subject, lane := timeline.NoRole, "", uint32(0)
 	switch {
 	case main:
@@ -217,7 +221,7 @@ func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	case tr.Spec != nil:
 		role, subject, lane = tr.Spec.Role, tr.Spec.Subject, tr.Spec.Lane
 	}
-	if role == timeline.NoRole && lane == 0 && !tr.Assigned && len(tr.Facts) == 0 {
+	if role == timeline.NoRole && lane == 0 && !tr.Assigned && len(tr.Facts) == 0 && idSpace == "" && !tr.Renumbered {
 		return b
 	}
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
@@ -235,6 +239,12 @@ func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	}
 	if lane != 0 {
 		b = wire.AppendUint(b, schema.WeftTrackMark_Lane, uint64(lane))
+	}
+	if idSpace != "" {
+		b = wire.AppendString(b, schema.WeftTrackMark_IDSpace, idSpace)
+	}
+	if tr.Renumbered {
+		b = wire.AppendInt(b, schema.WeftTrackMark_RecordedPID, tr.RecordedPID)
 	}
 	return wire.EndMessage(b, mark)
 }

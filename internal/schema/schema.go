@@ -750,15 +750,18 @@ const (
 	WeftPage_Embedder  = 3
 	WeftPage_URL       = 4
 	WeftPage_IsPrivate = 5
+	WeftPage_IDSpace   = 6
 )
 
 // Fields of WeftTrackMark.
 const (
-	WeftTrackMark_Role    = 1
-	WeftTrackMark_Subject = 2
-	WeftTrackMark_InputID = 3
-	WeftTrackMark_Facts   = 4
-	WeftTrackMark_Lane    = 5
+	WeftTrackMark_Role        = 1
+	WeftTrackMark_Subject     = 2
+	WeftTrackMark_InputID     = 3
+	WeftTrackMark_Facts       = 4
+	WeftTrackMark_Lane        = 5
+	WeftTrackMark_IDSpace     = 6
+	WeftTrackMark_RecordedPID = 7
 )
 
 // Message is a message type. Its fields are in the order of their numbers.
@@ -1047,9 +1050,10 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, varint, false, 0}, {4, length, false, 0},
 	}},
 	MessageWeftPage: {"WeftPage", []Field{
-		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, length, false, 0}, {5, varint, false, 0},
+		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, length, false, 0}, {5, varint, false, 0}, {6, length, false, 0},
 	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
-		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 58}, {4, length, true, 57}, {5, varint, false, 0},
+		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 58}, {4, length, true, 57}, {5, varint, false, 0}, {6, length, false, 0},
+		{7, varint, false, 0},
 	}},
 }

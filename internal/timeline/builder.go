@@ -36,8 +36,8 @@ type Builder struct {
 	tables
 	known
 	attributes lastOf[string, Attribute]
-	pages      lastOf[int64, Page] // by window
-	anySample  bool                // one was added
+	pages      lastOf[pageKey, Page]
+	anySample  bool // one was added
 	args       ArgsEncoder
 	snapshot   Keys // of keys
 

@@ -12,12 +12,20 @@ type Page struct {
 	Tab      int64 // 0: unknown
 	Embedder int64 // the inner window of the document around this one; 0: none
 	URL      string
-	Private  bool // its window is a private one
+	Private  bool   // its window is a private one
+	IDSpace  string // of which its windows and its tab are; "": that of the trace itself
+}
+
+// pageKey tells pages apart.
+type pageKey struct {
+	window  int64
+	idSpace string
 }
 
 // AddPage adds a page. Of several pages of one window the last one counts.
 func (b *Builder) AddPage(p Page) {
-	if !b.pages.set(p.Window, p) {
+	n, ok := b.table.number(b.idSpaceName(p.IDSpace))
+	if p.IDSpace = b.table.spaceName(n); !ok || !b.pages.set(pageKey{p.Window, p.IDSpace}, p) {
 		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, p.URL)
 	}
 }

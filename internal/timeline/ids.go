@@ -212,6 +212,9 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 	if p.taken { // what reads the output has to tell both apart by their numbers alone
 		p.pid = int32(ids.high())
 		problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("%s is written as %d", p.whose(), p.pid))
+		if !p.renumbered {
+			p.recorded, p.renumbered = p.key.Num, true
+		}
 		p.was, p.key = p.key, ProcessKey{Num: int64(p.pid)}
 		return
 	}

@@ -22,6 +22,8 @@ type Input struct {
 	Reference bool
 	// Shares reports whether a process of an earlier input, by its number, is that of this one with the same id; nil: no process is.
 	Shares func(earlier int, id ProcessKey) bool
+	// IDSpace is the name of the id space of its processes; "": that of the trace itself.
+	IDSpace string
 	// Watch returns keys of links of an event that its reader says nothing of; nil: there are none. The event is valid during the call.
 	Watch func(ev *Event) []string
 	// DropArgs are the names of arguments that readers give only for Watch: they are no part of the events of the output.
@@ -118,7 +120,7 @@ func (b *Builder) EndInput() Clocks {
 		}
 	}
 	clocks := s.clocks
-	s.now, t.writeOn = nil, 0
+	s.now, t.writeOn, t.space = nil, 0, 0
 	return clocks
 }
 

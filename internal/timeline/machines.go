@@ -123,6 +123,7 @@ func (t *trackTable) beginInput(of *Input) {
 	t.trackKeys, t.keys = newTrackKeys(), nil
 	t.reading, t.home, t.renamed, t.from = 0, of.Machine, map[uint32]uint32{}, of.Name
 	t.writeOn = of.Machine
+	t.space, _ = t.number(of.IDSpace)
 }
 
 // processesRead returns the processes of the input that is being read.

@@ -103,7 +103,7 @@ func (t *Timeline) Role(id TrackID) Role {
 	case NamedTrack:
 		return t.table.specs[row.index].Role
 	case ProcessTrack:
-		if main, ok := t.MainProcess(); ok && main == id {
+		if t.table.processes[row.index].isMain {
 			return RoleMainProcess
 		}
 	}

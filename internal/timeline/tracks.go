@@ -144,9 +144,13 @@ type process struct {
 	main     uint8      // strength of the evidence that it is the main process; 0: there is none
 	taken    bool       // an earlier input has another process of this number
 	was      ProcessKey // the key before it got another one because it was taken
+	recorded int64      // the number in its recording, if renumbered
 	input    uint32
 	of       string // the name of its input, if taken
 	shown    string // its name in a trace of several inputs; "": name
+
+	renumbered bool // another recording has a process of its number
+	isMain     bool // the main process of the browser that its id space is of
 }
 
 type thread struct {
@@ -232,7 +236,6 @@ type trackTable struct {
 	specs     []TrackSpec
 	asyncs    []async
 	aliases   map[TrackID]TrackID
-	main      TrackID // the main process of the browser; 0: there is none. Set when all events are in
 
 	namedLater bool // there are tracks whose name or place is known only when their events are
 
@@ -245,6 +248,7 @@ type trackTable struct {
 	textList    []string
 
 	machines
+	idSpaces
 }
 
 // trackKeys find tracks by what the input calls them: one machine of one input.
@@ -281,6 +285,9 @@ func (t *trackTable) add(row track) TrackID {
 	t.tracks = append(t.tracks, row)
 	if t.writeOn != 0 && row.parent == 0 {
 		t.place(id)
+	}
+	if t.space != 0 && row.parent == 0 {
+		t.placeIDs(id, t.space)
 	}
 	return id
 }
@@ -637,19 +644,20 @@ func (b *Builder) SetMain(process TrackID, evidence uint8) {
 	p.main = max(p.main, evidence)
 }
 
-// MainProcess returns the main process of the browser; false if there is none.
-func (t *Timeline) MainProcess() (id TrackID, ok bool) { return t.table.main, t.table.main != 0 }
-
-// findMain finds the main process of the browser.
+// findMain finds the main process of the browser, of several recordings that of each.
 func (t *trackTable) findMain() {
-	best := uint8(0)
+	best := map[uint32]*process{} // by id space
 	for i := range t.tracks {
 		if t.tracks[i].kind != ProcessTrack {
 			continue
 		}
-		if main := t.process(TrackID(i)).main; main > best && main != NotMain {
-			t.main, best = TrackID(i), main
+		p, space := t.process(TrackID(i)), t.spaceOf[TrackID(i)]
+		if before := best[space]; p.main != 0 && p.main != NotMain && (before == nil || p.main > before.main) {
+			best[space] = p
 		}
+	}
+	for _, p := range best {
+		p.isMain = true
 	}
 }
 
@@ -682,7 +690,7 @@ func (t *trackTable) finish(problems *problem.Log) {
 			row.used, t.tracks[to].used = false, true
 		}
 	}
-	t.writeOn = 0
+	t.writeOn, t.space = 0, 0
 	t.finishParents()
 	t.findMain()
 	t.assignIDs(problems)

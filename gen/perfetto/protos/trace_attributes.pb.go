@@ -89,7 +89,9 @@ type WeftPage struct {
 	// Where the document is from.
 	Url *string `protobuf:"bytes,4,opt,name=url" json:"url,omitempty"`
 	// Whether the window is a private one.
-	IsPrivate     *bool `protobuf:"varint,5,opt,name=is_private,json=isPrivate" json:"is_private,omitempty"`
+	IsPrivate *bool `protobuf:"varint,5,opt,name=is_private,json=isPrivate" json:"is_private,omitempty"`
+	// In a trace of several inputs: that whose windows and tabs these are, as in WeftTrackMark.
+	IdSpace       *string `protobuf:"bytes,6,opt,name=id_space,json=idSpace" json:"id_space,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -157,6 +159,13 @@ func (x *WeftPage) GetIsPrivate() bool {
 		return *x.IsPrivate
 	}
 	return false
+}
+
+func (x *WeftPage) GetIdSpace() string {
+	if x != nil && x.IdSpace != nil {
+		return *x.IdSpace
+	}
+	return ""
 }
 
 // One key and its value.
@@ -269,14 +278,15 @@ const file_perfetto_protos_trace_attributes_proto_rawDesc = "" +
 	"\n" +
 	"long_value\x18\x02 \x01(\x03H\x00R\tlongValue\x12#\n" +
 	"\fstring_value\x18\x03 \x01(\tH\x00R\vstringValueB\a\n" +
-	"\x05value\"\x81\x01\n" +
+	"\x05value\"\x9c\x01\n" +
 	"\bWeftPage\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x03R\x06window\x12\x10\n" +
 	"\x03tab\x18\x02 \x01(\x03R\x03tab\x12\x1a\n" +
 	"\bembedder\x18\x03 \x01(\x03R\bembedder\x12\x10\n" +
 	"\x03url\x18\x04 \x01(\tR\x03url\x12\x1d\n" +
 	"\n" +
-	"is_private\x18\x05 \x01(\bR\tisPrivateB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
+	"is_private\x18\x05 \x01(\bR\tisPrivate\x12\x19\n" +
+	"\bid_space\x18\x06 \x01(\tR\aidSpaceB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
 
 var (
 	file_perfetto_protos_trace_attributes_proto_rawDescOnce sync.Once

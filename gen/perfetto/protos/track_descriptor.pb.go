@@ -584,7 +584,12 @@ type WeftTrackMark struct {
 	// What all samples of a thread have in common.
 	Facts []*WeftFact `protobuf:"bytes,4,rep,name=facts" json:"facts,omitempty"`
 	// The number of a lane, which has the slices that overlap others of a track without nesting; absent from tracks that are no lane.
-	Lane          *uint32 `protobuf:"varint,5,opt,name=lane" json:"lane,omitempty"`
+	Lane *uint32 `protobuf:"varint,5,opt,name=lane" json:"lane,omitempty"`
+	// Of a process, or another track below the root, in a trace of several inputs: the input whose ids it has. Missing from those of the trace
+	// itself.
+	IdSpace *string `protobuf:"bytes,6,opt,name=id_space,json=idSpace" json:"id_space,omitempty"`
+	// The pid of a process in its recording, if another one has a process of this number, so that the descriptor has another pid.
+	RecordedPid   *int64 `protobuf:"varint,7,opt,name=recorded_pid,json=recordedPid" json:"recorded_pid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -650,6 +655,20 @@ func (x *WeftTrackMark) GetFacts() []*WeftFact {
 func (x *WeftTrackMark) GetLane() uint32 {
 	if x != nil && x.Lane != nil {
 		return *x.Lane
+	}
+	return 0
+}
+
+func (x *WeftTrackMark) GetIdSpace() string {
+	if x != nil && x.IdSpace != nil {
+		return *x.IdSpace
+	}
+	return ""
+}
+
+func (x *WeftTrackMark) GetRecordedPid() int64 {
+	if x != nil && x.RecordedPid != nil {
+		return *x.RecordedPid
 	}
 	return 0
 }
@@ -915,13 +934,15 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x1bTHREAD_ORDERING_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18THREAD_ORDERING_EXPLICIT\x10\x01B\x18\n" +
 	"\x16static_or_dynamic_nameB\x19\n" +
-	"\x17sibling_merge_key_field\"\xbb\x01\n" +
+	"\x17sibling_merge_key_field\"\xf9\x01\n" +
 	"\rWeftTrackMark\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\rR\x04role\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x127\n" +
 	"\binput_id\x18\x03 \x01(\v2\x1c.perfetto.protos.WeftInputIDR\ainputId\x12/\n" +
 	"\x05facts\x18\x04 \x03(\v2\x19.perfetto.protos.WeftFactR\x05facts\x12\x12\n" +
-	"\x04lane\x18\x05 \x01(\rR\x04lane\"\xbf\x01\n" +
+	"\x04lane\x18\x05 \x01(\rR\x04lane\x12\x19\n" +
+	"\bid_space\x18\x06 \x01(\tR\aidSpace\x12!\n" +
+	"\frecorded_pid\x18\a \x01(\x03R\vrecordedPid\"\xbf\x01\n" +
 	"\bWeftFact\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x18\n" +

@@ -12,9 +12,12 @@ import (
 // tree of frames (attribution.md, The types).
 type chromeFrames struct {
 	known   map[trees.NodeID]knownFrame
-	waiting map[string][]trees.SnapshotID // states of frames in processes that have no pid yet, by the pseudo id of the process
-	waits   int                           // how many these are
+	waiting map[pseudoID][]trees.SnapshotID // states of frames in processes that have no pid yet
+	waits   int                             // how many these are
 }
+
+// pseudoID is what a process is called that has no pid yet.
+type pseudoID struct{ idSpace, id string }
 
 // knownFrame is what events have said of a frame so far.
 type knownFrame struct {
@@ -51,7 +54,7 @@ func (p *chromeFrames) see(c *pass, s *event) error {
 	}
 	var frame trees.NodeID
 	if f.frame != nil {
-		frame = c.frameNode(f.frame, s.place.pid)
+		frame = c.frameNode(f.frame, s.place.pid, s.place.idSpace)
 	}
 	if f.isolate != nil {
 		p.isolate(c, s, frame)
@@ -64,18 +67,18 @@ func (p *chromeFrames) see(c *pass, s *event) error {
 
 // frameNode returns the context of a frame. Addresses, which old versions of Chrome wrote, mean something in their
 // process only.
-func (c *pass) frameNode(frame []byte, pid int64) trees.NodeID {
+func (c *pass) frameNode(frame []byte, pid int64, idSpace string) trees.NodeID {
 	if !isPointer(frame) {
 		pid = trees.Global
 	}
-	n := c.contexts.NodeOf(trees.ScopeFrame, frame, pid)
+	n := c.node(trees.ScopeFrame, frame, pid, idSpace)
 	c.contexts.Nodes[n].IsFrame, c.contexts.Nodes[n].Context = n != 0, n != 0
 	return n
 }
 
 // isolate notes in which isolate a thread, its process and a frame run scripts.
 func (p *chromeFrames) isolate(c *pass, s *event, frame trees.NodeID) {
-	isolate := c.contexts.NodeOf(trees.ScopeIsolate, s.facts.isolate, s.place.pid)
+	isolate := c.node(trees.ScopeIsolate, s.facts.isolate, s.place.pid, s.place.idSpace)
 	if isolate == 0 {
 		return
 	}
@@ -116,7 +119,7 @@ type frameFacts struct {
 	pid                     int64 // Global: unknown
 }
 
-func (p *chromeFrames) factsOf(c *pass, dict timeline.Arg) frameFacts {
+func (p *chromeFrames) factsOf(c *pass, dict timeline.Arg, idSpace string) frameFacts {
 	f := frameFacts{pid: trees.Global}
 	for a := range c.t.Members(dict) {
 		switch string(a.Key) {
@@ -128,7 +131,7 @@ func (p *chromeFrames) factsOf(c *pass, dict timeline.Arg) frameFacts {
 			f.parent = text(&a)
 		case "processId":
 			if pid, ok := integer(&a); ok {
-				f.pid = pid
+				f.pid = c.pidOf(idSpace, pid)
 			}
 		case "processPseudoId":
 			f.pseudo = text(&a)
@@ -142,9 +145,9 @@ func (p *chromeFrames) frame(c *pass, s *event, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return
 	}
-	f := p.factsOf(c, dict)
+	f := p.factsOf(c, dict, s.place.idSpace)
 	if s.name.event == processReady {
-		p.ready(c, &f)
+		p.ready(c, &f, s.place.idSpace)
 		return
 	}
 	if s.name.event == commitLoad {
@@ -153,7 +156,7 @@ func (p *chromeFrames) frame(c *pass, s *event, dict timeline.Arg) {
 	if f.id == nil || isPointer(f.id) && f.pid == trees.Global {
 		return // an address means something in the process of the frame only
 	}
-	node := c.frameNode(f.id, f.pid)
+	node := c.frameNode(f.id, f.pid, s.place.idSpace)
 	if s.name.event == frameDeleted {
 		delete(p.known, node)
 		c.contexts.AddState(trees.Snapshot{Node: node, TS: s.TS, Event: s.Event, Change: trees.Deleted})
@@ -171,9 +174,10 @@ func (p *chromeFrames) frame(c *pass, s *event, dict timeline.Arg) {
 	state := p.add(c, s, node, now, f.pid)
 	if f.pid == trees.Global && f.pseudo != nil && state != 0 && p.waits < maxWaiting {
 		if p.waiting == nil {
-			p.waiting = map[string][]trees.SnapshotID{}
+			p.waiting = map[pseudoID][]trees.SnapshotID{}
 		}
-		p.waiting[string(f.pseudo)] = append(p.waiting[string(f.pseudo)], state)
+		of := pseudoID{s.place.idSpace, string(f.pseudo)}
+		p.waiting[of] = append(p.waiting[of], state)
 		p.waits++
 	}
 }
@@ -192,22 +196,23 @@ func (p *chromeFrames) add(c *pass, s *event, node trees.NodeID, now knownFrame,
 	state := c.contexts.AddState(trees.Snapshot{Node: node, TS: s.TS, Event: s.Event, Change: trees.Followed, Url: now.url, Pid: pid})
 	if now.parent != "" {
 		process := c.contexts.Nodes[node].Process // of an address; Global otherwise
-		c.frameNode([]byte(now.parent), process)
-		c.contexts.Refer(state, trees.Reference{Scope: trees.ScopeFrame, Id: now.parent, Process: process}, false)
+		c.frameNode([]byte(now.parent), process, s.place.idSpace)
+		c.contexts.Refer(state, trees.Reference{Scope: trees.ScopeFrame, Id: now.parent, Process: process, IDSpace: s.place.idSpace}, false)
 	}
 	return state
 }
 
 // ready says which process a pseudo id stands for.
-func (p *chromeFrames) ready(c *pass, f *frameFacts) {
+func (p *chromeFrames) ready(c *pass, f *frameFacts, idSpace string) {
 	if f.pid == trees.Global || f.pseudo == nil {
 		return
 	}
-	list := p.waiting[string(f.pseudo)]
+	of := pseudoID{idSpace, string(f.pseudo)}
+	list := p.waiting[of]
 	for _, state := range list {
 		c.contexts.Snapshots[state].Pid = f.pid
 	}
-	delete(p.waiting, string(f.pseudo))
+	delete(p.waiting, of)
 	p.waits -= len(list)
 }
 
@@ -281,7 +286,7 @@ func isDocumentName(url []byte) bool {
 // frameOf returns the context of the frame that an event names by its id; 0 if it names none, or an address.
 func (c *pass) frameOf(s *event) trees.NodeID {
 	if f := s.facts.frame; f != nil && !isPointer(f) {
-		return c.frameNode(f, trees.Global)
+		return c.frameNode(f, trees.Global, s.place.idSpace)
 	}
 	return 0
 }

@@ -56,6 +56,9 @@ type pass struct {
 
 	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
 	frames    map[trees.NodeID]trees.NodeID      // isolate of every frame that runs scripts
+
+	renumbered map[recordedPID]int64 // pids of processes that have others in the trace
+	id         []byte                // see global
 }
 
 // OwnTracks are the tracks that an earlier attribution has written, and what is on them.
@@ -96,15 +99,56 @@ func newPass(t *timeline.Timeline, workers int) *pass {
 			f.Own.Tracks = append(f.Own.Tracks, timeline.TrackID(id))
 		}
 	}
-	if id, ok := t.MainProcess(); ok && f.Tracks[id].pid != trees.Global {
-		f.Contexts.MainPID, f.Contexts.HasMain = f.Tracks[id].pid, true
+	renumbered := map[recordedPID]int64{}
+	for id := range f.Tracks {
+		if t.TrackKind(timeline.TrackID(id)) != timeline.ProcessTrack {
+			continue
+		}
+		p := &f.Tracks[id]
+		if t.Role(timeline.TrackID(id)) == timeline.RoleMainProcess {
+			f.Contexts.MainPIDs[p.idSpace] = p.pid
+		}
+		if tr := t.Track(timeline.TrackID(id)); tr.Renumbered && tr.RecordedPID >= 0 { // references have −1 for the main process
+			renumbered[recordedPID{p.idSpace, tr.RecordedPID}] = p.pid
+		}
 	}
 	return &pass{
 		found: f, contexts: f.Contexts, t: t, problems: t.Problems(), providers: providers(t),
 		args: t.SelectArgs(func(name string) bool { return factNames[name] }),
 		open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
-		isolateOf: map[timeline.TrackID]isolateChoice{}, frames: map[trees.NodeID]trees.NodeID{},
+		isolateOf: map[timeline.TrackID]isolateChoice{}, frames: map[trees.NodeID]trees.NodeID{}, renumbered: renumbered,
 	}
+}
+
+// recordedPID is a pid as events name it, in an id space.
+type recordedPID struct {
+	idSpace string
+	pid     int64
+}
+
+// pidOf returns the pid of the process that an event names by a pid.
+func (c *pass) pidOf(idSpace string, pid int64) int64 {
+	if now, ok := c.renumbered[recordedPID{idSpace, pid}]; ok {
+		return now
+	}
+	return pid
+}
+
+// node returns the context with an id of a process, or of the whole id space if the pid is Global; 0 if there are too many.
+func (c *pass) node(scope string, id []byte, pid int64, idSpace string) trees.NodeID {
+	if pid != trees.Global {
+		return c.contexts.NodeOf(scope, id, pid)
+	}
+	return c.contexts.NodeOf(scope, c.global(id, idSpace), trees.Global)
+}
+
+// global returns an id that belongs to no process as an id of the trace. It is valid until the next call.
+func (c *pass) global(id []byte, idSpace string) []byte {
+	if idSpace == "" {
+		return id
+	}
+	c.id = trees.AppendGlobal(c.id[:0], id, idSpace)
+	return c.id
 }
 
 // Collect is the first pass over a timeline.
@@ -339,7 +383,7 @@ func (c *pass) isolate(thread timeline.TrackID) trees.NodeID {
 	}
 	tr := c.t.Track(thread)
 	id := appendThreadName(nil, p.pid, tr.InputID)
-	n := c.contexts.NodeOf(trees.ScopeIsolate, id, p.pid)
+	n := c.node(trees.ScopeIsolate, id, p.pid, p.idSpace)
 	c.contexts.Nodes[n].Context = n != 0
 	return n
 }

@@ -99,7 +99,7 @@ func (p *explicitEvents) enterOrLeave(c *pass, s *event) error {
 	if id.global {
 		pid = trees.Global
 	}
-	node, typ := c.contexts.NodeOf(id.scope, id.id, pid), c.contexts.TypeOf([]byte(s.name.name))
+	node, typ := c.node(id.scope, id.id, pid, s.place.idSpace), c.contexts.TypeOf([]byte(s.name.name))
 	if node == 0 || typ == 0 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (p *explicitEvents) object(c *pass, s *event) error {
 	if own.id == nil {
 		return nil
 	}
-	node := c.contexts.NodeOf(own.scope, own.id, s.place.pid)
+	node := c.node(own.scope, own.id, s.place.pid, s.place.idSpace)
 	state := trees.Snapshot{Node: node, TS: s.TS, Event: s.Event, Class: c.contexts.Keep([]byte(s.place.class)), Category: c.contexts.Keep(p.category(s))}
 	switch {
 	case s.Deletion:
@@ -172,7 +172,7 @@ func (p *explicitEvents) members(c *pass, s *event, state trees.Snapshot, list i
 	for a := range list {
 		switch name := string(a.Key); name {
 		case "parent", "sibling", "renderFrame", "frameTreeNode":
-			if to, ok := p.reference(a, s.place.pid); ok {
+			if to, ok := p.reference(c, a, s.place); ok {
 				c.contexts.Refer(id, to, name != "parent")
 				continue
 			}
@@ -193,7 +193,7 @@ func (p *explicitEvents) nested(c *pass, s *event, outer trees.Snapshot, a timel
 		if category != nil {
 			state.Category = c.contexts.Keep(category)
 		}
-		state.Node = c.contexts.NodeOf(c.contexts.Nodes[outer.Node].Scope, id, c.contexts.Nodes[outer.Node].Process)
+		state.Node = c.node(c.contexts.Nodes[outer.Node].Scope, id, c.contexts.Nodes[outer.Node].Process, s.place.idSpace)
 		p.members(c, s, state, p.t.Members(a), depth)
 		return
 	}
@@ -228,11 +228,11 @@ func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 }
 
 // reference reads id_ref, pid_ref and scope of a reference, in both spellings (attribution.md, The model).
-func (p *explicitEvents) reference(dict timeline.Arg, pid int64) (out trees.Reference, ok bool) {
+func (p *explicitEvents) reference(c *pass, dict timeline.Arg, from *Track) (out trees.Reference, ok bool) {
 	if dict.Kind != timeline.ArgDict {
 		return out, false
 	}
-	out = trees.Reference{Scope: trees.ScopePointer, Process: pid}
+	out = trees.Reference{Scope: trees.ScopePointer, Process: from.pid, IDSpace: from.idSpace}
 	for a := range p.t.Members(dict) {
 		switch string(a.Key) {
 		case "id_ref", "idRef":
@@ -241,7 +241,7 @@ func (p *explicitEvents) reference(dict timeline.Arg, pid int64) (out trees.Refe
 		case "pid_ref", "pidRef":
 			p.id = appendNumber(p.id[:0], &a)
 			if v, valid := parsePID(p.id); valid {
-				out.Process = v
+				out.Process = c.pidOf(from.idSpace, v)
 			}
 		case "scope":
 			if scope := text(&a); scope != nil {

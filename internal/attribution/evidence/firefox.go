@@ -15,19 +15,19 @@ type firefoxWindows struct{}
 // start takes in the pages.
 func (firefoxWindows) start(c *pass) {
 	for _, page := range c.t.Pages() {
-		node := c.windowNode(strconv.AppendInt(nil, page.Window, 10))
+		node := c.windowNode(page.Window, page.IDSpace)
 		state := c.contexts.AddState(trees.Snapshot{Node: node, TS: c.t.Start(), Change: trees.Followed, Url: c.contexts.Keep([]byte(page.URL))})
 		if page.Embedder != 0 {
+			c.windowNode(page.Embedder, page.IDSpace)
 			outer := strconv.FormatInt(page.Embedder, 10)
-			c.windowNode([]byte(outer))
-			c.contexts.Refer(state, trees.Reference{Scope: trees.ScopeWindow, Id: outer, Process: trees.Global}, false)
+			c.contexts.Refer(state, trees.Reference{Scope: trees.ScopeWindow, Id: outer, Process: trees.Global, IDSpace: page.IDSpace}, false)
 		}
 	}
 }
 
 // windowNode returns the context of a window.
-func (c *pass) windowNode(window []byte) trees.NodeID {
-	n := c.contexts.NodeOf(trees.ScopeWindow, window, trees.Global)
+func (c *pass) windowNode(window int64, idSpace string) trees.NodeID {
+	n := c.node(trees.ScopeWindow, strconv.AppendInt(nil, window, 10), trees.Global, idSpace)
 	c.contexts.Nodes[n].IsFrame, c.contexts.Nodes[n].Context = n != 0, n != 0
 	return n
 }
@@ -38,12 +38,12 @@ func (firefoxWindows) see(c *pass, s *event) error {
 		return nil
 	}
 	if f.tab != 0 {
-		tab := c.contexts.NodeOf(trees.ScopeTab, strconv.AppendInt(nil, f.tab, 10), trees.Global)
+		tab := c.node(trees.ScopeTab, strconv.AppendInt(nil, f.tab, 10), trees.Global, s.place.idSpace)
 		if err := c.own(s, trees.TypeTab, tab); err != nil {
 			return err
 		}
 	}
-	return c.own(s, trees.TypeFrame, c.windowNode(strconv.AppendInt(nil, f.window, 10)))
+	return c.own(s, trees.TypeFrame, c.windowNode(f.window, s.place.idSpace))
 }
 
 // firefoxInput finds input events among the DOMEvent markers of Firefox. They have no id; what was dispatched for one
@@ -65,7 +65,7 @@ func (firefoxInput) see(c *pass, s *event) error {
 	}
 	start := s.TS - timeline.Nanos(math.Round(f.latency*1e3))*timeline.Microsecond
 	start -= start % timeline.Microsecond
-	node := c.contexts.NodeOf(trees.ScopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid)
+	node := c.node(trees.ScopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid, s.place.idSpace)
 	if node == 0 {
 		return nil
 	}

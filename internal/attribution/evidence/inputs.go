@@ -39,6 +39,12 @@ const (
 	fromLatency                        // InputLatency::…
 )
 
+// inputBegin is when an input event happened.
+type inputBegin struct {
+	idSpace string
+	at      timeline.Nanos
+}
+
 // startedInput is the input event of a slice that begins when it happened.
 type startedInput struct {
 	node trees.NodeID
@@ -56,9 +62,9 @@ const (
 	maxInputs    = 1 << 18
 	maxUnnamed   = 1 << 14 // slices that have begun and of which the trace id is not known yet
 	InputSize    = 208     // bytes of an input event, with its place
-	startSize    = 64
+	startSize    = 80
 	stagesSize   = 64
-	TimingSize   = 384 // twice: in the order of the input, and sorted; and in a table by its begin
+	TimingSize   = 416 // twice: in the order of the input, and sorted; and in a table by its begin
 	asyncIDSize  = 64
 	furtherSize  = 128 // of an input event whose id is reused
 	MaxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are truncated
@@ -68,9 +74,9 @@ const (
 type inputs struct {
 	List    []Input
 	ByNode  map[trees.NodeID]int
-	byStart map[timeline.Nanos]startedInput // of those with a slice of their latency
-	begun   map[uint64]Input                // such slices whose trace id is not known yet, by ordinal
-	stages  map[timeline.TrackID]staged     // the latest one of each track
+	byStart map[inputBegin]startedInput // of those with a slice of their latency
+	begun   map[uint64]Input            // such slices whose trace id is not known yet, by ordinal
+	stages  map[timeline.TrackID]staged // the latest one of each track
 	timings []timing
 	types   map[string]trees.TypeID      // of events of documents: click, keydown
 	byKey   map[timingKey][]timing       // in the order of processing
@@ -102,13 +108,15 @@ type timing struct {
 	name       string
 	joins      int64 // interactionId
 	id         trees.Identity
+	idSpace    string
 	node       trees.NodeID // 0 as long as it is not known
 }
 
 // timingKey is what a dispatch and its timing have in common.
 type timingKey struct {
-	thread timeline.TrackID
-	typ    trees.TypeID
+	idSpace string // of the thread, which may be unknown
+	thread  timeline.TrackID
+	typ     trees.TypeID
 }
 
 // timingBegin is what they have in common if the dispatch says when its event happened.
@@ -119,7 +127,7 @@ type timingBegin struct {
 
 func newInputs() inputs {
 	return inputs{
-		ByNode: map[trees.NodeID]int{}, byStart: map[timeline.Nanos]startedInput{}, begun: map[uint64]Input{}, types: map[string]trees.TypeID{},
+		ByNode: map[trees.NodeID]int{}, byStart: map[inputBegin]startedInput{}, begun: map[uint64]Input{}, types: map[string]trees.TypeID{},
 		stages: map[timeline.TrackID]staged{},
 		byKey:  map[timingKey][]timing{}, byBegin: map[timingBegin]trees.NodeID{}, ids: map[timeline.TrackID]string{},
 		reused: map[trees.NodeID]reusedID{}, further: map[happenedAt]trees.NodeID{},
@@ -210,7 +218,7 @@ func (chromeInput) see(c *pass, s *event) error {
 	}
 	switch {
 	case f.traceID != nil:
-		node := in.identify(c, s, c.contexts.NodeOf(trees.ScopeLatency, f.traceID, trees.Global))
+		node := in.identify(c, s, c.node(trees.ScopeLatency, f.traceID, trees.Global, s.place.idSpace))
 		if s.place.Place != PlaceThread && s.place.Place != PlaceAsync {
 			return nil
 		}
@@ -258,8 +266,9 @@ func (in *inputs) identify(c *pass, s *event, id trees.NodeID) trees.NodeID {
 		}
 	}
 	in.add(c, i)
-	if known, ok := in.byStart[i.Start]; known.from < i.from && (ok || c.contexts.HasRoom(startSize)) {
-		in.byStart[i.Start] = startedInput{node, i.from}
+	begin := inputBegin{s.place.idSpace, i.Start}
+	if known, ok := in.byStart[begin]; known.from < i.from && (ok || c.contexts.HasRoom(startSize)) {
+		in.byStart[begin] = startedInput{node, i.from}
 	}
 	return node
 }
@@ -294,7 +303,7 @@ func (in *inputs) timing(c *pass, s *event) {
 	}
 	t := timing{
 		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(c, s.facts.eventType), joins: s.facts.interaction,
-		processing: trees.Add(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.contexts.Keep(s.facts.eventType),
+		processing: trees.Add(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.contexts.Keep(s.facts.eventType), idSpace: s.place.idSpace,
 		id: trees.Identity{Scope: trees.ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
 	}
 	if id := s.facts.asyncID; id != nil { // only the outermost slice of an id has it
@@ -319,8 +328,8 @@ func (in *inputs) timing(c *pass, s *event) {
 func (in *inputs) finish(c *pass) error {
 	for i := range in.timings {
 		t := &in.timings[i]
-		if t.node = in.byStart[t.start].node; t.node == 0 {
-			t.node = in.happened(c, c.contexts.NodeOf(t.id.Scope, []byte(t.id.ID), t.id.Process), t.start)
+		if t.node = in.byStart[inputBegin{t.idSpace, t.start}].node; t.node == 0 {
+			t.node = in.happened(c, c.node(t.id.Scope, []byte(t.id.ID), t.id.Process, t.idSpace), t.start)
 		}
 		if t.node == 0 {
 			continue
@@ -336,7 +345,7 @@ func (in *inputs) finish(c *pass) error {
 		if err := c.add(Evidence{ordinal: t.ordinal, Kind: OwnContext, Type: trees.TypeInputEvent, Node: t.node}); err != nil {
 			return err
 		}
-		key := timingKey{t.thread, t.typ}
+		key := timingKey{t.idSpace, t.thread, t.typ}
 		in.byKey[key] = append(in.byKey[key], *t)
 	}
 	for key, list := range in.byKey {
@@ -357,15 +366,15 @@ const maxDispatchDistance = 1000 * timeline.Microsecond
 
 // Dispatched returns the input of which an event of a type was dispatched at a time; 0 if there is none. What happened when
 // the event says counts, else the nearest processing.
-func (in *inputs) Dispatched(thread timeline.TrackID, typ trees.TypeID, ts, happened timeline.Nanos) trees.NodeID {
-	key := timingKey{thread, typ}
+func (f *Found) Dispatched(thread timeline.TrackID, typ trees.TypeID, ts, happened timeline.Nanos) trees.NodeID {
+	in, key := &f.Inputs, timingKey{f.Tracks[thread].idSpace, thread, typ}
 	list := in.byKey[key]
 	if len(list) == 0 {
 		key.thread = 0
 		list = in.byKey[key]
 	}
 	if happened != 0 {
-		if started := in.byStart[happened]; started.node != 0 {
+		if started := in.byStart[inputBegin{key.idSpace, happened}]; started.node != 0 {
 			return started.node
 		}
 		if node := in.byBegin[timingBegin{key, happened}]; node != 0 {

@@ -29,6 +29,7 @@ type Track struct {
 	network bool             // Firefox's requests are on it
 	Sampled bool             // what samples say is on it: no asynchronous slices
 	origin  string           // of the page, in self-profiles
+	idSpace string           // of ids that are not of its process, see timeline.Timeline.IDSpace
 }
 
 // maxTrackDepth bounds the way from a track to its process.
@@ -37,7 +38,7 @@ const maxTrackDepth = 100
 // TracksOf looks at all tracks.
 func TracksOf(t *timeline.Timeline) []Track {
 	places := make([]Track, t.TrackCount())
-	places[0] = Track{Place: PlaceInstant, pid: trees.Global}
+	places[0] = Track{Place: PlaceInstant, pid: trees.Global, idSpace: t.IDSpace(0)}
 	for id := range places[1:] {
 		tr := t.Track(timeline.TrackID(id + 1))
 		places[id+1] = placeOf(t, &tr)
@@ -47,7 +48,7 @@ func TracksOf(t *timeline.Timeline) []Track {
 }
 
 func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
-	p := Track{pid: trees.Global}
+	p := Track{pid: trees.Global, idSpace: t.IDSpace(tr.ID)}
 	for up, n := tr, 0; n < maxTrackDepth; n++ {
 		switch up.Kind {
 		case timeline.ThreadTrack:

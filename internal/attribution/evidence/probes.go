@@ -28,7 +28,7 @@ func (layoutProbes) see(c *pass, s *event) error {
 	if id == nil {
 		return nil
 	}
-	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.contexts.NodeOf(trees.ScopePointer, id, s.place.pid))
+	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(trees.ScopePointer, id, s.place.pid, s.place.idSpace))
 }
 
 // CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: that of a phase of layout, else CategoryNone.

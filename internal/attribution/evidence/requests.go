@@ -46,7 +46,7 @@ func (chromeRequests) see(c *pass, s *event) error {
 	if f.requestID == nil || s.isEnd() {
 		return nil
 	}
-	n, ok := c.found.Requests.number(c.contexts, f.requestID)
+	n, ok := c.found.Requests.number(c.contexts, c.global(f.requestID, s.place.idSpace))
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil
@@ -99,7 +99,7 @@ func (p *firefoxRequests) see(c *pass, s *event) error {
 	if len(p.id) == 0 {
 		return nil
 	}
-	n, ok := c.found.Requests.number(c.contexts, p.id)
+	n, ok := c.found.Requests.number(c.contexts, c.global(p.id, s.place.idSpace))
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil

@@ -338,7 +338,7 @@ func (p *pass) beginWith(th *openThread, s *openSlice, e *evidence.Evidence) {
 		}
 	case evidence.Dispatches:
 		if p.opts.Has(trees.ViaArgs) && !th.within(trees.TypeInputEvent, trees.ViaArgs) {
-			if b.Node = p.found.Inputs.Dispatched(th.id, e.Type, s.ts, timeline.Nanos(e.Value)); b.Node != 0 {
+			if b.Node = p.found.Dispatched(th.id, e.Type, s.ts, timeline.Nanos(e.Value)); b.Node != 0 {
 				b.Type = trees.TypeInputEvent
 				s.add(b)
 			}

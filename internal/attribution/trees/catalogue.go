@@ -44,7 +44,8 @@ const (
 // Reference names another object in a snapshot.
 type Reference struct {
 	Scope, Id string
-	Process   int64 // pid; mainProcess
+	Process   int64  // pid; mainProcess
+	IDSpace   string // of which the id is if it is that of no process
 }
 
 // mainProcess is the pid -1 of references: the process of the browser.
@@ -99,8 +100,7 @@ type Catalogue struct {
 
 	TreeChanges bool // something has different parents at different times
 
-	MainPID int64
-	HasMain bool
+	MainPIDs map[string]int64 // of the main process of the browser in each id space
 }
 
 // state says that a snapshot is valid from some time on.
@@ -113,7 +113,7 @@ func New(room limits.Room) *Catalogue {
 	c := &Catalogue{
 		Room: room, Types: slices.Clone(builtIn[:]), ByType: map[string]TypeID{}, Nodes: make([]Node, 1), strings: map[string]string{},
 		Entered: map[NodeID]EnteredAs{}, Snapshots: make([]Snapshot, 1), Classes: map[NodeID]string{}, Happened: map[NodeID]timeline.Nanos{},
-		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{},
+		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, MainPIDs: map[string]int64{},
 	}
 	for id, name := range builtIn {
 		if id > 0 {
@@ -262,14 +262,18 @@ func (c *Catalogue) FindEpochs() {
 func (c *Catalogue) resolve(r *Reference) (NodeID, bool) {
 	pid := r.Process
 	if pid == mainProcess {
-		if !c.HasMain {
+		main, known := c.MainPIDs[r.IDSpace]
+		if !known {
 			return 0, false
 		}
-		pid = c.MainPID
+		pid = main
 	}
-	n, ok := c.Find(r.Scope, r.Id, pid)
+	n, ok := NodeID(0), false
+	if pid != Global {
+		n, ok = c.Find(r.Scope, r.Id, pid)
+	}
 	if !ok {
-		n, ok = c.Find(r.Scope, r.Id, Global)
+		n, ok = c.Find(r.Scope, string(AppendGlobal(nil, []byte(r.Id), r.IDSpace)), Global)
 	}
 	if !ok || int(n) >= len(c.States) {
 		return 0, false

@@ -91,11 +91,21 @@ func ParseSource(name string) (Via, error) {
 // Global is the process of contexts that belong to no process.
 const Global int64 = -1 << 63
 
+// AppendGlobal appends the id of a context that belongs to no process. In a trace of several inputs each has its own such ids, so that those of
+// an id space with a name have that as well: "7@second".
+func AppendGlobal(b, id []byte, idSpace string) []byte {
+	if idSpace == "" {
+		return append(b, id...)
+	}
+	b = append(b, id[:min(len(id), max(MaxIDText-1-len(idSpace), 0))]...)
+	return append(append(b, '@'), idSpace...)
+}
+
 // Identity tells contexts apart: two with one identity are one. The type is not part of it: an object can be a context
 // of several types (attribution.md, The model).
 type Identity struct {
 	Scope   string
-	ID      string // as written in the input; 0x1 and 1 differ
+	ID      string // as written in the input, or as AppendGlobal has it; 0x1 and 1 differ
 	Process int64  // pid, or Global
 }
 

@@ -136,8 +136,8 @@ func (c *Catalogue) rootOf(n NodeID) NodeID {
 // before is the order of the members of a logical node: those of the main process first, then by pid and id.
 func (c *Catalogue) before(a, b NodeID) bool {
 	x, y := &c.Nodes[a], &c.Nodes[b]
-	if c.HasMain && (x.Process == c.MainPID) != (y.Process == c.MainPID) {
-		return x.Process == c.MainPID
+	if main := c.isMain(x.Process); main != c.isMain(y.Process) {
+		return main
 	}
 	if x.Process != y.Process {
 		return x.Process < y.Process
@@ -146,6 +146,16 @@ func (c *Catalogue) before(a, b NodeID) bool {
 		return x.ID < y.ID
 	}
 	return x.Scope < y.Scope
+}
+
+// isMain reports whether a pid is that of the main process of a browser.
+func (c *Catalogue) isMain(pid int64) bool {
+	for _, main := range c.MainPIDs {
+		if main == pid {
+			return true
+		}
+	}
+	return false
 }
 
 // findMembers makes logical point to the representatives, and lists the members of those that have several.

@@ -70,7 +70,7 @@ func TestTreeIsCancelled(t *testing.T) {
 	c := New(limits.For(limits.Full))
 	for i := range 10 {
 		n := c.NodeOf("ptr", fmt.Append(nil, i), 1)
-		c.Refer(c.AddState(Snapshot{Node: n, Change: Changed}), Reference{"ptr", "0", 1}, false)
+		c.Refer(c.AddState(Snapshot{Node: n, Change: Changed}), Reference{Scope: "ptr", Id: "0", Process: 1}, false)
 	}
 	c.Finish()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -82,6 +82,7 @@ func (p *Page) Window() int64   { return p.int(schema.WeftPage_Window) }
 func (p *Page) Tab() int64      { return p.int(schema.WeftPage_Tab) }
 func (p *Page) Embedder() int64 { return p.int(schema.WeftPage_Embedder) }
 func (p *Page) URL() []byte     { return p.bytes(schema.WeftPage_URL) }
+func (p *Page) IDSpace() []byte { return p.bytes(schema.WeftPage_IDSpace) }
 func (p *Page) IsPrivate() bool { return p.uint(schema.WeftPage_IsPrivate) != 0 }
 
 // TraceUUID is TraceUuid.

@@ -124,6 +124,12 @@ func (m *TrackMark) Subject() []byte { return m.bytes(schema.WeftTrackMark_Subje
 func (m *TrackMark) InputID() []byte { return m.bytes(schema.WeftTrackMark_InputID) }
 func (m *TrackMark) Lane() uint32    { return uint32(m.uint(schema.WeftTrackMark_Lane)) }
 func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts) }
+func (m *TrackMark) IDSpace() []byte { return m.bytes(schema.WeftTrackMark_IDSpace) }
+
+// RecordedPID returns the pid that a process has in its recording; false if it is that of the descriptor.
+func (m *TrackMark) RecordedPID() (int64, bool) {
+	return m.int(schema.WeftTrackMark_RecordedPID), m.has(schema.WeftTrackMark_RecordedPID)
+}
 
 // Fact is WeftFact: a value that all samples of a thread have.
 type Fact struct{ fields }

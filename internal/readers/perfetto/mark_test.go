@@ -90,6 +90,7 @@ func TestMistypedMarks(t *testing.T) {
 	const input = "\x08\x09"                                // number: 9
 	const fact = "\x08\x01\x10\x07\x28\x01\x30\x05\x38\x06" // kind: 1 integer: 7 samples: 1 start_ns: 5 end_ns: 6
 	const isThread = "\x22\x04\x08\x03\x10\x04"             // thread { pid: 3 tid: 4 }
+	const isProcess = "\x1a\x02\x08\x03"                    // process { pid: 3 }
 	const isNamed = "\x12\x04Work"                          // name: "Work"
 	role := "\x08\x05"                                      // role: 5
 	type damage struct{ what, descriptor, whole, field string }
@@ -107,6 +108,13 @@ func TestMistypedMarks(t *testing.T) {
 	add("role of a thread", isThread, inField(3, input), varint, 1)
 	add("input_id", isThread, "", text, 3)
 	add("facts", isThread, inField(4, fact), text, 4)
+	add("id_space", isNamed, role, text, 6)
+	add("id_space of a process", isProcess, "", text, 6)
+	add("recorded_pid", isProcess, inField(6, "b"), varint, 7)
+	all = append(all,
+		damage{"id_space of a thread", isThread, "", inField(6, "b")}, damage{"id_space that is no text", isProcess, "", inField(6, "\xff")},
+		damage{"recorded_pid of a thread", isThread, "", "\x38\x05"}, damage{"recorded_pid of a track", isNamed, role, "\x38\x05"},
+	)
 	for number, is := range map[protowire.Number]protowire.Type{1: varint, 2: text, 3: varint, 4: text} {
 		for _, field := range mistyped(number, is) {
 			all = append(all, damage{fmt.Sprintf("field %d of input_id", number), isThread, "", inField(3, input+field)})
@@ -117,7 +125,7 @@ func TestMistypedMarks(t *testing.T) {
 			all = append(all, damage{fmt.Sprintf("field %d of a fact", number), isThread, "", inField(4, fact+field)})
 		}
 	}
-	for _, whole := range []string{isNamed + inField(9900, role), isThread + inField(9900, inField(3, input)), isThread + inField(9900, inField(4, fact))} {
+	for _, whole := range []string{isProcess + inField(9900, inField(6, "b")+"\x38\x05"), isNamed + inField(9900, role+inField(6, "b")), isNamed + inField(9900, role), isThread + inField(9900, inField(3, input)), isThread + inField(9900, inField(4, fact))} {
 		if n := readTrack(t, whole).Problems().Count(problem.TrackRoleInvalid); n != 0 {
 			t.Errorf("%x: a whole mark counts as damaged", whole)
 		}
@@ -149,7 +157,7 @@ func checkDamagedMark(t *testing.T, what, descriptor string) {
 	}
 	for id := range timeline.TrackID(read.TrackCount()) {
 		tr := read.Track(id)
-		if read.Role(id) != timeline.NoRole || tr.Assigned || len(tr.Facts) > 0 || tr.Kind == timeline.NamedTrack && tr.Name != "Work" {
+		if read.Role(id) != timeline.NoRole || tr.Assigned || tr.Renumbered || read.IDSpace(id) != "" || len(tr.Facts) > 0 || tr.Kind == timeline.NamedTrack && tr.Name != "Work" {
 			t.Errorf("%s: role %v, %+v", what, read.Role(id), tr)
 		}
 	}
@@ -166,7 +174,7 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 		return read.timeline
 	}
 	const page = "\x08\x05\x10\x07" // window: 5 tab: 7
-	for number, is := range map[protowire.Number]protowire.Type{1: 0, 2: 0, 3: 0, 4: protowire.BytesType, 5: 0} {
+	for number, is := range map[protowire.Number]protowire.Type{1: 0, 2: 0, 3: 0, 4: protowire.BytesType, 5: 0, 6: protowire.BytesType} {
 		for _, field := range mistyped(number, is) {
 			what := fmt.Sprintf("page with %x", field)
 			if pages := count(what, inField(1, inField(126, inField(9900, page+field))), problem.PageInvalid).Pages(); len(pages) != 0 {
@@ -199,6 +207,7 @@ func TestPages(t *testing.T) {
 		damaged          int64
 	}{
 		{"whole", `weft_pages { window: 19327352833 tab: 7 embedder: 2 url: "https://a.test/" is_private: true }`, []timeline.Page{whole}, 0},
+		{"of several inputs", `weft_pages { window: 2 } weft_pages { window: 2 id_space: "b" }`, []timeline.Page{{Window: 2}, {Window: 2, IDSpace: "b"}}, 0},
 		{"window alone", `weft_pages { window: 0 }`, []timeline.Page{{}}, 0},
 		{"one damaged", `weft_pages { window: 2 } weft_pages { tab: 7 } weft_pages { window: 3 }`, []timeline.Page{{Window: 2}, {Window: 3}}, 1},
 		{"long", `weft_pages { window: 2 url: "` + strings.Repeat("x", maxAttribute+1) + `" }`, nil, 1},

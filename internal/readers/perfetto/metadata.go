@@ -106,8 +106,8 @@ func parsePage(msg []byte) (timeline.Page, bool) {
 	var p message.Page
 	err := p.Parse(msg)
 	url := p.URL()
-	return timeline.Page{Window: p.Window(), Tab: p.Tab(), Embedder: p.Embedder(), URL: string(url), Private: p.IsPrivate()},
-		err == nil && p.Mistyped() == nil && p.HasWindow() && len(url) <= maxAttribute && utf8.Valid(url)
+	return timeline.Page{Window: p.Window(), Tab: p.Tab(), Embedder: p.Embedder(), URL: string(url), Private: p.IsPrivate(), IDSpace: string(p.IDSpace())},
+		isIDSpace(p.IDSpace()) && err == nil && p.Mistyped() == nil && p.HasWindow() && len(url) <= maxAttribute && utf8.Valid(url)
 }
 
 // traceUUID keeps the identity of the recording as an attribute.

@@ -289,6 +289,10 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	case r.own.ofWeft:
 		r.b.SetMain(id, timeline.NotMain)
 	}
+	if m.renumbered {
+		r.b.Renumber(id, m.recorded)
+	}
+	r.setIDSpace(d, &m, id)
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
 
@@ -391,6 +395,14 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 		id: r.b.NewTrack(parent, spec), kind: namedTrack, parent: uuid, details: m.role == timeline.RoleDetails && uuid != 0,
 		async: m.role == timeline.RoleAsync,
 	})
+	r.setIDSpace(d, &m, r.tracks.get(r.b, d.UUID()).id)
+}
+
+// setIDSpace says whose ids a track has.
+func (r *reader) setIDSpace(d *message.TrackDescriptor, m *mark, id timeline.TrackID) {
+	if len(m.idSpace) > 0 && !r.b.SetIDSpace(id, string(m.idSpace)) {
+		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.UUID()))
+	}
 }
 
 // mark is what weft says of a track that it wrote (perfetto.md, "What weft's own tracks are").
@@ -400,6 +412,10 @@ type mark struct {
 	lane    uint32
 	input   *inputID        // of a process or thread with an assigned id
 	facts   []timeline.Fact // of a thread
+
+	idSpace    []byte // of a process, or another track below the root
+	recorded   int64  // the pid of a process in its recording
+	renumbered bool   // it has another one than that
 }
 
 // inputID is what the input of weft said of a process or thread.
@@ -428,7 +444,12 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	if w.Parse(d.Mark()) != nil || w.Mistyped() != nil || w.Role() != 0 && !timeline.IsRole(w.Role()) {
 		return m, false
 	}
-	m.role, m.subject, m.lane = timeline.Role(w.Role()), w.Subject(), w.Lane()
+	m.role, m.subject, m.lane, m.idSpace = timeline.Role(w.Role()), w.Subject(), w.Lane(), w.IDSpace()
+	m.recorded, m.renumbered = w.RecordedPID()
+	ofRecording := m.renumbered || len(m.idSpace) > 0
+	if !isIDSpace(m.idSpace) || ofRecording && d.Thread() != nil || m.renumbered && d.Process() == nil {
+		return m, false
+	}
 	if id := w.InputID(); id != nil {
 		if m.input = parseInputID(id); m.input == nil {
 			return m, false
@@ -445,12 +466,15 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	case d.Process() != nil && len(m.facts) > 0, m.lane > 0 && (d.Process() != nil || d.Thread() != nil):
 		return m, false
 	case d.Process() != nil:
-		return m, m.role == timeline.RoleMainProcess || m.role == timeline.NoRole && m.input != nil
+		return m, m.role == timeline.RoleMainProcess || m.role == timeline.NoRole && (m.input != nil || ofRecording)
 	case d.Thread() != nil:
 		return m, m.role == timeline.NoRole && (m.input != nil || len(m.facts) > 0)
 	}
-	return m, (m.role != timeline.NoRole || m.lane > 0) && m.role != timeline.RoleMainProcess && m.input == nil && len(m.facts) == 0
+	return m, (m.role != timeline.NoRole || m.lane > 0 || ofRecording) && m.role != timeline.RoleMainProcess && m.input == nil && len(m.facts) == 0
 }
+
+// isIDSpace reports whether a text may be the name of an id space.
+func isIDSpace(name []byte) bool { return len(name) <= maxAttribute && utf8.Valid(name) }
 
 // parseFact parses a fact about a thread. It is not ok if weft would not have written it.
 func parseFact(msg []byte) (f timeline.Fact, ok bool) {

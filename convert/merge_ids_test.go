@@ -1,0 +1,173 @@
+//go:build !js
+
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/trace"
+)
+
+// chromePage is what Chrome records of a page with a frame in it. Everything that has an id has the same one in every such recording, but
+// for the urls, which have the name.
+func chromePage(name string, at int) string {
+	events := []string{
+		`{"ph":"M","name":"process_name","pid":5,"tid":5,"args":{"name":"Browser"}}`,
+		`{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":%d00,"pid":5,"tid":5,"args":{"data":{"frames":[` +
+			`{"frame":"F1","url":"https://NAME.test/","processId":6},{"frame":"F2","url":"https://NAME.test/in","parent":"F1","processPseudoId":"0x7"}]}}}`,
+		`{"ph":"N","name":"Tree","cat":"c","id":"0x1","scope":"T","ts":%d00,"pid":6,"tid":6}`,
+		`{"ph":"O","name":"Tree","cat":"c","id":"0x1","scope":"T","ts":%d01,"pid":6,"tid":6,"args":{"snapshot":{"url":"https://NAME.test/tree","parent":{"id_ref":"0x3","pid_ref":-1,"scope":"T"}}}}`,
+		`{"ph":"N","name":"Tree","cat":"c","id":"0x3","scope":"T","ts":%d00,"pid":5,"tid":5}`,
+		`{"ph":"O","name":"Tree","cat":"c","id":"0x3","scope":"T","ts":%d01,"pid":5,"tid":5,"args":{"snapshot":{"url":"https://NAME.test/root"}}}`,
+		`{"ph":"N","name":"Tree","cat":"c","id":"0x2","scope":"T","ts":%d00,"pid":5,"tid":5}`,
+		`{"ph":"O","name":"Tree","cat":"c","id":"0x2","scope":"T","ts":%d01,"pid":5,"tid":5,"args":{"snapshot":{"parent":{"id_ref":"0x1","pid_ref":6,"scope":"T"}}}}`,
+		`{"ph":"X","name":"FunctionCall","ts":%d10,"dur":20,"pid":6,"tid":6,"args":{"data":{"frame":"F1","isolate":"I1"}}}`,
+		`{"ph":"X","name":"FunctionCall","ts":%d40,"dur":20,"pid":6,"tid":6,"args":{"data":{"frame":"F2","isolate":"I1"}}}`,
+		`{"ph":"I","s":"t","name":"ResourceSendRequest","ts":%d45,"pid":6,"tid":6,"args":{"data":{"requestId":"6.1","frame":"F2","url":"https://NAME.test/x"}}}`,
+		`{"ph":"I","s":"t","name":"ProcessReadyInBrowser","ts":%d60,"pid":5,"tid":5,"args":{"data":{"frame":"F2","processPseudoId":"0x7","processId":6}}}`,
+		`{"ph":"X","name":"XHRLoad","ts":%d70,"dur":5,"pid":6,"tid":6,"args":{"data":{"requestId":"6.1"}}}`,
+		`{"ph":"X","name":"MinorGC","ts":%d80,"dur":5,"pid":6,"tid":6,"args":{}}`,
+		`{"ph":"b","cat":"benchmark,latencyInfo","name":"InputLatency::MouseDown","id":"0x9","ts":%d81,"pid":5,"tid":5,"args":{"chrome_latency_info":{"trace_id":77}}}`,
+		`{"ph":"X","name":"LatencyInfo.Flow","ts":%d82,"dur":2,"pid":5,"tid":5,"args":{"chrome_latency_info":{"trace_id":77}}}`,
+		`{"ph":"e","cat":"benchmark,latencyInfo","name":"InputLatency::MouseDown","id":"0x9","ts":%d84,"pid":5,"tid":5,"args":{}}`,
+		`{"ph":"(","name":"Work","cat":"c","id":"0x2","scope":"T","ts":%d85,"pid":5,"tid":5}`,
+		`{"ph":"X","name":"step","ts":%d86,"dur":3,"pid":5,"tid":5}`,
+		`{"ph":")","name":"Work","cat":"c","id":"0x2","scope":"T","ts":%d90,"pid":5,"tid":5}`,
+	}
+	for i, e := range events {
+		if strings.Contains(e, "%d") {
+			e = fmt.Sprintf(e, 10_000_000+at)
+		}
+		events[i] = strings.ReplaceAll(e, "NAME", name)
+	}
+	return `{"metadata":{"clock-domain":"LINUX_CLOCK_MONOTONIC"},"traceEvents":[` + strings.Join(events, ",\n") + `]}`
+}
+
+// firefoxPage is the same of Firefox: one tab, in which a window is around another one.
+func firefoxPage(t *testing.T, name string, start int64) string {
+	path, ok := recording.Find(t, "conformance/firefox-flows/profiles/01_simple_chain_term.json")
+	if !ok {
+		t.Skip("there is no profile")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer(
+		`"startTime":1700000000000,`, fmt.Sprintf(`"startTime":%d,`, start),
+		`"pages":[]`, fmt.Sprintf(`"pages":[{"tabID":7,"innerWindowID":2,"url":"https://%s.test/","embedderInnerWindowID":0},`+
+			`{"tabID":7,"innerWindowID":3,"url":"https://%[1]s.test/in","embedderInnerWindowID":2}]`, name),
+		`"startTime":[1,3],"endTime":[null,null],"phase":[0,0]`, `"startTime":[1,3],"endTime":[2,6],"phase":[1,1]`,
+		`"data":[{"type":"F","flow":1},{"type":"F","flow":1}],"length":2},"samples":{"stack":[],"timeDeltas":[],"weightType":"samples","weight":null,"length":0}},`,
+		`"data":[{"type":"F","innerWindowID":2,"flow":1},{"type":"F","innerWindowID":3,"flow":1}],"length":2},"samples":{"stack":[],"timeDeltas":[],"weightType":"samples","weight":null,"length":0}},`,
+	).Replace(string(text))
+}
+
+func textSource(name, text string) merge.Source {
+	return merge.Source{Name: name, File: name + ".json", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+}
+
+// contextCosts returns what the contexts of each type cost, and closes the trace.
+func contextCosts(t *testing.T, tr *trace.Trace) map[string][]attribution.Row {
+	t.Helper()
+	defer tr.Close()
+	res, err := attribution.Run(t.Context(), tr, attribution.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Close()
+	all := map[string][]attribution.Row{}
+	for _, typ := range res.Types() {
+		table, err := res.Table(attribution.TableOptions{Type: typ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[typ] = table.Rows
+	}
+	return all
+}
+
+// opened opens a trace, of several inputs if the context has some.
+func opened(t *testing.T, ctx context.Context, text string) *trace.Trace {
+	t.Helper()
+	tr, err := convert.Open(ctx, strings.NewReader(text), convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// withoutIDs is rows as they are the same for all recordings of a page: sorted, and without ids.
+func withoutIDs(rows ...attribution.Row) (texts []string) {
+	for _, r := range rows {
+		if r.ID == "(unattributed)" {
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimSuffix(r.Name, "@second"), " @") // an input event has its time
+		r.ID, r.Name, r.Parent, r.Members = "", name, "", nil
+		texts = append(texts, fmt.Sprintf("%+v", r))
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// Two recordings whose contexts have the same ids, in processes with the same pids, share none of them, neither on the timeline of the merge nor in
+// its output: each context costs what it costs alone. Inputs of one process share all.
+func TestMergedContexts(t *testing.T) {
+	recordings := map[string][2]string{
+		"chrome":  {chromePage("first", 0), chromePage("second", 500_000)},
+		"firefox": {firefoxPage(t, "first", 1_700_000_000_000), firefoxPage(t, "second", 1_800_000_000_000)},
+	}
+	for format, texts := range recordings {
+		t.Run(format, func(t *testing.T) {
+			var alone [2]map[string][]attribution.Row
+			for i := range texts {
+				alone[i] = contextCosts(t, opened(t, t.Context(), texts[i]))
+			}
+			job := func(same ...[]int) context.Context {
+				return merge.With(t.Context(), &merge.Job{
+					Sources: []merge.Source{textSource("first", texts[0]), textSource("second", texts[1])},
+					Options: merge.Options{Reference: -1, Same: same, Offsets: []merge.GivenOffset{{Input: 1}}},
+				})
+			}
+			got := contextCosts(t, opened(t, job(), ""))
+			for typ, rows := range alone[0] {
+				if typ == "Entity" {
+					continue
+				}
+				want := withoutIDs(append(slices.Clone(rows), alone[1][typ]...)...)
+				if diff := cmp.Diff(want, withoutIDs(got[typ]...)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", typ, diff)
+				}
+			}
+			var out bytes.Buffer
+			if _, err := convert.Convert(job(), &out, strings.NewReader(""), convert.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if result, err := pftrace.Verify(t.Context(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || !result.OK() {
+				t.Errorf("the output is not valid: %v", err)
+			}
+			if diff := cmp.Diff(got, contextCosts(t, opened(t, t.Context(), out.String()))); diff != "" {
+				t.Errorf("read back (-merged +read):\n%s", diff)
+			}
+			shared := contextCosts(t, opened(t, job([]int{0, 1}), ""))
+			if n, want := len(shared["Frame"]), len(alone[0]["Frame"]); n != want {
+				t.Errorf("%d frames of inputs of one process, want %d", n, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+)
+
+// Some ids are not those of one process but of a whole recording: frames, windows and tabs of a browser, its requests and input events. A
+// trace of several inputs has an id space for each recording, which is that of all its processes and of its other tracks below the root:
+// there the window 7 of one input is not the window 7 of another one. The id space without name is that of the trace itself.
+
+// idSpaces are those of the tracks below the root, processes among them. What is below these is of the same id space.
+type idSpaces struct {
+	space      uint32             // of what is read now
+	spaceOf    map[TrackID]uint32 // 0 where there is none
+	spaceNames []string           // by number, from 1 on
+	spaceByIDs map[string]uint32
+}
+
+// Limits of id spaces. A name is that of an input.
+const (
+	maxIDSpaces    = 1 << 16
+	maxIDSpaceName = 1 << 10
+)
+
+// number returns the number of an id space; not ok if there are too many.
+func (s *idSpaces) number(name string) (n uint32, ok bool) {
+	if n, ok := s.spaceByIDs[name]; ok || name == "" {
+		return n, true
+	}
+	if len(s.spaceNames) == maxIDSpaces {
+		return 0, false
+	}
+	if s.spaceByIDs == nil {
+		s.spaceByIDs = map[string]uint32{}
+	}
+	n = uint32(len(s.spaceNames) + 1)
+	s.spaceByIDs[name] = n
+	if len(name) > maxIDSpaceName {
+		name = fmt.Sprintf("%s#%d", name[:maxIDSpaceName-16], n)
+	}
+	if _, err := strconv.ParseInt(name, 10, 64); err == nil { // behind an id it is not to be taken for a pid
+		name = "input " + name
+	}
+	s.spaceNames = append(s.spaceNames, name)
+	return n, true
+}
+
+// placeIDs notes of which id space a track below the root is.
+func (s *idSpaces) placeIDs(id TrackID, space uint32) {
+	if s.spaceOf == nil {
+		s.spaceOf = map[TrackID]uint32{}
+	}
+	s.spaceOf[id] = space
+}
+
+// SetIDSpace says of which id space the input has a track below the root. It reports whether there is room for that.
+func (b *Builder) SetIDSpace(track TrackID, name string) (ok bool) {
+	t := b.table
+	n, ok := t.number(b.idSpaceName(name))
+	if track = t.resolve(track); n != 0 && t.tracks[track].parent == 0 && (b.inputs == nil || !b.inputs.older(track)) {
+		t.placeIDs(track, n)
+	}
+	return ok
+}
+
+// idSpaceName returns the name of an id space of the current input in the output.
+func (b *Builder) idSpaceName(name string) string {
+	switch {
+	case b.inputs == nil || b.inputs.now == nil:
+		return name
+	case name == "":
+		return b.inputs.now.IDSpace
+	}
+	return cmp.Or(b.inputs.now.IDSpace, b.inputs.now.Name) + "/" + name
+}
+
+// IDSpace returns the name of the id space of a track; "" is that of the trace itself.
+func (t *Timeline) IDSpace(id TrackID) string {
+	if len(t.table.spaceOf) == 0 {
+		return ""
+	}
+	for t.table.tracks[id].parent != 0 {
+		id = t.table.tracks[id].parent
+	}
+	return t.table.spaceName(t.table.spaceOf[id])
+}
+
+func (s *idSpaces) spaceName(n uint32) string {
+	if n == 0 {
+		return ""
+	}
+	return s.spaceNames[n-1]
+}
+
+// Renumber says that a process had another number in its recording, because of which it got the one that it has, as in a trace that weft
+// merged.
+func (b *Builder) Renumber(process TrackID, from int64) {
+	p := b.table.process(process)
+	p.recorded, p.renumbered = from, true
+}
