@@ -43,15 +43,7 @@ func (e *ContradictionError) Error() string {
 
 // describe says what a relation says.
 func (r *Relation) describe() string {
-	switch {
-	case r.Low <= -unbounded:
-		return fmt.Sprintf("at most %s by %s", span(r.High), r.why())
-	case r.High >= unbounded:
-		return fmt.Sprintf("at least %s by %s", span(r.Low), r.why())
-	case r.Low == r.High:
-		return fmt.Sprintf("%s by %s", span(r.Low), r.why())
-	}
-	return fmt.Sprintf("%s to %s by %s", span(r.Low), span(r.High), r.why())
+	return fmt.Sprintf("%s by %s", interval{r.Low, r.High}, r.why())
 }
 
 // span writes a time in full, in the largest unit of which it has one.
@@ -103,8 +95,8 @@ func (e *DriftError) Error() string {
 	if !first.fits() || !second.fits() {
 		return fmt.Sprintf("no offset between %s and %s fits all of their %s", e.A, e.B, e.Evidence)
 	}
-	return fmt.Sprintf("drift: the clocks of %s and %s run at different speeds; the offset is %s to %s in the first half and %s to %s in the second",
-		e.A, e.B, span(first.low), span(first.high), span(second.low), span(second.high))
+	return fmt.Sprintf("drift: the clocks of %s and %s run at different speeds; the offset is %s in the first half and %s in the second",
+		e.A, e.B, first, second)
 }
 
 // UncertainError says that an offset is less certain than asked for.

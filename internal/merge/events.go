@@ -201,7 +201,7 @@ func eachKind(a, b *Clues, offset Nanos, f func(pid int64, n, m, alike int)) {
 
 // rareIn returns how many events of a kind are in a range; 0 if they are not rare there.
 func rareIn(e *eventTimes, mask uint64, r Range, most int, offset Nanos) int {
-	if mixed := e.hash ^ e.hash>>32; mixed&mask != 0 || e.common {
+	if mixed(e.hash)&mask != 0 || e.common {
 		return 0
 	}
 	if n := len(within(e.times, Range{r.From - offset, r.To - offset})); n <= most {

@@ -1,57 +1,67 @@
 package merge
 
-import "github.com/weft-trace/weft/internal/timeline"
+import (
+	"cmp"
+	"slices"
+)
+
+// rounds are what the rounds of a relay service say of how two boots compare: how much the monotonic clock of the one is ahead of that of the other.
+type rounds struct {
+	both, hull interval
+	count      int
+}
 
 // hostSyncs is rule R4 by the rounds of a relay service, which some input holds: they tell the two hosts by what their wall clocks say, so
-// that they hold for all inputs that were recorded there.
+// that they hold for all inputs that were recorded there. Of many inputs one of each host is related to one of the other.
 func (s *solver) hostSyncs() {
-	var all []timeline.HostSync
+	of := map[pair]*rounds{} // by the boot of the host and that of the machine that asks
 	for i := range s.in {
-		if c := s.in[i].Clues; c != nil {
-			all = append(all, c.syncs...)
+		if s.in[i].Clues == nil {
+			continue
+		}
+		for _, r := range s.in[i].Clues.syncs {
+			p := pair{s.bootAt(r.Host), s.bootAt(r.Own)}
+			if p.a < 0 || p.b < 0 || p.a == p.b {
+				continue
+			}
+			if of[p] == nil {
+				of[p] = &rounds{both: everywhere, hull: interval{unbounded, -unbounded}}
+			}
+			of[p].take(interval{-r.High, -r.Low})
 		}
 	}
-	if len(all) == 0 {
-		return
-	}
-	for b := range s.in {
-		for a := range s.in {
-			if a != b {
-				s.hostSync(a, b, all)
+	var related []Relation
+	for p, r := range of {
+		hosts, machines := s.boots[p.a], s.boots[p.b]
+		if len(s.in) > manyInputs {
+			hosts.inputs, machines.inputs = []int{hosts.first}, []int{machines.first}
+		}
+		for _, a := range hosts.inputs {
+			for _, b := range machines.inputs {
+				related = append(related, s.hostSync(a, b, r))
 			}
 		}
 	}
+	slices.SortFunc(related, func(x, y Relation) int { return cmp.Or(cmp.Compare(x.B, y.B), cmp.Compare(x.A, y.A)) })
+	s.all = append(s.all, related...)
+}
+
+// take takes over a round.
+func (r *rounds) take(ahead interval) {
+	r.both.atLeast(ahead.low)
+	r.both.atMost(ahead.high)
+	r.hull = interval{min(r.hull.low, ahead.low), max(r.hull.high, ahead.high)}
+	r.count++
 }
 
 // hostSync relates b, on the machine that asks, to a, on the host.
-func (s *solver) hostSync(a, b int, all []timeline.HostSync) {
-	x, y := s.in[a].Clues, s.in[b].Clues
-	if x == nil || y == nil {
-		return
+func (s *solver) hostSync(a, b int, r *rounds) Relation {
+	ahead := r.both
+	if !ahead.fits() { // the clocks drift: one offset is as uncertain as they are apart
+		ahead = r.hull
 	}
-	host, ok := x.fingerprint()
-	own, ok2 := y.fingerprint()
-	if !ok || !ok2 || abs(host-own) <= sameBoot {
-		return
+	to := minus(s.in[b].Clues.ToMonotonic, s.in[a].Clues.ToMonotonic)
+	return Relation{
+		A: a, B: b, Rule: ClockSync, Low: plus(to, ahead.low), High: plus(to, ahead.high), Evidence: plural(r.count, "round") + " of a relay service",
 	}
-	var rounds int
-	both, hull := everywhere, interval{unbounded, -unbounded}
-	for i := range all {
-		r := &all[i]
-		if abs(r.Host-host) > sameBoot || abs(r.Own-own) > sameBoot {
-			continue
-		}
-		low, high := y.ToMonotonic-x.ToMonotonic-r.High, y.ToMonotonic-x.ToMonotonic-r.Low
-		both.atLeast(low)
-		both.atMost(high)
-		hull = interval{min(hull.low, low), max(hull.high, high)}
-		rounds++
-	}
-	if rounds == 0 {
-		return
-	}
-	if both.low > both.high { // the clocks drift: one offset is as uncertain as they are apart
-		both = hull
-	}
-	s.add(Relation{A: a, B: b, Rule: ClockSync, Low: both.low, High: both.high, Evidence: plural(rounds, "round") + " of a relay service"})
 }

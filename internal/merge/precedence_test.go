@@ -3,6 +3,7 @@ package merge_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,29 @@ func TestGivenCountsFirst(t *testing.T) {
 	}
 	if p := plan.Inputs[2]; p.Rule != merge.SameBoot || p.Offset != 0 || p.Uncertainty() != 0 {
 		t.Errorf("c: %+v", p)
+	}
+}
+
+// Where other evidence contradicts a given offset, the report says what that is: the best of it, once for each offset.
+func TestGivenAgainstEvidence(t *testing.T) {
+	in := []merge.Input{input(t, "a", anchored(1000*second), at(second)), input(t, "b", anchored(1000*second+300), at(second)), input(t, "c", wall, at(second))}
+	plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: second, Within: 10_000_000}, {Input: 2, Offset: -999 * second}}}, in...)
+	want := []string{
+		"--offset puts b at 1 s from a, and counts; same boot (REALTIME − MONOTONIC differ by 300 ns) says 0",
+		"--offset puts c at −999 s from a, and counts; wall clock (clock snapshots; times since 1970) says −1000 s ± 1 µs",
+	}
+	if !slices.Equal(plan.Notes, want) {
+		t.Errorf("%q", plan.Notes)
+	}
+	for _, offset := range []timeline.Nanos{0, 5} { // what agrees says nothing
+		plan := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: offset, Within: 5}}}, in[:2]...)
+		if len(plan.Notes) != 0 {
+			t.Errorf("%d: %q", offset, plan.Notes)
+		}
+	}
+	reversed := solve(t, merge.Options{Offsets: []merge.GivenOffset{{Input: 1, Offset: -second}}}, in[1], in[0])
+	if len(reversed.Notes) != 1 || !strings.HasPrefix(reversed.Notes[0], "--offset puts a at −1 s from b") {
+		t.Errorf("%q", reversed.Notes)
 	}
 }
 
@@ -353,6 +377,14 @@ func TestDriftIsInTheError(t *testing.T) {
 		link(b, "back3", timeline.LinkSend, 1500+3*second, 0)
 	})
 	text = refusal[*merge.DriftError](t, merge.Options{}, one, open).Error()
+	if want := "the offset is at least 100 ns in the first half and at most −100 ns in the second"; !strings.HasPrefix(text, "drift: ") || !strings.Contains(text, want) {
+		t.Error(text)
+	}
+	sudden := input(t, "two", nothing, func(b *timeline.Builder) { // both in one half
+		link(b, "out0", timeline.LinkReceive, 900, 0)
+		link(b, "back0", timeline.LinkSend, 1500, 0)
+	})
+	text = refusal[*merge.DriftError](t, merge.Options{}, one, sudden).Error()
 	if text != "no offset between one and two fits all of their 2 arrows" {
 		t.Error(text)
 	}

@@ -48,29 +48,32 @@ func (s *solver) sameSpaces() {
 // events.
 func (s *solver) sameInputs() {
 	s.said = slices.Clone(s.plan.spaces)
-	for b := range s.in {
-		for a := range b {
-			x, y := s.in[a].Clues, s.in[b].Clues
-			if x == nil || y == nil || !s.compares(a, b) || s.hostsDiffer(a, b) || s.said.find(a) == s.said.find(b) {
-				continue
-			}
-			offset := s.plan.Inputs[b].Offset - s.plan.Inputs[a].Offset
-			same := s.same[pair{a, b}]
-			if same {
-				offset = 0 // at which that was found, whatever someone says of the clocks
-			}
-			if !same && offset != 0 && s.spend(len(x.events.list)+len(y.events.list)) {
-				found := compareEvents(x, y, offset)
-				if same = found.holds(); same {
-					s.common[pair{a, b}] = found
-				}
-			}
-			if same {
-				s.plan.spaces.join(a, b)
-				s.plan.tellApart(a, b, otherProcesses(x, y, offset))
-			}
+	for _, p := range s.pairs {
+		if s.hostsDiffer(p.a, p.b) || s.said.find(p.a) == s.said.find(p.b) {
+			continue
+		}
+		offset := s.plan.Inputs[p.b].Offset - s.plan.Inputs[p.a].Offset
+		if s.same[p] {
+			offset = 0 // at which that was found, whatever someone says of the clocks
+		}
+		if s.same[p] || offset != 0 && s.sameShifted(p, offset) {
+			s.plan.spaces.join(p.a, p.b)
+			s.plan.tellApart(p.a, p.b, otherProcesses(s.in[p.a].Clues, s.in[p.b].Clues, offset))
 		}
 	}
+}
+
+// sameShifted reports whether two inputs have the same events when the second one is moved by an offset.
+func (s *solver) sameShifted(p pair, offset Nanos) bool {
+	x, y := s.in[p.a].Clues, s.in[p.b].Clues
+	if !s.spend(len(x.events.list) + len(y.events.list)) {
+		return false
+	}
+	found := compareEvents(x, y, offset)
+	if found.holds() {
+		s.common[p] = found
+	}
+	return found.holds()
 }
 
 // member is a process of the inputs of a number space.
@@ -112,18 +115,16 @@ const (
 // askWhetherTwice asks whether inputs with nearly all events in common are one recording. Two recorders of one run have as many.
 func (s *solver) askWhetherTwice() {
 	asked := 0
-	for b := range s.in {
-		for a := range b {
-			found, ok := s.common[pair{a, b}]
-			if !ok || found.Same*100 <= found.Of*twice {
-				continue
-			}
-			if asked++; asked > maxAsked {
-				return
-			}
-			s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("%s and %s have %d of %d rare events in common: is this one recording in two forms? "+
-				"The output has the events of both; for one recording, merge only one of them", s.in[a].Name, s.in[b].Name, found.Same, found.Of))
+	for _, p := range s.pairs {
+		found, ok := s.common[p]
+		if !ok || found.Same*100 <= found.Of*twice {
+			continue
 		}
+		if asked++; asked > maxAsked {
+			return
+		}
+		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("%s and %s have %d of %d rare events in common: is this one recording in two forms? "+
+			"The output has the events of both; for one recording, merge only one of them", s.in[p.a].Name, s.in[p.b].Name, found.Same, found.Of))
 	}
 }
 

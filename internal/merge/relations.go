@@ -2,6 +2,7 @@ package merge
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -78,41 +79,27 @@ func (r Relation) reversed() Relation {
 func (s *solver) relations() {
 	s.given()
 	for b := range s.in {
+		if s.in[b].Clues == nil || len(s.in[b].Clues.Samples) == 0 {
+			continue
+		}
 		for a := range s.in {
-			if a != b && s.in[a].Clues != nil && s.in[b].Clues != nil {
+			if a != b && s.in[a].Clues != nil {
 				s.samples(a, b)
 			}
 		}
 	}
-	for b := range s.in {
-		for a := range b {
-			if s.in[a].Clues == nil || s.in[b].Clues == nil || !s.compares(a, b) {
-				continue
-			}
-			s.events(a, b)
-			s.boot(a, b)
-		}
+	s.findPairs()
+	for _, p := range s.pairs {
+		s.events(p.a, p.b)
+		s.boot(p.a, p.b)
 	}
 	s.groupHosts()
-	for b := range s.in {
-		for a := range b {
-			if s.in[a].Clues != nil && s.in[b].Clues != nil && s.compares(a, b) {
-				s.shared(a, b)
-				s.wall(a, b)
-			}
-		}
+	for _, p := range s.pairs {
+		s.shared(p.a, p.b)
+		s.wall(p.a, p.b)
 	}
 	s.hostSyncs()
 	s.links()
-}
-
-// manyInputs is the number of inputs beyond which not all pairs are compared.
-const manyInputs = 128
-
-// compares reports whether two inputs are compared: all pairs of few inputs; of many, each with the reference and with the one before it.
-func (s *solver) compares(a, b int) bool {
-	ref := s.plan.Reference
-	return len(s.in) <= manyInputs || a == ref || b == ref || a+1 == b
 }
 
 func (s *solver) add(r Relation) { s.all = append(s.all, r) }
@@ -132,7 +119,7 @@ func (s *solver) given() {
 // samples is rule R1: the profile b is one of those in the trace a.
 func (s *solver) samples(a, b int) {
 	traced, p := s.in[a].Clues.Traced, s.in[b].Clues
-	if traced == nil || len(p.Samples) == 0 || s.apart(a, b) {
+	if traced == nil || s.apart(a, b) {
 		return
 	}
 	r := Relation{A: a, B: b, Rule: SameSamples}
@@ -358,17 +345,23 @@ func (s *solver) links() {
 			byKey[l.key] = append(byKey[l.key], linked{i, l})
 		}
 	}
-	keys := make([]uint64, 0, len(byKey))
-	for key, members := range byKey {
-		if members[0].input != members[len(members)-1].input && len(members) <= maxLinked {
-			keys = append(keys, key)
+	keys := slices.Sorted(maps.Keys(byKey)) // so that the evidence does not depend on the order of a map
+	bounds := map[pair]*bounds{}
+	var meetings []meeting
+	for _, key := range keys {
+		switch members := byKey[key]; {
+		case members[0].input == members[len(members)-1].input:
+		case members[0].role == timeline.LinkMeet:
+			meetings = append(meetings, meetingOf(members))
+		case len(members) <= maxLinked:
+			s.bound(bounds, members)
+		case members[0].role >= timeline.LinkSync:
+			for _, m := range members[1:] { // all are of one moment, so each is tied to the others over the first
+				s.bound(bounds, []linked{members[0], m})
+			}
 		}
 	}
-	slices.Sort(keys) // so that the evidence does not depend on the order of a map
-	bounds := map[pair]*bounds{}
-	for _, key := range keys {
-		s.bound(bounds, byKey[key])
-	}
+	s.meet(bounds, meetings)
 	pairs := make([]pair, 0, len(bounds))
 	for p := range bounds {
 		pairs = append(pairs, p)
@@ -379,7 +372,7 @@ func (s *solver) links() {
 	}
 }
 
-// maxLinked is how many events may carry one key.
+// maxLinked is how many events may carry one key, but for collectives and syncs.
 const maxLinked = 64
 
 // bounds are what links say of a pair of inputs.
@@ -396,8 +389,21 @@ type interval struct{ low, high Nanos }
 
 var everywhere = interval{-unbounded, unbounded}
 
-// fits reports whether an interval has bounds on both sides, and an offset between them.
-func (i interval) fits() bool { return i.low > -unbounded && i.high < unbounded && i.low <= i.high }
+// fits reports whether an offset lies in an interval.
+func (i interval) fits() bool { return i.low <= i.high }
+
+// String says where the interval lies.
+func (i interval) String() string {
+	switch {
+	case i.low <= -unbounded:
+		return "at most " + span(i.high)
+	case i.high >= unbounded:
+		return "at least " + span(i.low)
+	case i.low == i.high:
+		return span(i.low)
+	}
+	return span(i.low) + " to " + span(i.high)
+}
 
 func (i *interval) atLeast(n Nanos) { i.low = max(i.low, n) }
 func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
@@ -417,19 +423,26 @@ func (s *solver) bound(all map[pair]*bounds, members []linked) {
 			if x.input > y.input {
 				x, y = y, x
 			}
-			p := pair{x.input, y.input}
-			b := all[p]
-			if b == nil {
-				b = &bounds{causal: everywhere, sync: everywhere, halves: [2]interval{everywhere, everywhere}}
-				all[p] = b
-			}
-			half := 0
-			if c := s.in[x.input].Clues; x.ts > c.Start+(c.End-c.Start)/2 {
-				half = 1
-			}
-			b.take(&x.linkClue, &y.linkClue, half)
+			boundsOf(all, x.input, y.input).take(&x.linkClue, &y.linkClue, s.half(x))
 		}
 	}
+}
+
+// boundsOf returns the bounds of a pair of inputs.
+func boundsOf(all map[pair]*bounds, a, b int) *bounds {
+	p := pair{a, b}
+	if all[p] == nil {
+		all[p] = &bounds{causal: everywhere, sync: everywhere, halves: [2]interval{everywhere, everywhere}}
+	}
+	return all[p]
+}
+
+// half says in which half of its recording an event is.
+func (s *solver) half(x linked) int {
+	if c := s.in[x.input].Clues; x.ts > c.Start+(c.End-c.Start)/2 {
+		return 1
+	}
+	return 0
 }
 
 // take takes over a pair of events with one key, of which y is in the input whose times are to be moved.
@@ -445,7 +458,6 @@ func (b *bounds) take(x, y *linkClue, half int) {
 			i.atLeast(minus(x.ts, y.end))
 			i.atMost(minus(x.end, y.ts))
 		}
-		b.meetings++
 	case x.role >= timeline.LinkSync && y.role >= timeline.LinkSync:
 		b.syncs++
 		step := max(stepOf(x.ts), stepOf(y.ts))
@@ -508,9 +520,8 @@ func (b *bounds) relate(s *solver, p pair) {
 	if evidence == "" {
 		return
 	}
-	if !s.compares(p.a, p.b) { // a wall clock can close what an arrow leaves open
-		s.boot(p.a, p.b)
-		s.wall(p.a, p.b)
+	if len(s.in) > manyInputs { // a wall clock can close what an arrow leaves open
+		s.wallOfLinked(p)
 	}
 	if b.causal.low <= b.causal.high {
 		s.add(Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: evidence})
@@ -522,6 +533,15 @@ func (b *bounds) relate(s *solver, p pair) {
 		if s.why[i] == nil {
 			s.why[i] = err
 		}
+	}
+}
+
+// wallOfLinked is rule R5 for a pair of many inputs with links, unless it was compared or something exact ties both.
+func (s *solver) wallOfLinked(p pair) {
+	boot := s.bootOf[p.a]
+	_, compared := slices.BinarySearchFunc(s.pairs, p, compareLater)
+	if !compared && (boot < 0 || boot != s.bootOf[p.b]) {
+		s.wall(p.a, p.b)
 	}
 }
 

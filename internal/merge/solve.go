@@ -89,6 +89,9 @@ type pair struct{ a, b int }
 
 func comparePairs(x, y pair) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) }
 
+// compareLater orders pairs by their later inputs.
+func compareLater(x, y pair) int { return cmp.Or(cmp.Compare(x.b, y.b), cmp.Compare(x.a, y.a)) }
+
 // tie says that a profile is of a thread of another input.
 type tie struct {
 	input  int
@@ -106,6 +109,9 @@ type solver struct {
 	same     map[pair]bool       // rule R2 holds
 	common   map[pair]sameEvents // by which it does
 	booted   map[pair]bool       // rule R3 holds
+	pairs    []pair              // inputs that are compared, see compareLater
+	boots    []boot
+	bootOf   []int // by input: of boots; -1: not known
 	ties     map[int][]tie
 	why      map[int]error // why there is no better relation
 	compared int
@@ -115,6 +121,8 @@ type solver struct {
 	graph    [][]edge
 	placed   []int        // the inputs that have a place, in the order in which they got it
 	wrong    map[int]bool // inputs whose wall clocks are known to be wrong, and noted
+	// By inputs whose offsets someone gave: what contradicts these.
+	overruled map[int]Relation
 }
 
 // Solve finds the place of every input. Without KeepGoing the error says which one has none, and why: an *UnplacedError, a
@@ -145,7 +153,7 @@ func Solve(in []Input, opts Options) (*Plan, error) {
 func newSolver(in []Input, opts Options) *solver {
 	return &solver{
 		in: in, opts: opts, plan: &Plan{Inputs: make([]Placed, len(in))},
-		same: map[pair]bool{}, common: map[pair]sameEvents{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{}, bad: map[int]bool{},
+		same: map[pair]bool{}, common: map[pair]sameEvents{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{}, bad: map[int]bool{}, overruled: map[int]Relation{},
 	}
 }
 
@@ -263,12 +271,16 @@ func (s *solver) checkRelations() {
 		if r.B == s.plan.Reference {
 			found.Rule, found.Evidence = a.last.Rule, a.last.Evidence
 		}
-		if (r.Low > found.High || r.High < found.Low) && !s.placedBy(r.A, r.B, Given) {
-			if r.Rule != WallClock {
+		if r.Low > found.High || r.High < found.Low {
+			switch given := s.placedByHand(r); {
+			case given >= 0:
+				s.overrule(given, r)
+			case r.Rule == WallClock:
+				s.wrongClock(r, max(minus(r.Low, found.High), minus(found.Low, r.High)))
+			default:
 				s.refuse(r, &ContradictionError{A: s.in[r.A].Name, B: s.in[r.B].Name, Found: found, Other: *r})
 				continue
 			}
-			s.wrongClock(r, max(minus(r.Low, found.High), minus(found.Low, r.High)))
 		}
 		if len(s.plan.Checked) == maxChecked {
 			s.plan.Unchecked++
@@ -280,6 +292,39 @@ func (s *solver) checkRelations() {
 		}
 		s.plan.Checked = append(s.plan.Checked, c)
 	}
+	s.noteOverruled()
+}
+
+// overrule keeps what contradicts the offset that someone gave an input: the best of it.
+func (s *solver) overrule(given int, r *Relation) {
+	if was, ok := s.overruled[given]; !ok || better(r, &was) {
+		s.overruled[given] = *r
+	}
+}
+
+// noteOverruled notes what would be known of inputs without the offsets that someone gave them.
+func (s *solver) noteOverruled() {
+	for i := range s.in {
+		r, ok := s.overruled[i]
+		if !ok {
+			continue
+		}
+		if r.A == i || r.B == s.plan.Reference {
+			r = r.reversed()
+		}
+		a, b := &s.plan.Inputs[r.A], &s.plan.Inputs[r.B]
+		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("--offset puts %s at %s from %s, and counts; %s says %s",
+			s.in[r.B].Name, span(minus(b.Offset, a.Offset)), s.in[r.A].Name, r.why(), r.around()))
+	}
+}
+
+// around says where an offset lies by its middle: "0.997 s ± 5 µs".
+func (r *Relation) around() string {
+	if !r.bounded() || r.Low == r.High {
+		return interval{r.Low, r.High}.String()
+	}
+	width := r.width()
+	return fmt.Sprintf("%s ± %s", span(middle(r.Low, r.High)), span(width/2+width%2))
 }
 
 // wrongClock finds the input whose wall clock contradicts its place: that of the two, or before them on their paths, that something else places.
@@ -303,16 +348,16 @@ func (s *solver) noteWrong(i int, r *Relation, off Nanos) {
 	s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("the wall clocks of %s and %s contradict %s by %s; %[3]s counts", s.in[r.A].Name, s.in[r.B].Name, r.Rule, span(off)))
 }
 
-// placedBy reports whether the place of one of two inputs follows from a rule.
-func (s *solver) placedBy(a, b int, rule Rule) bool {
-	for _, i := range [...]int{a, b} {
+// placedByHand returns the input whose given offset places one of the inputs of a relation; -1 if there is none.
+func (s *solver) placedByHand(r *Relation) int {
+	for _, i := range [...]int{r.B, r.A} {
 		for at := i; at >= 0 && at != s.plan.Reference; at = s.nodes[at].before {
-			if s.nodes[at].last.Rule == rule {
-				return true
+			if s.nodes[at].last.Rule == Given {
+				return at
 			}
 		}
 	}
-	return false
+	return -1
 }
 
 // uses reports whether a path goes over a relation.
