@@ -293,8 +293,8 @@ func message(err error) string {
 	return strings.Join(messages, "; ")
 }
 
-// printable writes control characters and bytes that are not UTF-8 as escapes: file names may hold them, and a message
-// must stay one line and not affect the terminal.
+// printable is what texts of files, their names among them, go through on the way to a terminal: a message must stay one line, and
+// neither control the terminal nor change the order of what stands around it.
 func printable(text string) string { return escapes.Text(text) }
 
 // An input is a file that is read, or standard input.

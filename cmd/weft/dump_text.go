@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsontext"
 	"github.com/weft-trace/weft/internal/moment"
+	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -72,7 +74,10 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 		b = strconv.AppendInt(append(b, "\tscreenshot_bytes="...), int64(len(picture)), 10)
 	}
 	if d.hasArgs(item) {
-		b = d.appendArgs(append(b, "\targs="...), item.Args)
+		b = append(b, "\targs="...)
+		start := len(b)
+		b = d.appendArgs(b, item.Args)
+		b = append(b[:start], escapes.JSON(b[start:])...)
 	}
 	if text := d.correlation(item); len(text) > 0 {
 		b = appendField(append(b, "\tcorrelation="...), text)
@@ -107,27 +112,28 @@ func flowDirection(f *timeline.FlowRef) string {
 	return "through"
 }
 
-// appendField appends a text with tabs, line ends and other control characters escaped, so that it stays one field.
+// appendField appends a text with escapes for tabs and line ends, so that it stays one field, for what terminals obey or hide, and for
+// backslashes, so that the text can be had back.
 func appendField(b, text []byte) []byte {
-	for i, c := range text {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
 		switch {
-		case c == 0xC2 && i+1 < len(text) && text[i+1] < 0xA0: // C1 controls, which terminals obey as well
-			b = append(b, `\u00`...)
-		case c < 0xA0 && c >= 0x80 && i > 0 && text[i-1] == 0xC2:
-			b = fmt.Appendf(b, "%02x", c)
-		case c == '\t':
+		case r == '\t':
 			b = append(b, `\t`...)
-		case c == '\n':
+		case r == '\n':
 			b = append(b, `\n`...)
-		case c == '\r':
+		case r == '\r':
 			b = append(b, `\r`...)
-		case c == '\\':
+		case r == '\\':
 			b = append(b, `\\`...)
-		case c < ' ' || c == 0x7F:
-			b = fmt.Appendf(b, `\x%02x`, c)
+		case r < ' ' || r == 0x7F || r == utf8.RuneError && size == 1:
+			b = fmt.Appendf(b, `\x%02x`, text[0])
+		case escapes.Special(r):
+			b = append(b, escapes.Text(string(r))...)
 		default:
-			b = append(b, c)
+			b = append(b, text[:size]...)
 		}
+		text = text[size:]
 	}
 	return b
 }

@@ -158,7 +158,7 @@ func (t *table) writePlainCSV(w io.Writer) error {
 		for k, v := range row {
 			record = t.columns[k].appendCSV(record, v)
 		}
-		if err := out.Write(escapes.Record(record)); err != nil {
+		if err := out.Write(escapes.Lines(record)); err != nil {
 			return err
 		}
 	}

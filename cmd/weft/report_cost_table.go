@@ -203,7 +203,7 @@ func printCostsCSV(env *environment, tables []*costtables.Table, order *arrangem
 			for c := evidence.CategoryNone + 1; c < evidence.CategoryCount; c++ {
 				record = append(record, strconv.FormatInt(int64(r.SelfByCategory[c]), 10))
 			}
-			if err := out.Write(escapes.Record(chosen(record))); err != nil {
+			if err := out.Write(escapes.Lines(chosen(record))); err != nil {
 				return err
 			}
 		}

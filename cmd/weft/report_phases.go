@@ -155,7 +155,7 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 	case c.Bool("csv"):
 		out := csv.NewWriter(env.stdout)
 		for _, record := range result.csv {
-			if err := out.Write(escapes.Record(record)); err != nil {
+			if err := out.Write(escapes.Lines(record)); err != nil {
 				return err
 			}
 		}
@@ -446,5 +446,5 @@ func escaped(text string) string {
 			b.WriteByte(c)
 		}
 	}
-	return printable(b.String()) // which is about C1 controls
+	return printable(b.String()) // which is about the others
 }

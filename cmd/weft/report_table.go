@@ -257,7 +257,7 @@ func writeCSV(w io.Writer, threads []threadTables, form *table, index int) error
 			for k, v := range row {
 				record = form.columns[k].appendCSV(record, v)
 			}
-			if err := out.Write(escapes.Record(record)); err != nil {
+			if err := out.Write(escapes.Lines(record)); err != nil {
 				return err
 			}
 		}

@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/view"
 )
 
@@ -146,7 +145,7 @@ func (v *viewing) forwards() string {
 func (v *viewing) print(format string, args ...any) {
 	v.terminal.Lock()
 	defer v.terminal.Unlock()
-	write := func() { io.WriteString(v.env.stderr, escapes.Marks(fmt.Sprintf(format, args...))) }
+	write := func() { fmt.Fprintf(v.env.stderr, format, args...) }
 	if v.progress == nil {
 		write()
 		return
@@ -171,7 +170,7 @@ func (v *viewing) prepareAll(ctx context.Context) (failed int, err error) {
 		if err != nil {
 			failed++
 			v.print("%s %s\n", messageHead(v.env), printable(message(err)))
-			v.traces[i].Failed(escapes.Marks(printable(message(err))))
+			v.traces[i].Failed(printable(message(err)))
 		}
 	}
 	return failed, nil
@@ -235,5 +234,5 @@ func viewName(name string) string {
 	if name == "-" {
 		return inputName(name)
 	}
-	return escapes.Marks(printable(filepath.Base(name)))
+	return printable(filepath.Base(name))
 }

@@ -1,34 +1,67 @@
 package printable_test
 
 import (
+	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/printable"
 )
 
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                    "",
-		"计算量 🦊 \u00a0\\\"":    "计算量 🦊 \u00a0\\\"",
-		"a\nb\tc\x1b[31m\x7f": `a\nb\tc\x1b[31m\x7f`,
-		"ç®\u0097":            `ç®\u0097`,
-		"\xff":                `\xff`,
+		"":                              "",
+		"计算量 🦊 \u00a0\\\"\ufffd":        "计算量 🦊 \u00a0\\\"\ufffd",
+		"a\nb\tc\x1b[31m\x7f":           `a\nb\tc\x1b[31m\x7f`,
+		"ç®\u0097":                      `ç®\u0097`,
+		"\xff\x9b":                      `\xff\x9b`,
+		"\u202egnp.\u2066x":             `\u202egnp.\u2066x`,
+		"a\u2028\u200f\ufeff":           `a\u2028\u200f\ufeff`,
+		"\U000e0041":                    `\U000e0041`,
+		"\u06a9\u200c\u0647 👩\u200d💻 計": "\u06a9\u200c\u0647 👩\u200d💻 計", // joiners belong to words
+		"\u06dd١":                       "\u06dd١",                       // a format character that is seen
 	} {
-		if got := printable.Text(text); got != want {
+		got := printable.Text(text)
+		if got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
-	}
-	if got := printable.Record([]string{"a", "\x00"}); got[0] != "a" || got[1] != `\x00` {
-		t.Errorf("%q", got)
+		if again := printable.Text(got); again != got {
+			t.Errorf("%q becomes %q the second time", got, again)
+		}
 	}
 }
 
-func TestMarks(t *testing.T) {
-	for text, want := range map[string]string{
-		"\u202egnp.\u2066x": `\u202egnp.\u2066x`, "\u06a9\u200c\u0647 👩\u200d💻 計": "\u06a9\u200c\u0647 👩\u200d💻 計", "a\n\u2028": "a\n" + `\u2028`,
-	} {
-		if got := printable.Marks(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
+// Data for programs keeps what is only confusing to people.
+func TestLine(t *testing.T) {
+	if got, want := printable.Lines([]string{"a\u202eb", "\x00\u0085\xff"}), []string{"a\u202eb", `\x00\u0085\xff`}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// Escaped JSON says the same as before.
+func FuzzJSON(f *testing.F) {
+	for _, text := range []string{"", "plain", "\u202e \u009b31m \\ \" \x1b", "\U000e0041\u200d", "\u2028"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) {
+			t.Skip("not JSON")
+		}
+		var plain strings.Builder
+		encoder := json.NewEncoder(&plain)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(map[string]string{text: text}); err != nil {
+			t.Fatal(err)
+		}
+		escaped := printable.JSON([]byte(strings.TrimSuffix(plain.String(), "\n")))
+		var back map[string]string
+		if err := json.Unmarshal(escaped, &back); err != nil || len(back) != 1 || back[text] != text {
+			t.Errorf("%s becomes %s: %q, %v", plain.String(), escaped, back, err)
+		}
+		if strings.ContainsFunc(string(escaped), printable.Special) {
+			t.Errorf("%q is left in %q", text, escaped)
+		}
+	})
 }

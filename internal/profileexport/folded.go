@@ -49,5 +49,5 @@ func (p *Profile) WriteFolded(w io.Writer) error {
 
 // foldedName writes a name so that it is one frame on one line.
 func foldedName(name string) string {
-	return strings.ReplaceAll(printable.Text(name), ";", ":")
+	return strings.ReplaceAll(printable.Line(name), ";", ":")
 }

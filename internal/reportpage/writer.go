@@ -3,10 +3,11 @@ package reportpage
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/weft-trace/weft/internal/printable"
 )
 
 // markup is text that is HTML already. Everything else that is written is escaped.
@@ -36,7 +37,7 @@ func (w *writer) text(text string) markup { return escape(w.clean(text)) }
 const maxName = 200
 
 // clean makes a text of the input fit to be shown: without secrets in urls, no longer than maxName, and with escapes for what is not
-// seen or changes how the text around it is shown: control characters, marks of direction, and bytes that are not UTF-8.
+// seen or changes how the text around it is shown: the characters of printable.Special, and bytes that are not UTF-8.
 func (w *writer) clean(text string) string {
 	if !w.keepURLs {
 		text = hideQueries(text)
@@ -54,9 +55,8 @@ func (w *writer) clean(text string) string {
 			fmt.Fprintf(&b, `\x%02x`, text[0])
 		case r == '\t' || r == '\n' || r == '\r':
 			b.WriteByte(' ')
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) && !joiner(r):
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
+		case printable.Special(r):
+			b.WriteString(printable.Text(string(r)))
 		default:
 			b.WriteRune(r)
 		}
@@ -65,9 +65,6 @@ func (w *writer) clean(text string) string {
 	}
 	return b.String()
 }
-
-// joiner reports whether a character belongs to the writing of a word: the joiners of Persian, of Indian scripts and of emoji.
-func joiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
 
 // escape returns a text as markup, for content and for attributes in double quotes.
 func escape(text string) markup { return markup(escaper.Replace(text)) }

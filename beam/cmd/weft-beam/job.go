@@ -159,5 +159,5 @@ func (o *options) summaryText(s *weftio.Summary) string {
 	return b.String()
 }
 
-// shown is a text of an input without what would control a terminal.
+// shown is a text of an input with escapes for what would control a terminal.
 func shown(text string) string { return printable.Text(text) }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/tools/txtar"
+
+	escapes "github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// marks are what names hold in TestNothingReachesTheTerminal: of direction, sequences that color, name and clear a terminal, line ends,
+// NUL, a C1 control, and characters that are not seen.
+const marks = "\u202eE\u2066\u200f\x1b[31m\x1b]0;t\x07\x1b[2J\r\n\x00\u009b31m\u2028\ufeff\u00ad"
+
+// No text of an input, its name among them, reaches a terminal with what controls terminals or changes the order of what they show:
+// not in tables, not in messages, not in what weft says instead of an answer. In JSON and in exported data all is as in the input.
+func TestNothingReachesTheTerminal(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	dir := t.TempDir()
+	for _, name := range hostileInputs(t, dir) {
+		for _, args := range [][]string{
+			{"info"}, {"info", "--details"}, {"info", "--problems"}, {"dump", "--ends"}, {"flows"}, {"flows", "--sort", "length"},
+			{"convert", "--force", "-o", filepath.Join(dir, "out"+fileMarks)}, {"attribute", "--force", "-o", filepath.Join(dir, "out")},
+			{"report", "samples"}, {"report", "gc"}, {"report", "layout-thrashing"}, {"report", "js-funcalls"}, {"report", "layout-time"},
+			{"report", "input"}, {"report", "tasks"}, {"report", "slices"}, {"report", "slices", "--by", "thread"},
+			{"report", "slices", "--by", "category"}, {"report", "slices", "--by", "data.type"}, {"report", "slices", "--by", marks},
+			{"report", "cost"}, {"report", "cost", "--type", "script"}, {"report", "cost", "--type", "all"}, {"report", "cost", "--type", marks},
+			{"dump", "--thread", marks}, {"dump", "--process", marks}, {"dump", "--name", marks}, {"dump", "--category", marks},
+			{"dump", "--context", "script=" + marks}, {"dump", "--from", marks}, {"flows", "--at", marks}, {"report", marks}, {"verify"},
+			{"merge", "--force", "-o", filepath.Join(dir, "merged"), name}, {"compare", name}, {"compare", "--fail-over", "1%", name},
+			{"export", "--of", "samples", "--as", marks}, {"export", "--of", "samples", "--as", "pprof", "--force", "-o", filepath.Join(dir, "pprof")}, {marks},
+		} {
+			for _, terminal := range []bool{false, true} {
+				c := newConsole(strings.NewReader(""), terminal)
+				c.width = func(io.Writer) int { return 80 }
+				run(t.Context(), append(append([]string{"weft"}, args...), name), &c.environment)
+				for what, text := range map[string]string{"output": c.out.String(), "message": c.err.String()} {
+					text = strings.ReplaceAll(text, clearLine, "") // of the progress
+					if at := strings.IndexFunc(text, harmful); at >= 0 {
+						t.Errorf("weft %q %q: %s with %q", args, name, what, text[max(at-40, 0):min(at+20, len(text))])
+					}
+					if !utf8.ValidString(text) {
+						t.Errorf("weft %q %q: %s is not UTF-8", args, name, what)
+					}
+				}
+			}
+		}
+		if lines := string(runWeft(t, "dump", name)); !strings.Contains(lines, `\u202eE\u2066`) {
+			t.Errorf("weft dump %q prints no marks: what is tested here?", name)
+		}
+		if lines := string(runWeft(t, "dump", "--json", name)); !strings.Contains(lines, "\u202eE\u2066") {
+			t.Errorf("weft dump --json %q changes texts", name)
+		}
+	}
+}
+
+// harmful reports whether a character that is not ours may do more in a terminal than be seen. Line ends and tabs are ours.
+func harmful(r rune) bool { return r != '\n' && r != '\t' && escapes.Special(r) }
+
+// fileMarks are marks that names of files may hold.
+const fileMarks = "\u202e\x1b[31m\r\n\u009b2J\u200f"
+
+// hostileInputs writes inputs of all formats with marks in their names and in everything in them that is a text.
+func hostileInputs(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	cases, err := txtar.ParseFile(filepath.Join("testdata", "hostile", "names.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted, err := json.Marshal(marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, content string) string {
+		path := filepath.Join(dir, fileMarks+name)
+		if os.WriteFile(path, []byte(content), 0o666) != nil { // as on Windows
+			path = filepath.Join(dir, name)
+			if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return path
+	}
+	for _, file := range cases.Files {
+		place := string(quoted[1 : len(quoted)-1])
+		if strings.HasSuffix(file.Name, ".probelines") {
+			place = strings.NewReplacer("\n", "", "\r", "", "\x00", "").Replace(marks) // lines end texts, and so does NUL
+		}
+		names = append(names, put(file.Name, strings.ReplaceAll(string(file.Data), "☠", place)))
+	}
+	converted := put("converted.pftrace", "")
+	runWeft(t, "attribute", "--quiet", "--force", "-o", converted, names[0])
+	firefox := string(unpacked(t, filepath.Join(recording.Testdata(t), "traces", "firefox", "processed", "ff-processed-imported-chrome-devtools-tiny.json.gz")))
+	for _, name := range []string{"CrRendererMain", "RunTask", "FunctionCall", "https://"} {
+		firefox = strings.ReplaceAll(firefox, name, name+string(quoted[1:len(quoted)-1]))
+	}
+	return append(names, converted, put("firefox.json", firefox))
+}
