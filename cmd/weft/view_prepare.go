@@ -61,7 +61,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	if err := v.checkSize(name, made); err != nil {
 		return err
 	}
-	first, err := v.firstView(ctx, name, in, report)
+	first, err := v.firstView(ctx, viewInput{t, name, in}, made, report)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (v *viewing) writeOutput(ctx context.Context, fill func(io.Writer) error) (
 }
 
 // firstView finds what the flags say to look at first. For that an input that was not converted is read, too.
-func (v *viewing) firstView(ctx context.Context, name string, in *stored, report *convert.Report) (first view.FirstView, err error) {
+func (v *viewing) firstView(ctx context.Context, input viewInput, made *stored, report *convert.Report) (first view.FirstView, err error) {
 	if v.event == nil && v.window.Whole() {
 		return first, nil
 	}
@@ -319,15 +319,18 @@ func (v *viewing) firstView(ctx context.Context, name string, in *stored, report
 		span = moment.Span{Start: timeline.Nanos(report.Span.Start), End: timeline.Nanos(report.Span.End)}
 	}
 	if v.event != nil || report == nil {
-		tr, tl, err := openTimeline(ctx, name, in.reader(), v.opts)
+		tr, tl, err := openTimeline(ctx, input.name, input.in.reader(), v.opts)
 		if err != nil {
 			return first, err
 		}
 		defer tr.Close()
 		span = moment.SpanOf(tl)
 		if v.event != nil {
-			if first.Event, err = findEvent(ctx, tl, *v.event); err != nil {
-				return first, fmt.Errorf("%s: %w", inputName(name), err)
+			if report == nil {
+				made = nil
+			}
+			if first.Event, err = v.findEvent(ctx, tl, made); err != nil {
+				return first, fmt.Errorf("%s: %w", inputName(input.name), err)
 			}
 		}
 	}
@@ -336,41 +339,8 @@ func (v *viewing) firstView(ctx context.Context, name string, in *stored, report
 	}
 	from, to, err := v.window.In(span)
 	if err != nil {
-		return first, fmt.Errorf("%s: %w", inputName(name), err)
+		return first, fmt.Errorf("%s: %w", inputName(input.name), err)
 	}
 	first.Window = &view.Window{Start: int64(max(from, span.Start)), End: int64(min(to, span.End))}
 	return first, nil
-}
-
-// findEvent returns the slice or instant that is event N of the input.
-func findEvent(ctx context.Context, tl *timeline.Timeline, number uint32) (found *view.Event, err error) {
-	last := int64(-1)
-	err = tl.Walk(ctx, func(item *timeline.Item) error {
-		if item.Kind != timeline.ItemBegin && item.Kind != timeline.ItemInstant || item.Added {
-			return nil
-		}
-		last = max(last, int64(item.Event))
-		if item.Event != number {
-			return nil
-		}
-		found = &view.Event{TS: int64(item.TS)}
-		if item.Kind == timeline.ItemBegin {
-			found.Dur = int64(item.Dur)
-			if item.Dur == timeline.NoTime {
-				found.Dur = view.Endless
-			}
-		}
-		return errFound
-	})
-	switch {
-	case err != nil && err != errFound:
-		return nil, err
-	case found != nil:
-		return found, nil
-	case last < 0:
-		return nil, fmt.Errorf("--event: the trace has no slices and no instants")
-	case int64(number) > last:
-		return nil, fmt.Errorf("--event: there is no event %d; the last slice or instant is event %d", number, last)
-	}
-	return nil, fmt.Errorf("--event: event %d is neither a slice nor an instant; weft dump shows their numbers", number)
 }
