@@ -229,7 +229,7 @@ var kinds = [numKinds]struct {
 	ContainerDamaged: {"container_damaged", Lost, "The compressed input is truncated or damaged; weft used what it could unpack."},
 
 	JSONPartialEvent:      {"json_partial_event", Lost, "The input, or a message of OpenTelemetry in it, ends in the middle of an event or another value; weft dropped that value."},
-	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event, or another value, is not valid JSON; after an event weft continued with the next one, in a message of OpenTelemetry with the next message; after any other value it stopped reading."},
+	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event, or another value, is not valid JSON; after an event weft continued with the next one, in OpenTelemetry with the next span; after any other value it stopped reading."},
 	JSONNotAnEvent:        {"json_not_an_event", Lost, "An element of the event list is not an object; weft dropped it."},
 	JSONTrailingData:      {"json_trailing_data", Lost, "Bytes follow the end of the JSON value, or the point where it stops being JSON; weft ignored them (count: bytes)."},
 	JSONUnterminated:      {"json_unterminated", Repaired, "The input, or a message of OpenTelemetry in it, ends before its closing bracket; weft used all complete events."},
@@ -349,7 +349,7 @@ var kinds = [numKinds]struct {
 	TextCut:         {"text_cut", Info, "A text has the maximum length that the tracer keeps; the tracer may have truncated it."},
 
 	OTLPSignalSkipped:    {"otlp_signal_skipped", Lost, "An input of OpenTelemetry holds logs, metrics or profiles beside its spans; weft converts the spans only."},
-	OTLPMessageMalformed: {"otlp_message_malformed", Lost, "A message of OpenTelemetry is malformed or truncated; weft used what comes before the damage."},
+	OTLPMessageMalformed: {"otlp_message_malformed", Lost, "A message of OpenTelemetry is malformed or truncated; weft used what comes before the damage, and continued with the next span that it recognized."},
 	OTLPValueInvalid:     {"otlp_value_invalid", Lost, "A value of OpenTelemetry has the wrong type or is out of range; weft dropped it."},
 	OTLPTableLimit:       {"otlp_table_limit", Lost, "Resources or scopes of OpenTelemetry take more than 32 MiB; weft kept the spans of the others and dropped what these say of themselves."},
 	SpanIDInvalid:        {"span_id_invalid", Info, "A span has no valid trace id or span id; weft kept the span, but nothing can refer to it."},

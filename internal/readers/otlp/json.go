@@ -15,15 +15,19 @@ import (
 // jsonReader reads documents of OTLP's JSON: one, several one after the other as in JSON lines, or an array of them.
 type jsonReader struct {
 	*jsondoc.Reader
-	c       *collector
-	out     transcoder
+	c   *collector
+	out transcoder
+
+	res, scope *pending // of the list of spans that is being read, also after damage in it
+	reread     int64    // bytes that were read again after damage
+
 	unknown map[string]bool // members that were counted
 }
 
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
 	s := jsonscan.NewSize(in, cmp.Or(c.opts.window, jsonscan.DefaultWindow))
 	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c, unknown: map[string]bool{}}
-	r.Numbered = true
+	r.Numbered, r.Resumes = true, true
 	return r
 }
 
@@ -37,6 +41,9 @@ func readJSON(in *bufio.Reader, c *collector) error {
 			r.Restart()
 		}
 		err := r.document()
+		if err == jsondoc.ErrBroken {
+			err = r.resume()
+		}
 		if errors.Is(err, errNoObject) && r.Trailing() == nil && m.found {
 			continue // the input begins inside of a message
 		}
@@ -87,8 +94,17 @@ func (r *jsonReader) object(first byte, read func() error) error {
 		return read()
 	}
 	r.Log.Add(problem.JSONNotAnEvent, r.Position(), "")
-	return r.Skip()
+	if err := r.Skip(); err != nil {
+		return err
+	}
+	if c, err := r.Peek(); err != nil || c == ',' || c == ']' {
+		return err
+	}
+	return r.Break(errNotInList) // the rest of a damaged object, of which texts may be taken for what is between them
 }
+
+// errNotInList is the error for what is no element of a list.
+var errNotInList = fmt.Errorf("%w in a list", jsonscan.ErrMalformed)
 
 // list reads the elements of a list, which are objects; anything else than a list is skipped.
 func (r *jsonReader) list(first byte, read func() error) error {
@@ -120,8 +136,12 @@ func (r *jsonReader) traces() error {
 	})
 }
 
-// skipUnknown reads over a member that the format does not know, and counts it once.
+// skipUnknown reads over a member that the format does not know, and counts it once. An id of a span is not one of those: a damaged bracket
+// has ended the list of spans.
 func (r *jsonReader) skipUnknown(key []byte) error {
+	if f, ok := spanMessage.find(key); ok && f.typ == typeID {
+		return r.Break(errNotInList)
+	}
 	r.countUnknown(string(key), r.Position())
 	return r.Skip()
 }
@@ -138,16 +158,17 @@ func (r *jsonReader) countUnknown(key string, at problem.Position) {
 
 // resourceSpans reads the spans of a resource.
 func (r *jsonReader) resourceSpans() error {
-	res := pending{of: &r.c.resources}
+	res := &pending{of: &r.c.resources}
+	r.res, r.scope = res, nil
 	defer res.end()
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
 		case "resource":
 			return r.message(c, resourceMessage, res.set)
 		case "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans":
-			return r.list(c, func() error { return r.scopeSpans(&res) })
+			return r.list(c, func() error { return r.scopeSpans(res) })
 		case "schemaUrl", "schema_url":
-			return r.schemaURL(&res)
+			return r.schemaURL(res)
 		}
 		return r.skipUnknown(key)
 	})
@@ -155,7 +176,8 @@ func (r *jsonReader) resourceSpans() error {
 
 // scopeSpans reads the spans of a scope.
 func (r *jsonReader) scopeSpans(res *pending) error {
-	scope := pending{of: &r.c.scopes}
+	scope := &pending{of: &r.c.scopes}
+	r.scope = scope
 	defer scope.end()
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
@@ -167,7 +189,7 @@ func (r *jsonReader) scopeSpans(res *pending) error {
 				return r.unit(spanMessage, func(encoded []byte) error { return r.c.span(at.Offset, res.use(), scope.use(), encoded) })
 			})
 		case "schemaUrl", "schema_url":
-			return r.schemaURL(&scope)
+			return r.schemaURL(scope)
 		}
 		return r.skipUnknown(key)
 	})
@@ -196,20 +218,9 @@ func (r *jsonReader) message(first byte, m *message, take func(encoded []byte) e
 // unit reads an object as one unit, encoded as a message.
 func (r *jsonReader) unit(m *message, take func(encoded []byte) error) error {
 	at := r.Position()
-	err := r.Unit(func() {
-		r.out.start(r.S)
-		r.StartObject()
-		r.out.members(m, r.Key, 0)
-	})
-	if err != nil {
+	if err := r.transcode(m); err != nil {
 		return err
 	}
-	for _, f := range r.out.found {
-		if f.kind == problem.EventUnknownMember {
-			r.countUnknown(f.detail, at)
-			continue
-		}
-		r.Log.Add(f.kind, at, f.detail)
-	}
+	r.countFindings(at)
 	return take(r.out.buf)
 }

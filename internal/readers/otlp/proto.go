@@ -106,8 +106,7 @@ func (r *protoReader) varint() (v uint64, err error) {
 }
 
 // fields reads the fields of a message that ends at the given offset, or at the end of the input if that comes first. take reads
-// those with a length that it knows, and reports whether it did. Damage inside the message costs the rest of it, as long as its
-// end is known.
+// those with a length that it knows, and reports whether it did. After damage inside the message, reading goes on at its next element.
 func (r *protoReader) fields(message string, end int64, take func(number int, size int64) (bool, error)) error {
 	for r.at < end {
 		tag, err := r.varint()
@@ -120,9 +119,11 @@ func (r *protoReader) fields(message string, end int64, take func(number int, si
 		switch {
 		case err == io.EOF:
 			return errCut
-		case errors.Is(err, errField) && end != math.MaxInt64:
+		case errors.Is(err, errField):
 			r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), "in "+message)
-			if err := r.skip(end - r.at); err != nil {
+			if err := r.resync(message, end); err == io.EOF && end == math.MaxInt64 {
+				return nil
+			} else if err != nil {
 				return err
 			}
 		case err != nil:
@@ -131,6 +132,13 @@ func (r *protoReader) fields(message string, end int64, take func(number int, si
 	}
 	return nil
 }
+
+// The messages around spans.
+const (
+	tracesMessage        = "TracesData"
+	resourceSpansMessage = "ResourceSpans"
+	scopeSpansMessage    = "ScopeSpans"
+)
 
 // field reads a field whose tag was read.
 func (r *protoReader) field(message string, tag uint64, end int64, take func(number int, size int64) (bool, error)) error {
@@ -212,7 +220,7 @@ func (r *protoReader) traces(size int64) error {
 	if size < end-r.at {
 		end = r.at + size
 	}
-	return r.fields("TracesData", end, func(number int, size int64) (bool, error) {
+	return r.fields(tracesMessage, end, func(number int, size int64) (bool, error) {
 		if number != tracesResourceSpans {
 			return false, nil
 		}
@@ -224,7 +232,7 @@ func (r *protoReader) traces(size int64) error {
 func (r *protoReader) resourceSpans(size int64) error {
 	res := pending{of: &r.c.resources}
 	defer res.end()
-	return r.fields("ResourceSpans", r.at+size, func(number int, size int64) (bool, error) {
+	return r.fields(resourceSpansMessage, r.at+size, func(number int, size int64) (bool, error) {
 		switch number {
 		case resourceSpansResource:
 			offset := r.place()
@@ -245,7 +253,7 @@ func (r *protoReader) resourceSpans(size int64) error {
 func (r *protoReader) scopeSpans(size int64, res *pending) error {
 	scope := pending{of: &r.c.scopes}
 	defer scope.end()
-	return r.fields("ScopeSpans", r.at+size, func(number int, size int64) (bool, error) {
+	return r.fields(scopeSpansMessage, r.at+size, func(number int, size int64) (bool, error) {
 		switch number {
 		case scopeSpansScope:
 			offset := r.place()
@@ -262,7 +270,12 @@ func (r *protoReader) scopeSpans(size int64, res *pending) error {
 					return nil
 				}
 				r.c.any = true
-				return r.c.span(offset, res.use(), scope.use(), encoded)
+				if err := r.c.span(offset, res.use(), scope.use(), encoded); err != nil || !r.c.malformed {
+					return err
+				}
+				return r.swallowed(encoded, func(at int, span []byte) error {
+					return r.c.span(offset+int64(at), res.use(), scope.use(), span)
+				})
 			})
 		case scopeSpansSchemaURL:
 			return true, r.message(size, scope.setSchema)
