@@ -19,8 +19,9 @@ type encoder struct {
 	keep func(name []byte) bool
 	at   problem.Position // of the current span
 
-	request []byte // what begins with the span; empty: nothing
-	digits  []byte // scratch
+	names   map[string]timeline.KeyID // of weft's own keys
+	request []byte                    // what begins with the span; empty: nothing
+	digits  []byte                    // scratch
 }
 
 // maxInternedText bounds the length of texts that are written once for the whole trace.
@@ -119,7 +120,17 @@ func (e *encoder) beginOwn() {
 	e.BeginDict()
 }
 
-func (e *encoder) name(key string) { e.Key([]byte(key)) }
+// name sets one of weft's own keys in a dictionary.
+func (e *encoder) name(key string) {
+	if id, ok := e.names[key]; ok {
+		e.KeyWithID(id)
+		return
+	}
+	e.Key([]byte(key))
+	if id := e.KeyID(); id != 0 {
+		e.names[key] = id
+	}
+}
 
 // hex writes an id, if there is one.
 func (e *encoder) hex(key string, id []byte, again bool) {
