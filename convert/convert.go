@@ -28,7 +28,6 @@ import (
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/readers/firefox"
 	"github.com/weft-trace/weft/internal/readers/har"
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/readers/otlp"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/readers/probes"
@@ -207,7 +206,8 @@ type loader struct {
 	report    *Report
 
 	reading   bool             // of a merge: the events are being read, not the clues
-	profileOf timeline.TrackID // of a merge: the thread that the profile being read is of; 0: one of its own
+	profileOf timeline.TrackID // of a merge: the thread that the .cpuprofile being read is of; 0: one of its own
+	pages     pages            // of a merge: where the self-profiles being read go
 
 	attributed *cost.Result // nil if that was not asked for
 	kept       *keptTrace   // nil if it is not kept
@@ -286,7 +286,7 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 		}
 	}
 	if l.opts.SelfProfile.Join != nil {
-		err = l.readJoined(ctx, counted)
+		counted.n, err = l.readJoined(ctx, plain)
 	} else {
 		err = l.readFormat(ctx, counted, r.Format)
 	}
@@ -328,9 +328,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 			NoScreenshots: opts.NoScreenshots,
 		})
 	case FormatJSProfile:
-		profile := opts.selfProfile(log)
-		profile.Thread = l.profileOf
-		return jsprofile.Read(ctx, r, b, profile)
+		return l.readSelfProfile(ctx, r)
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
 			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,

@@ -19,7 +19,7 @@ func (l *loader) addInput(in timeline.Input, read func() error) error {
 		l.placeCalls(t, known)
 	}
 	clocks := l.builder.EndInput()
-	if in.Unmarked && clocks.Trace != 0 {
+	if in.Unmarked && in.Reference && clocks.Trace != 0 {
 		l.builder.SetClocks(clocks)
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -38,15 +39,32 @@ func (l *loader) readMerged(ctx context.Context) (done bool, err error) {
 	if job == nil {
 		return false, nil
 	}
-	return true, l.merge(ctx, job)
+	return true, l.newMerger(job).run(ctx)
 }
 
-// merge reads the inputs of a job into the builder.
-func (l *loader) merge(ctx context.Context, job *merge.Job) error {
+// newMerger returns what reads the inputs of a job into the builder.
+func (l *loader) newMerger(job *merge.Job) *merger {
 	m := &merger{loader: l, job: job, formats: make([]Format, len(job.Sources)), linked: make([][]bool, len(job.Sources))}
 	for i := range m.linked {
 		m.linked[i] = make([]bool, len(job.Links))
 	}
+	return m
+}
+
+// run finds the places of the inputs and reads their events.
+func (m *merger) run(ctx context.Context) error {
+	if err := m.place(ctx); err != nil {
+		return err
+	}
+	if m.job.DryRun {
+		return merge.ErrDryRun
+	}
+	return m.readAll(ctx)
+}
+
+// place finds the places of the inputs.
+func (m *merger) place(ctx context.Context) error {
+	job := m.job
 	if err := m.detect(ctx); err != nil {
 		return err
 	}
@@ -65,10 +83,7 @@ func (l *loader) merge(ctx context.Context, job *merge.Job) error {
 		job.Inputs[i].Clues = nil // they are not needed any more
 	}
 	m.noteUnlinked()
-	if job.DryRun {
-		return merge.ErrDryRun
-	}
-	return m.readAll(ctx)
+	return nil
 }
 
 // noteUnlinked says which of the arguments that are to connect inputs no event has.
@@ -82,7 +97,9 @@ func (m *merger) noteUnlinked() {
 
 // fails handles an input that cannot be read: without KeepGoing that ends the job, and so does an error that has nothing to do with the input.
 func (m *merger) fails(ctx context.Context, i int, err error) error {
-	err = fmt.Errorf("%s: %w", m.job.Sources[i].File, err)
+	if file := m.job.Sources[i].File; file != "" {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
 	switch {
 	case !m.job.KeepGoing || ctx.Err() != nil || errors.Is(err, syscall.ENOSPC):
 		return err
@@ -150,10 +167,12 @@ func (m *merger) eachInput(read func(i int) bool) {
 func (m *merger) detect(ctx context.Context) error {
 	for i := range m.job.Sources {
 		err := m.open(ctx, i, func(_ io.Reader, f Format) error {
-			switch f {
-			case formatStream:
+			switch {
+			case m.job.Joined && i == 0 && f != FormatChromeJSON && f != FormatPerfetto:
+				return fmt.Errorf("this is %s, and neither %s nor %s", formats[f], formats[FormatChromeJSON], formats[FormatPerfetto])
+			case f == formatStream:
 				return errors.New("a stream of resolved events cannot be merged; merge the trace that it was made of")
-			case FormatCPUProfile, FormatJSProfile:
+			case f == FormatCPUProfile || f == FormatJSProfile:
 				m.profiles = true
 			}
 			m.formats[i] = f
@@ -204,7 +223,7 @@ func (m *merger) open(ctx context.Context, i int, use func(in io.Reader, f Forma
 }
 
 // collect reads an input for its clues.
-func (m *merger) collect(ctx context.Context, i int) (*merge.Clues, error) {
+func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err error) {
 	problems := new(problem.Log) // they are counted when the events are read
 	c := merge.NewCollector(merge.CollectOptions{
 		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Invocations: m.profiles,
@@ -212,33 +231,57 @@ func (m *merger) collect(ctx context.Context, i int) (*merge.Clues, error) {
 	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
 	defer b.Close()
 	c.SetBuilder(b)
-	var clues *merge.Clues
-	err := m.open(ctx, i, func(in io.Reader, f Format) (err error) {
-		switch f {
-		case FormatCPUProfile:
+	joined := m.job.Joined && i == 0 // its profiles tell enough
+	err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
+		switch {
+		case f == FormatCPUProfile:
 			clues, err = m.cpuProfileClues(ctx, in, problems)
-			return err
-		case FormatJSProfile:
+		case f == FormatJSProfile:
 			clues, err = m.selfProfileClues(ctx, in, b, problems)
-			return err
+		case !joined:
+			err = m.observe(ctx, in, f, b, problems)
 		}
-		return m.observe(ctx, in, f, b, problems)
+		return err
 	})
 	if err != nil || clues != nil {
 		return clues, err
 	}
 	clues = c.Finish(b.Clocks())
 	if m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto) {
-		err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
-			if f == FormatPerfetto {
-				clues.Traced, err = m.cluesOfPerfetto(ctx, in)
-			} else {
-				clues.Traced, err = jsprofile.ReadClues(ctx, in)
-			}
-			return err
-		})
+		clues.Traced, err = m.tracedProfiles(ctx, i)
 	}
 	return clues, err
+}
+
+// tracedProfiles reads what the profiles in a trace tell.
+func (m *merger) tracedProfiles(ctx context.Context, i int) (clues *jsprofile.Clues, err error) {
+	err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
+		if f == FormatPerfetto {
+			clues, err = m.cluesOfPerfetto(ctx, in)
+		} else {
+			clues, err = jsprofile.ReadClues(ctx, in)
+		}
+		return err
+	})
+	return clues, err
+}
+
+// cluesOfPerfetto reads the profiles of a Perfetto trace, whose packets have to be understood and sorted for that.
+func (m *merger) cluesOfPerfetto(ctx context.Context, in io.Reader) (*jsprofile.Clues, error) {
+	problems := new(problem.Log) // they are counted when the trace is read for the output
+	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems})
+	if err := perfetto.Read(ctx, in, b, perfetto.Options{Problems: problems, TempDir: m.opts.TempDir}); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	tl, err := b.Finish(ctx)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	var clues *jsprofile.Clues
+	if err = tl.Nest(ctx); err == nil {
+		clues, err = jsprofile.CluesOf(ctx, tl)
+	}
+	return clues, errors.Join(err, tl.Close())
 }
 
 // observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.
@@ -275,16 +318,16 @@ func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *pr
 
 // selfProfileClues reads the clues of a self-profile.
 func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline.Builder, problems *problem.Log) (*merge.Clues, error) {
-	t, err := jsprofile.ReadTimes(ctx, in, b, m.opts.selfProfile(problems))
+	pages, err := jsprofile.ReadTimes(ctx, in, b, m.opts.selfProfile(problems))
 	if err != nil {
 		return nil, err
 	}
-	c := &merge.Clues{SelfProfile: true, Samples: t.Times, Resources: t.Resources}
-	if t.Origin {
-		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -t.Step, High: t.Step, By: "its time origin"}
+	c, first := &merge.Clues{Pages: pages}, &pages[0]
+	if first.Origin && !m.job.Joined {
+		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -first.Step, High: first.Step, By: "its time origin"}
 	}
-	if n := len(t.Times); n > 0 {
-		c.Any, c.Start, c.End = true, t.Times[0], t.Times[n-1]
+	if n := len(first.Times); n > 0 {
+		c.Any, c.Start, c.End = true, first.Times[0], first.Times[n-1]
 	}
 	return c.WithProcesses(), nil
 }
@@ -323,7 +366,7 @@ func (m *merger) readAll(ctx context.Context) error {
 // keepLinkArgs has readers keep the arguments that connect inputs, and returns the names of those that are not to be in the output.
 func (m *merger) keepLinkArgs() (dropped []string) {
 	o := &m.opts
-	if o.allArgs() {
+	if o.allArgs() || m.job.Joined {
 		return nil
 	}
 	for _, name := range m.job.Args() {
@@ -382,10 +425,12 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	if m.job.LinkFlows {
 		m.builder.JoinFlows()
 	}
-	m.builder.RankProcesses(placed.ranking)
-	m.builder.SetClocks(plan.Clocks)
-	m.report.Format = m.formats[plan.Reference]
-	m.describeInputs(placed.of)
+	if !m.job.Joined {
+		m.builder.RankProcesses(placed.ranking)
+		m.builder.SetClocks(plan.Clocks)
+		m.report.Format = m.formats[plan.Reference]
+		m.describeInputs(placed.of)
+	}
 	return nil
 }
 
@@ -398,7 +443,7 @@ func (m *merger) readOne(ctx context.Context, i int, placed *placedInputs) error
 	m.js.problems = m.problems
 	err := m.addInput(in, func() error {
 		placed.firsts = append(placed.firsts, int64(m.builder.EventBase()))
-		return m.open(ctx, i, func(r io.Reader, f Format) error { return m.readEvents(ctx, r, f, m.job.Plan.Inputs[i].Thread) })
+		return m.open(ctx, i, func(r io.Reader, f Format) error { return m.readEvents(ctx, r, f, i) })
 	})
 	common.Merge(m.problems)
 	m.job.Problems[i] = m.problems
@@ -418,6 +463,13 @@ func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
 	in := timeline.Input{
 		Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: placed.dropArgs,
 		KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(placed.of[earlier], i, id) },
+		Unmarked: m.job.Joined,
+	}
+	if m.formats[i] == FormatJSProfile {
+		in.Offset = 0 // its reader moves the profiles, each to the time origin of its page
+	}
+	if m.job.Joined {
+		return in
 	}
 	if m.job.Machines {
 		in.Machine = plan.Inputs[i].Machine
@@ -441,16 +493,35 @@ func (m *merger) rank(i int, placed *placedInputs) {
 	r.Order, r.Prefix, r.Suffix = append(r.Order, order), append(r.Prefix, prefix), append(r.Suffix, suffix)
 }
 
-// readEvents reads the events of the current input. A profile may be of a thread of another one.
-func (m *merger) readEvents(ctx context.Context, r io.Reader, f Format, thread *merge.Thread) error {
-	m.profileOf = 0
-	if thread != nil {
-		process := m.builder.Process(timeline.ProcessKey{Num: thread.PID})
-		m.profileOf = m.builder.Thread(process, timeline.ThreadKey{Num: thread.TID})
+// readEvents reads the events of an input, which is the current one of the Builder. A profile may be of a thread, or a page, of an earlier one.
+func (m *merger) readEvents(ctx context.Context, r io.Reader, f Format, i int) error {
+	p := &m.job.Plan.Inputs[i]
+	defer func() { m.profileOf, m.pages = 0, pages{} }()
+	switch {
+	case f == FormatJSProfile:
+		m.pages = m.placePages(i, p.Pages)
+	case p.Thread != nil:
+		m.profileOf = m.builder.Thread(m.builder.Process(timeline.ProcessKey{Num: p.Thread.PID}), timeline.ThreadKey{Num: p.Thread.TID})
 	}
-	err := m.readFormat(ctx, r, f)
-	m.profileOf = 0
-	return err
+	return m.readFormat(ctx, r, f)
+}
+
+// placePages returns where the self-profiles of an input go.
+func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
+	placed.offset = m.job.Plan.Inputs[i].Offset
+	for k := range all {
+		thread := all[k].Thread()
+		if thread == nil {
+			placed.places = append(placed.places, nil)
+			continue
+		}
+		process := m.builder.Process(timeline.ProcessKey{Num: thread.PID})
+		placed.places = append(placed.places, &jsprofile.Place{Process: process, Shift: all[k].Shift})
+	}
+	if len(all) > 0 && !m.job.Joined {
+		placed.input = m.job.Sources[i].Name
+	}
+	return placed
 }
 
 // describeInputs notes in the trace where each input comes from and how it was placed.

@@ -1,17 +1,15 @@
 package convert
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -33,7 +31,8 @@ type SelfProfileOptions struct {
 
 	// Join opens the trace of Chrome that was recorded beside the profile, JSON or Perfetto, plain or packed. The output is that trace, with
 	// the profile as one more thread in the process of the page, and Report.Joined says how its place was found. It is an
-	// error if the trace does not tell. Join is called twice; what it returns is closed.
+	// error if the trace does not tell, and in WebAssembly for browsers, whose module reads one file at a time. Join is called several
+	// times, for the same bytes; what it returns is closed.
 	Join func() (io.ReadCloser, error)
 
 	// Required makes it an error if the input is not a self-profile. Otherwise these options do not affect it.
@@ -82,77 +81,11 @@ type Joined struct {
 	TID         int64       `json:"tid"`
 }
 
-// readJoined reads the trace of SelfProfileOptions.Join, and then r, which are self-profiles.
-func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
-	var clues *jsprofile.Clues
-	err := l.readBeside(ctx, func(beside io.Reader, format Format) (err error) {
-		if format == FormatPerfetto {
-			clues, err = l.cluesOfPerfetto(ctx, beside)
-		} else {
-			clues, err = jsprofile.ReadClues(ctx, beside)
-		}
-		return err
-	})
-	if err == nil {
-		first := timeline.Input{Unmarked: true}
-		err = l.addInput(first, func() error {
-			return l.readBeside(ctx, func(beside io.Reader, format Format) error { return l.readFormat(ctx, beside, format) })
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("the trace to join: %w", err)
-	}
-	profile := l.opts.selfProfile(l.problems)
-	profile.CountSamples = !weighAs(l.builder, jsprofile.Samples)
-	profile.Clues = clues
-	profile.Matched = func(m jsprofile.Match) {
-		l.report.Joined = append(l.report.Joined, Joined{m.By, trace.Nanos(m.Origin), trace.Nanos(m.Uncertainty), m.PID, m.TID})
-	}
-	second := timeline.Input{Unmarked: true, Shares: func(int, timeline.ProcessKey) bool { return true }}
-	return l.addInput(second, func() error { return jsprofile.Read(ctx, r, l.builder, profile) })
-}
-
-// cluesOfPerfetto reads the clues of a Perfetto trace, whose packets have to be understood and sorted for that.
-func (l *loader) cluesOfPerfetto(ctx context.Context, beside io.Reader) (*jsprofile.Clues, error) {
-	problems := new(problem.Log) // they are counted when the trace is read for the output
-	b := timeline.NewBuilder(timeline.Options{Memory: l.opts.Memory, TempDir: l.opts.TempDir, Problems: problems})
-	if err := perfetto.Read(ctx, beside, b, perfetto.Options{Problems: problems, TempDir: l.opts.TempDir}); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	tl, err := b.Finish(ctx)
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	var clues *jsprofile.Clues
-	if err = tl.Nest(ctx); err == nil {
-		clues, err = jsprofile.CluesOf(ctx, tl)
-	}
-	return clues, errors.Join(err, tl.Close())
-}
-
-// readBeside opens and unpacks the trace to join, which must be one of Chrome.
-func (l *loader) readBeside(ctx context.Context, use func(io.Reader, Format) error) error {
-	file, err := l.opts.SelfProfile.Join()
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	unpacked, err := unpack.Open(ctx, file, l.opts.TempDir)
-	if err != nil {
-		return err
-	}
-	defer unpacked.Close()
-	plain := newReplay(unpacked, replayMemory, l.opts.TempDir)
-	defer plain.Close()
-	format, err := detect(plain)
-	if err != nil {
-		return err
-	}
-	if format != FormatChromeJSON && format != FormatPerfetto {
-		return fmt.Errorf("this is %s, and neither %s nor %s", formats[format], formats[FormatChromeJSON],
-			formats[FormatPerfetto])
-	}
-	return use(plain, format)
+// pages are where self-profiles of a merge go.
+type pages struct {
+	places []*jsprofile.Place
+	offset timeline.Nanos // is added to the times of all of them, by their reader: it leaves out what is before 0
+	input  string         // whose profiles they are; "": nothing shows that
 }
 
 // selfProfile returns the options of the reader of self-profiles.
@@ -170,4 +103,16 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 		SeparateCalls: o.JSCalls == JSCallsSeparate,
 		KeepArg:       o.keepArg(),
 	}
+}
+
+// readSelfProfile reads self-profiles. In a trace, a profile is a thread in the process of its page, because samples of several recorders
+// on one thread would be added up as if they were of one.
+func (l *loader) readSelfProfile(ctx context.Context, r io.Reader) error {
+	opts := l.opts.selfProfile(l.problems)
+	opts.Places = l.pages.places
+	opts.Offset += l.pages.offset
+	if of := l.pages.input; of != "" {
+		opts.ThreadName = cmp.Or(opts.ThreadName, jsprofile.DefaultThreadName) + " (" + of + ")"
+	}
+	return jsprofile.Read(ctx, r, l.builder, opts)
 }

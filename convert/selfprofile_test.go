@@ -92,7 +92,7 @@ func TestJoinedSamplesWeighWhatIsDescribed(t *testing.T) {
 			}
 			counted := uint64(0)
 			for _, p := range report.Problems {
-				if p.Name == "selfprofile_weight_dropped" {
+				if p.Name == "profile_weight_dropped" {
 					counted = p.Count
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/jsondoc"
@@ -88,12 +89,13 @@ func (j *mergeJob) spool(ctx context.Context, name string) (path string, err err
 }
 
 // errChanged is the error for an input that is not what it was when it was read before.
-var errChanged = errors.New("it changed while weft was reading it; merge it again when it is complete")
+var errChanged = errors.New("it changed while weft was reading it; try again when it is complete")
 
 // reopener returns a function that opens an input, whose bytes are in the file path, and refuses it if it has changed since the first call:
 // offsets found for other bytes would be wrong.
 func reopener(ctx context.Context, env *environment, path string) func() (io.ReadCloser, error) {
 	var first os.FileInfo
+	var lock sync.Mutex // several conversions may put profiles into one trace
 	return func() (io.ReadCloser, error) {
 		in, err := openInput(ctx, env, path)
 		if err != nil {
@@ -103,6 +105,8 @@ func reopener(ctx context.Context, env *environment, path string) func() (io.Rea
 		if !ok {
 			return in, nil
 		}
+		lock.Lock()
+		defer lock.Unlock()
 		info, err := f.Stat()
 		switch {
 		case err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/trace"
 )
@@ -64,19 +66,10 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 		switch name {
 		case "":
 			return opts, usagef("--join: the name is empty")
-		case "-":
-			return opts, usagef("--join: weft reads the trace twice, which standard input does not allow; name a file")
+		case inputs.Stdin:
+			return opts, usagef("--join: weft reads the trace several times, which standard input does not allow; name a file")
 		}
-		opts.Join = func() (io.ReadCloser, error) {
-			f, err := os.Open(name)
-			if isAddress(name, err) {
-				return nil, fmt.Errorf("%s: weft does not download; save the file first", name)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
-			}
-			return f, nil
-		}
+		opts.Join = joinedTrace(c.Context, name)
 	}
 	if c.IsSet("end") {
 		end, err := millisFlag(c, "end")
@@ -86,6 +79,25 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 		opts.End = &end
 	}
 	return opts, nil
+}
+
+// joinedTrace returns what opens the trace of --join.
+func joinedTrace(ctx context.Context, name string) func() (io.ReadCloser, error) {
+	open := reopener(ctx, nil, name)
+	return func() (io.ReadCloser, error) {
+		info, err := os.Stat(name)
+		switch {
+		case isAddress(name, err):
+			return nil, fmt.Errorf("%s: weft does not download; save the file first", name)
+		case err == nil && !info.Mode().IsRegular() && !info.IsDir():
+			return nil, fmt.Errorf("%s: weft reads the trace several times, which a pipe does not allow; name a file", name)
+		}
+		r, err := open()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return r, nil
+	}
 }
 
 // millisFlag reads the value of a flag, a number of milliseconds, exactly.

@@ -53,11 +53,10 @@ type Clues struct {
 	ToMonotonic Nanos
 	Monotonic   bool // ToMonotonic is known
 
-	// Samples are the times of a profile alone, sorted; Script those of them at which JavaScript ran.
+	// Samples are the times of a .cpuprofile alone, sorted; Script those of them at which JavaScript ran.
 	Samples, Script []Nanos
-	SelfProfile     bool               // they are of a page that has sampled itself
-	Resources       []string           // of such a page
 	CPUProfile      bool               // they are of a .cpuprofile
+	Pages           []jsprofile.Times  // of JS self-profiles
 	Traced          *jsprofile.Clues   // the profiles in a trace of Chrome; nil: none, or nobody asks
 	Invocations     map[Thread][]Range // when scripts were called, by thread, sorted
 

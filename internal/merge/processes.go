@@ -14,7 +14,7 @@ func (s *solver) findProcesses() {
 	s.sameInputs()
 	s.askWhetherTwice()
 	for i := range s.in {
-		if p := s.in[i].Clues; p != nil && (p.CPUProfile || p.SelfProfile) {
+		if p := s.in[i].Clues; p != nil && (p.CPUProfile || len(p.Pages) > 0) {
 			s.placeProfile(i, p)
 		}
 	}
@@ -185,7 +185,7 @@ func (s *solver) placeProfile(i int, p *Clues) {
 		}
 		best, next, of := c.placeScript(p, s.plan.Inputs[i].Offset-s.plan.Inputs[a].Offset)
 		if of >= minSame && best.share() >= confirmed && next.share() <= excluded {
-			s.tie(i, tie{a, best.thread})
+			s.tie(i, tie{input: a, thread: best.thread})
 			return
 		}
 	}
@@ -193,10 +193,24 @@ func (s *solver) placeProfile(i int, p *Clues) {
 
 // tie says of which thread a profile is.
 func (s *solver) tie(i int, t tie) {
-	s.plan.Inputs[i].Thread = &t.thread
-	process := timeline.ProcessKey{Num: t.thread.PID}
+	p := &s.plan.Inputs[i]
+	p.Thread, p.Pages = &t.thread, t.pages
+	s.shareProcess(i, t.input, t.thread)
+	for k := range p.Pages {
+		if thread := p.Pages[k].Thread(); thread != nil {
+			s.shareProcess(i, t.input, *thread)
+		}
+		if p.Rule == Given { // which says where all of them go
+			p.Pages[k].Shift = 0
+		}
+	}
+}
+
+// shareProcess says that the process of a thread of an earlier input is one of a profile's.
+func (s *solver) shareProcess(i, of int, thread Thread) {
+	process := timeline.ProcessKey{Num: thread.PID}
 	s.in[i].Clues.processes[process] = true
-	s.plan.join(s.plan.member(t.input, process), s.plan.member(i, process), SameSamples)
+	s.plan.join(s.plan.member(of, process), s.plan.member(i, process), SameSamples)
 }
 
 // Shares reports whether a process of an earlier input is that of a later one with the same id.

@@ -39,8 +39,7 @@ type Relation struct {
 	Rule      Rule
 	Low, High Nanos
 	Evidence  string
-	AtLeast   bool    // the clocks themselves may be wrong by more
-	Thread    *Thread // of which a profile is, by SameSamples
+	AtLeast   bool // the clocks themselves may be wrong by more
 }
 
 // maxNanos is the longest time: 292 years.
@@ -79,7 +78,7 @@ func (r Relation) reversed() Relation {
 func (s *solver) relations() {
 	s.given()
 	for b := range s.in {
-		if s.in[b].Clues == nil || len(s.in[b].Clues.Samples) == 0 {
+		if c := s.in[b].Clues; c == nil || len(c.Samples) == 0 && len(c.Pages) == 0 {
 			continue
 		}
 		for a := range s.in {
@@ -115,46 +114,6 @@ func (s *solver) given() {
 		}
 	}
 }
-
-// samples is rule R1: the profile b is one of those in the trace a.
-func (s *solver) samples(a, b int) {
-	traced, p := s.in[a].Clues.Traced, s.in[b].Clues
-	if traced == nil || s.apart(a, b) {
-		return
-	}
-	r := Relation{A: a, B: b, Rule: SameSamples}
-	switch {
-	case p.CPUProfile:
-		m, ok := traced.MatchSame(p.Samples)
-		if !ok {
-			return
-		}
-		r.Thread = &Thread{m.PID, m.TID}
-		if m.Headed && (m.Origin > sameStart || m.Origin < -sameStart) {
-			r.Low, r.High = m.Origin-m.Uncertainty, m.Origin+m.Uncertainty
-		}
-		r.Evidence = fmt.Sprintf("profile %s, %d of %d", m.Profile, m.Same, m.Of)
-	case p.SelfProfile:
-		m, err := traced.MatchTimes(p.Samples, p.Resources)
-		if err != nil {
-			if s.why[b] == nil {
-				s.why[b] = err
-			}
-			return
-		}
-		r.Low, r.High, r.Thread = m.Origin-m.Uncertainty, m.Origin+m.Uncertainty, &Thread{m.PID, m.TID}
-		r.Evidence = "navigation to its page"
-		if m.Profile != "" {
-			r.Evidence = fmt.Sprintf("profile %s, %d of %d", m.Profile, m.Same, m.Of)
-		}
-	}
-	s.add(r)
-	s.ties[b] = append(s.ties[b], tie{a, *r.Thread})
-}
-
-// sameStart is how far the start of a profile in a trace may be from that of a .cpuprofile with the same samples, if both are by one
-// clock.
-const sameStart Nanos = 10_000_000
 
 // events is rule R2: two recorders saw the same events.
 func (s *solver) events(a, b int) {

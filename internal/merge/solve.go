@@ -23,6 +23,7 @@ type Options struct {
 	MaxUncertainty Nanos   // 0: any
 	Strict         bool    // nothing is assumed
 	KeepGoing      bool    // inputs without a place are left out
+	CutAtZero      bool    // what is before 0 on the clock of the reference is left out, instead of choosing another clock
 }
 
 // GivenOffset is what is to be added to the times of an input, give or take Within.
@@ -65,6 +66,7 @@ type Placed struct {
 	Clock     string
 	Span      Range   // on the clock of the output
 	Thread    *Thread // of which a profile is
+	Pages     []Page  // of an input of self-profiles, one for each; nil: no trace has any of them
 	LeftOut   error   // why it has no place; nil: it has
 }
 
@@ -91,12 +93,6 @@ func comparePairs(x, y pair) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Comp
 
 // compareLater orders pairs by their later inputs.
 func compareLater(x, y pair) int { return cmp.Or(cmp.Compare(x.b, y.b), cmp.Compare(x.a, y.a)) }
-
-// tie says that a profile is of a thread of another input.
-type tie struct {
-	input  int
-	thread Thread
-}
 
 type solver struct {
 	in       []Input
@@ -417,7 +413,7 @@ func (s *solver) clock() {
 	ref := s.in[s.plan.Reference].Clues
 	first, at := s.earliest()
 	shift, kind := Nanos(0), ref.Clock
-	if at < 0 {
+	if at < 0 && !s.opts.CutAtZero {
 		if ref.Wall == nil || plus(at, ref.Wall.Middle()) < 0 {
 			s.fail(first, &BeforeZeroError{Input: s.in[first].Name, Start: at, Reference: s.in[s.plan.Reference].Name})
 			return

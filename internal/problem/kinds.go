@@ -125,7 +125,6 @@ const (
 	BadStack
 	SelfProfileListMissing
 	SelfProfileFrameInvalid
-	SelfProfileWeightDropped
 	TimeOriginUnknown
 	SamplesOutOfOrder
 	SamplingGap
@@ -325,17 +324,16 @@ var kinds = [numKinds]struct {
 	ProfileSampleUnknownNode: {"profile_sample_unknown_node", Lost, "A sample of a CPU profile refers to a node that is not in the tree; weft dropped it."},
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; weft sorted the samples by time."},
 	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0, which Perfetto cannot represent; weft made it begin at 0."},
-	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The other samples in the trace do not weigh nanoseconds, and a trace has one unit; weft counted the sample of a CPU profile as one."},
+	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The other samples in the trace do not weigh nanoseconds, and a trace has one unit; weft counted the sample of a profile as one."},
 	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile is outside all reconstructed calls; weft kept it without its line number."},
 
-	TextRedecoded:            {"text_redecoded", Repaired, "All non-ASCII names of a self-profile are UTF-8 that was read as Latin-1; weft decoded them again (count: names)."},
-	BadStack:                 {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or cyclic; weft kept the sample without it."},
-	SelfProfileListMissing:   {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; weft dropped what its samples refer to in it."},
-	SelfProfileWeightDropped: {"selfprofile_weight_dropped", Repaired, "The samples of the trace that a JS self-profile was joined to do not weigh nanoseconds, and a trace has one unit; weft counted the sample of the profile as one."},
-	SelfProfileFrameInvalid:  {"selfprofile_frame_invalid", Lost, "A frame or resource of a JS self-profile is invalid; weft dropped the parts that it could not read."},
-	TimeOriginUnknown:        {"time_origin_unknown", Repaired, "A JS self-profile does not say when it was recorded, but others in the file do; weft put it where the earliest of these begins."},
-	SamplesOutOfOrder:        {"samples_out_of_order", Info, "A sample is earlier than the one before; weft sorted the samples by time."},
-	SamplingGap:              {"sampling_gap", Info, "No sample was taken for more than five intervals; nothing is known about that time."},
+	TextRedecoded:           {"text_redecoded", Repaired, "All non-ASCII names of a self-profile are UTF-8 that was read as Latin-1; weft decoded them again (count: names)."},
+	BadStack:                {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or cyclic; weft kept the sample without it."},
+	SelfProfileListMissing:  {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; weft dropped what its samples refer to in it."},
+	SelfProfileFrameInvalid: {"selfprofile_frame_invalid", Lost, "A frame or resource of a JS self-profile is invalid; weft dropped the parts that it could not read."},
+	TimeOriginUnknown:       {"time_origin_unknown", Repaired, "A JS self-profile does not say when it was recorded, but others in the file do; weft put it where the earliest of these begins."},
+	SamplesOutOfOrder:       {"samples_out_of_order", Info, "A sample is earlier than the one before; weft sorted the samples by time."},
+	SamplingGap:             {"sampling_gap", Info, "No sample was taken for more than five intervals; nothing is known about that time."},
 
 	Drops:           {"drops", Lost, "The tracer lost events because its buffers were full (count: events that it reports)."},
 	TracerError:     {"tracer_error", Lost, "The tracer could not record a firing and says why."},

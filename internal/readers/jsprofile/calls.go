@@ -96,10 +96,6 @@ func (t *thread) sample(i int, stack int32, source gcSource) error {
 		return err
 	}
 	t.out = timeline.Event{Kind: timeline.Sample, Track: t.track, TS: s.ts, Value: timeline.Int(int64(length)), Callstack: t.callstack(s, stack)}
-	if t.opts.CountSamples {
-		t.out.Value, t.out.Name = timeline.Int(1), countCounter
-		t.log.Add(problem.SelfProfileWeightDropped, problem.Position{Event: -1, Offset: s.offset}, "")
-	}
 	if err := t.add(s.offset); err != nil {
 		return err
 	}

@@ -44,8 +44,6 @@ func caseOptions(tb testing.TB, c *readertest.Case) (opts Options) {
 			opts.End = ns()
 		case "offset":
 			opts.Offset = *ns()
-		case "count":
-			opts.CountSamples = true
 		case "thread":
 			opts.ThreadName = value
 		case "args":

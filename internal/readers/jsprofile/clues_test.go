@@ -85,7 +85,7 @@ func TestMatchSamples(t *testing.T) {
 			clues := readClues(t, chromeTrace(test.source, test.traced))
 			p := page(test.taken, origin, test.step)
 			byTime{&p.samples}.Swap(0, 9) // browsers do not keep the order
-			m, err := clues.match(p)
+			m, err := match(clues, p)
 			if !test.found {
 				if !errors.Is(err, ErrNoCommonClock) {
 					t.Fatalf("match %+v, %v", m, err)
@@ -100,6 +100,12 @@ func TestMatchSamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// match finds the time origin of a profile.
+func match(c *Clues, p *profile) (Match, error) {
+	times := p.times(nil)
+	return c.MatchTimes(times.Times, times.Resources)
 }
 
 func readClues(t *testing.T, trace string) *Clues {
@@ -140,7 +146,7 @@ func TestMatchNavigation(t *testing.T) {
 			if test.name == "cut" {
 				text = strings.TrimRight(text[:strings.LastIndex(text, `"docu`)], `]`)
 			}
-			m, err := readClues(t, text).match(p)
+			m, err := match(readClues(t, text), p)
 			got := fmt.Sprintf("%d %s", m.Origin, m.By)
 			if err != nil {
 				got = err.Error()
@@ -167,7 +173,7 @@ func FuzzReadClues(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err := clues.match(p); err == nil && m.Uncertainty > coarseStep+traceStep {
+		if m, err := match(clues, p); err == nil && m.Uncertainty > coarseStep+traceStep {
 			t.Errorf("match %+v", m)
 		}
 	})

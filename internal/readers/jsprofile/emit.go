@@ -30,9 +30,6 @@ type writer struct {
 // Samples describes the samples of profiles: they weigh the time that they stand for.
 var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
-// countCounter is what samples count that weigh no time, as writers call it.
-var countCounter = []byte("samples")
-
 // unknownProcess is the name of the process if no resource has an origin.
 const unknownProcess = "JS self-profile"
 
@@ -41,15 +38,10 @@ func (w *writer) profiles(all []*profile) error {
 	for _, p := range all {
 		p.redecode(w.log)
 	}
-	if err := w.placeInTime(all); err != nil {
-		return err
-	}
+	w.placeInTime(all)
+	w.b.DescribeSamples(Samples)
 	for i, p := range all {
 		process := p.process
-		if i == 0 && w.opts.Thread != 0 {
-			process = w.opts.Thread // of which the states are then, as of a profile that was joined
-			p.process = process
-		}
 		if process == 0 {
 			process = w.b.Process(timeline.ProcessKey{Text: cmp.Or(p.pageOrigin(), unknownProcess)})
 			w.b.NoteProcess(process, problem.Position{Event: -1, Offset: p.offset})
@@ -58,10 +50,7 @@ func (w *writer) profiles(all []*profile) error {
 		if i > 0 {
 			name = fmt.Sprintf("%s %d", name, i+1)
 		}
-		thread := process
-		if i > 0 || w.opts.Thread == 0 {
-			thread = w.b.Thread(process, timeline.ThreadKey{Text: name})
-		}
+		thread := w.b.Thread(process, timeline.ThreadKey{Text: name})
 		if len(all) > 1 {
 			w.b.SetSortIndex(thread, int32(i))
 		}
@@ -78,30 +67,15 @@ func (w *writer) profiles(all []*profile) error {
 		}
 		*p = profile{} // its columns are not needed any more
 	}
-	if w.opts.Clues == nil { // else the trace may have samples of its own
-		w.b.DescribeSamples(Samples)
-	}
 	return nil
 }
 
 // placeInTime finds the time origin of every profile and sorts the profiles by it.
-func (w *writer) placeInTime(all []*profile) error {
-	for _, p := range all {
-		switch {
-		case w.opts.TimeOrigin != nil:
-			p.origin = w.opts.TimeOrigin
-		case w.opts.Clues != nil:
-			match, err := w.opts.Clues.match(p)
-			if err != nil {
-				return fmt.Errorf("the profile at byte %d: %w", p.offset, err)
-			}
-			p.origin = &match.Origin
-			p.process = w.b.Process(timeline.ProcessKey{Num: match.PID})
-			if w.opts.Matched != nil {
-				w.opts.Matched(match)
-			}
-		case p.origin == nil:
-			p.origin = p.started
+func (w *writer) placeInTime(all []*profile) {
+	for i, p := range all {
+		p.origin = w.opts.originOf(p)
+		if i < len(w.opts.Places) && w.opts.Places[i] != nil {
+			p.place(w.opts.Places[i])
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *profile) int {
@@ -112,11 +86,9 @@ func (w *writer) placeInTime(all []*profile) error {
 	})
 	earliest := all[0].origin
 	if earliest == nil {
-		return nil
+		return
 	}
-	if w.opts.Clues == nil {
-		w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
-	}
+	w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	for _, p := range all {
 		// One without a known time starts with the earliest of the others.
 		if p.origin == nil {
@@ -124,7 +96,29 @@ func (w *writer) placeInTime(all []*profile) error {
 			p.origin = earliest
 		}
 	}
-	return nil
+}
+
+// originOf returns the time origin of a profile; nil: nothing says it.
+func (o *Options) originOf(p *profile) *timeline.Nanos {
+	switch {
+	case o.TimeOrigin != nil:
+		return o.TimeOrigin
+	case p.origin != nil:
+		return p.origin
+	}
+	return p.started
+}
+
+// place moves a profile to its place.
+func (p *profile) place(at *Place) {
+	p.process = at.Process
+	origin := timeline.Nanos(0)
+	if p.origin != nil {
+		origin = *p.origin
+	}
+	if moved, ok := shift(origin, at.Shift); ok {
+		p.origin = &moved
+	}
 }
 
 func boolRank(b bool) int {
@@ -178,7 +172,7 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	}
 	t.markers = make([]timeline.FrameID, len(p.states.names))
 	states := timeline.TrackSpec{Name: timeline.RolePageStates.String(), Role: timeline.RolePageStates}
-	if p.process == 0 { // else the trace that it was joined to says what the process shows
+	if p.process == 0 { // else the trace that it is put into says what the process shows
 		states.Subject = p.pageOrigin()
 	}
 	t.activity.track = w.b.NewTrack(track, states)

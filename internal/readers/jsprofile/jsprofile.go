@@ -14,8 +14,8 @@
 // found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
 //
 // A file may hold several profiles, in an array or one after the other; each becomes a thread. Wrappers of other tools
-// are read where they describe the profile (wrapper.go). A profile can be put into the trace of Chrome that was
-// recorded beside it (clues.go, traced.go, match.go).
+// are read where they describe the profile (wrapper.go). Where a profile belongs in the trace of Chrome that was recorded
+// beside it is found by the clues in that (clues.go, traced.go, match.go); package merge asks for it.
 //
 // Bad data in single samples is counted in Options.Problems and never stops reading. An error from Read means that the
 // input as a whole cannot be read.
@@ -51,19 +51,8 @@ type Options struct {
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
 	ThreadName string
-	// Clues places profiles in a trace of Chrome that the Builder holds already: the thread joins the process of the
-	// page, its times are those of the trace, and Samples are not described once more. Without TimeOrigin, the clues
-	// must locate the profile.
-	Clues *Clues
-	// Thread is the thread that the first profile is of, in a trace that the Builder holds; 0: one of its own.
-	Thread timeline.TrackID
-	// CountSamples makes each sample count as one instead of weighing the time that it stands for, because the
-	// Builder's samples weigh something else, and a trace describes all its samples once.
-	CountSamples bool
-	// Matched is called for each profile that was placed. Optional.
-	Matched func(Match)
-	// FirstEvent is the index from which events are counted: more than those of the events that the Builder holds.
-	FirstEvent uint32
+	// Places say where the profiles go in a trace that the Builder holds already, in the order of the input; nil: not known.
+	Places []*Place
 
 	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on a track timeline.RoleCalls below
 	// the thread.
@@ -79,6 +68,12 @@ type Options struct {
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }
 
+// Place is where a profile goes in a trace that was recorded beside it.
+type Place struct {
+	Process timeline.TrackID // of the page; 0: one of its own
+	Shift   timeline.Nanos   // is added to the times, whether they count from a known time origin or from 0
+}
+
 // Read reads the profiles of r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are not
 // profiles; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
@@ -87,7 +82,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 		return err
 	}
 	w := &writer{
-		ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.KeepArg), index: opts.FirstEvent,
+		ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.KeepArg),
 	}
 	return w.profiles(profiles)
 }

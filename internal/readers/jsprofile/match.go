@@ -63,20 +63,6 @@ func (e *ClockError) Is(err error) bool { return err == ErrNoCommonClock }
 // Unwrap returns why no place fits.
 func (e *ClockError) Unwrap() error { return e.Why }
 
-// match finds the time origin of a profile.
-func (c *Clues) match(p *profile) (Match, error) {
-	times := make([]timeline.Nanos, p.samples.Len())
-	for i, s := range p.samples.All() {
-		times[i] = s.ts
-	}
-	slices.Sort(times)
-	var pages []string
-	for _, resource := range p.resources.All() {
-		pages = append(pages, *resource)
-	}
-	return c.MatchTimes(times, pages)
-}
-
 // MatchTimes finds the time origin of a page by the times of its samples, sorted, and its scripts. The error is a *ClockError.
 func (c *Clues) MatchTimes(times []timeline.Nanos, resources []string) (Match, error) {
 	found := c.matchSamples(times)

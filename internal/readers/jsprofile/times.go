@@ -8,29 +8,31 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Times are when the samples of a self-profile were taken.
+// Times are when the samples of a self-profile were taken, and what else tells its place in a trace.
 type Times struct {
-	Times     []timeline.Nanos // sorted, as Read would add them without Clues
+	Times     []timeline.Nanos // sorted, as Read would add them without Places
 	Resources []string         // the scripts
 	Origin    bool             // the times count from 1970, because the time origin is known
 	Step      timeline.Nanos   // in which the page saw times
-	Profiles  int              // of the input; only the first one counts
+	Offset    int64            // of the profile in the input, in bytes
 }
 
-// ReadTimes reads the times of the first profile of r, which is unpacked. The error is that of Read.
-func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) (*Times, error) {
+// ReadTimes reads the times of the profiles of r, which is unpacked, in the order of the input. The error is that of Read.
+func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]Times, error) {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {
 		return nil, err
 	}
-	p := profiles[0]
-	origin := p.origin
-	if opts.TimeOrigin != nil {
-		origin = opts.TimeOrigin
-	} else if origin == nil {
-		origin = p.started
+	all := make([]Times, len(profiles))
+	for i, p := range profiles {
+		all[i] = p.times(opts.originOf(p))
 	}
-	t := &Times{Origin: origin != nil, Profiles: len(profiles)}
+	return all, nil
+}
+
+// times returns the times of a profile, from 1970 on if its time origin is known.
+func (p *profile) times(origin *timeline.Nanos) Times {
+	t := Times{Origin: origin != nil, Offset: p.offset, Times: make([]timeline.Nanos, 0, p.samples.Len())}
 	for _, s := range p.samples.All() {
 		t.Times = append(t.Times, s.ts)
 	}
@@ -48,5 +50,5 @@ func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	for _, resource := range p.resources.All() {
 		t.Resources = append(t.Resources, *resource)
 	}
-	return t, nil
+	return t
 }

@@ -122,7 +122,7 @@ func TestCluesOfTimeline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := clues.match(page(times, origin, fineStep))
+		m, err := match(clues, page(times, origin, fineStep))
 		if c.atMost < 0 {
 			if err == nil || !strings.Contains(err.Error(), c.missing) {
 				t.Errorf("%s: %+v, %v, want %s", c.form, m, err, c.missing)
@@ -181,7 +181,7 @@ func TestCluesOfSeveralHeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := clues.match(page(times, origin, fineStep))
+	m, err := match(clues, page(times, origin, fineStep))
 	if off := m.Origin - origin; err != nil || max(off, -off) > m.Uncertainty || m.Uncertainty > 12_000 || m.TID != 6 {
 		t.Errorf("%+v, which is off by %d ns, %v", m, off, err)
 	}
@@ -215,7 +215,7 @@ func FuzzCluesOf(f *testing.F) {
 		if clues.any && clues.start > clues.end {
 			t.Errorf("the trace lasts from %d to %d", clues.start, clues.end)
 		}
-		if m, err := clues.match(p); err == nil && m.Uncertainty > coarseStep+traceStep+sameClock {
+		if m, err := match(clues, p); err == nil && m.Uncertainty > coarseStep+traceStep+sameClock {
 			t.Errorf("match %+v", m)
 		}
 	})

@@ -1,0 +1,185 @@
+//go:build !js
+
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/tracetext"
+	"github.com/weft-trace/weft/pftrace"
+	weft "github.com/weft-trace/weft/trace"
+)
+
+const (
+	// pagesTrace has the navigations to two pages, in two processes.
+	pagesTrace = `[{"ph":"R","name":"navigationStart","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"https://example.org/p"}}},
+		{"ph":"R","name":"navigationStart","pid":7,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"https://example.org/q"}}},
+		{"ph":"X","name":"FunctionCall","pid":5,"tid":6,"ts":1000000,"dur":900000}]`
+	profileOfP = `{"resources":["https://example.org/p"],"frames":[{"name":"f"}],"stacks":[{"frameId":0}],"samples":[
+		{"timestamp":100,"stackId":0},{"timestamp":110,"stackId":0},{"timestamp":120}]}`
+	profileOfQ = `{"resources":["https://example.org/q"],"frames":[{"name":"g"}],"stacks":[{"frameId":0}],"samples":[
+		{"timestamp":20,"stackId":0},{"timestamp":30}]}`
+)
+
+// joined converts profiles with a trace beside them.
+func joined(trace, profiles string, opts convert.Options) (*convert.Report, []byte, error) {
+	opts.SelfProfile.Join = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(trace)), nil }
+	var out bytes.Buffer
+	report, err := convert.Convert(context.Background(), &out, strings.NewReader(profiles), opts)
+	return report, out.Bytes(), err
+}
+
+// TestJoinIsAMerge: what --join writes is what a merge of the trace and the profiles writes, without the names of the inputs.
+func TestJoinIsAMerge(t *testing.T) {
+	ofMerge := regexp.MustCompile(` \((trace|profile)\)`)
+	for name, c := range map[string]struct {
+		profiles string
+		opts     convert.Options
+	}{
+		"one page":           {profileOfP, convert.Options{}},
+		"two pages":          {profileOfQ + profileOfP, convert.Options{}},
+		"calls apart":        {profileOfP, convert.Options{JSCalls: convert.JSCallsSeparate}},
+		"no calls":           {profileOfP, convert.Options{JSCalls: convert.JSCallsOff}},
+		"no arguments":       {profileOfP, convert.Options{NoArgs: true}},
+		"name of the thread": {profileOfP, convert.Options{SelfProfile: convert.SelfProfileOptions{ThreadName: "worker"}}},
+	} {
+		_, short, err := joined(pagesTrace, c.profiles, c.opts)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		open := func(text string) func() (io.ReadCloser, error) {
+			return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
+		}
+		job := &merge.Job{
+			Sources: []merge.Source{{Name: "trace", File: "trace", Open: open(pagesTrace)}, {Name: "profile", File: "profile", Open: open(c.profiles)}},
+			Options: merge.Options{Reference: -1},
+		}
+		var long bytes.Buffer
+		if _, err := convert.Convert(merge.With(t.Context(), job), &long, strings.NewReader(""), c.opts); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		want := ofMerge.ReplaceAllString(strings.Join(dumpLines(t, long.Bytes()), "\n"), "")
+		if diff := cmp.Diff(want, strings.Join(dumpLines(t, short), "\n")); diff != "" {
+			t.Errorf("%s (-merge +join):\n%s", name, diff)
+		}
+	}
+}
+
+// dumpLines are the events of a trace as text, sorted.
+func dumpLines(t *testing.T, data []byte) []string {
+	t.Helper()
+	tl, _, err := load(t, string(data), convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := pftrace.Verify(t.Context(), bytes.NewReader(data), pftrace.VerifyOptions{}); err != nil || !result.OK() {
+		t.Errorf("the trace is not valid: %v, %+v", err, result)
+	}
+	text, err := tracetext.Dump(t.Context(), tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+// TestJoinSeveralPages: each profile of a file is in the process of its page, at the time origin of that. One that the trace does not know is
+// an error that says which.
+func TestJoinSeveralPages(t *testing.T) {
+	report, out, err := joined(pagesTrace, "["+profileOfQ+","+profileOfP+"]", convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []convert.Joined{
+		{By: "navigation", TimeOrigin: 1_500_000_000, Uncertainty: 101_000, PID: 7, TID: 8},
+		{By: "navigation", TimeOrigin: 1_000_000_000, Uncertainty: 101_000, PID: 5, TID: 6},
+	}
+	if diff := cmp.Diff(want, report.Joined); diff != "" {
+		t.Error(diff)
+	}
+	text := strings.Join(dumpLines(t, out), "\n")
+	for _, line := range []string{"1100000000", "1520000000"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no event at %s ns:\n%s", line, text)
+		}
+	}
+	other := strings.ReplaceAll(profileOfP, "/p", "/other")
+	_, _, err = joined(pagesTrace, profileOfQ+other, convert.Options{})
+	if want := fmt.Sprintf("the profile at byte %d: no common clock", len(profileOfQ)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	// A time origin that someone gives is that of all of them.
+	origin := weft.Nanos(2_000_000_000)
+	report, out, err = joined(pagesTrace, profileOfQ+other, convert.Options{SelfProfile: convert.SelfProfileOptions{TimeOrigin: &origin}})
+	if err != nil || len(report.Joined) > 0 {
+		t.Fatal(err, report.Joined)
+	}
+	text = strings.Join(dumpLines(t, out), "\n")
+	for _, line := range []string{"2100000000", "2020000000"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no event at %s ns:\n%s", line, text)
+		}
+	}
+}
+
+// TestJoinBeforeZero: what a profile has before 0 on the clock of the trace is left out and counted, the rest stays.
+func TestJoinBeforeZero(t *testing.T) {
+	origin := weft.Nanos(-105_000_000)
+	report, out, err := joined(pagesTrace, profileOfP, convert.Options{SelfProfile: convert.SelfProfileOptions{TimeOrigin: &origin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost []string
+	for _, p := range report.Problems {
+		lost = append(lost, fmt.Sprintf("%s ×%d", p.Name, p.Count))
+	}
+	if diff := cmp.Diff([]string{"event_negative_timestamp ×1"}, lost); diff != "" {
+		t.Error(diff)
+	}
+	samples := 0
+	for _, line := range dumpLines(t, out) {
+		if strings.Contains(line, "sample") {
+			samples++
+		}
+	}
+	if samples < 2 {
+		t.Errorf("%d samples", samples)
+	}
+	origin = 1<<63 - 1
+	if _, _, err := joined(pagesTrace, profileOfP, convert.Options{SelfProfile: convert.SelfProfileOptions{TimeOrigin: &origin}}); err == nil || !strings.Contains(err.Error(), "more than 292 years") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestJoinKeepsLongProfiles: a profile that is longer than what is kept in memory is read twice all the same.
+func TestJoinKeepsLongProfiles(t *testing.T) {
+	long := strings.Replace(profileOfP, `"resources"`, `"note":"`+strings.Repeat("x", 6<<20)+`","resources"`, 1)
+	report, out, err := joined(pagesTrace, long, convert.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, err := joined(pagesTrace, profileOfP, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.BytesIn != int64(len(long)) || report.BytesUnpacked != int64(len(long)) {
+		t.Errorf("%d bytes in, %d unpacked, want %d", report.BytesIn, report.BytesUnpacked, len(long))
+	}
+	if diff := cmp.Diff(dumpLines(t, want), dumpLines(t, out)); diff != "" {
+		t.Error(diff)
+	}
+}
