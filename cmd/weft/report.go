@@ -424,6 +424,10 @@ func (in *reportInput) printProblems(env *environment, names []string) {
 			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(in.name)), printable(problemLine(&p)))
 		}
 	}
+	for _, r := range in.timeline.Recorders() {
+		printNote(env, in.name, printable(fmt.Sprintf("%s of %s on %s that an earlier input has as well are not added to the times of these threads",
+			count(int64(r.Events), "event"), r.Input, count(int64(r.Threads), "thread"))))
+	}
 }
 
 // Problems that make the numbers of reports too small: a person who reads them should know. Others, such as flows whose

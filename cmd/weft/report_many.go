@@ -66,6 +66,7 @@ func manyReports() []manyReport {
 				ofSlices(report.Kernels, "kernels, by self time"), ofSlices(report.Copies, "copies and fills of device memory, by self time"),
 				ofSlices(report.Operators, "operators, by self time"), ofSlices(report.ThreadSlices, "slices on threads, by self time"),
 				ofSlices(report.AsyncSlices, "slices on tracks of their own (asynchronous; they overlap), by self time"),
+				ofSlices(report.RecorderSlices, recordersTitle),
 				ofSlices(report.StateSlices, "states of threads, by self time"),
 			},
 		},

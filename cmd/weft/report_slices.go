@@ -159,6 +159,9 @@ const (
 	placeWidth = 24
 )
 
+// recordersTitle is the title of RecorderSlices.
+const recordersTitle = "slices that further inputs have of the same threads, by self time"
+
 func slicesTables(r *report.Slices) []table {
 	return []table{
 		devicesTable(r), streamsTable(r), stepsTable(r),
@@ -167,6 +170,7 @@ func slicesTables(r *report.Slices) []table {
 		groupsTable(r, report.Operators, "operators, by self time"),
 		groupsTable(r, report.ThreadSlices, "slices on threads, by self time"),
 		groupsTable(r, report.AsyncSlices, "slices on tracks of their own (asynchronous; they overlap), by self time"),
+		groupsTable(r, report.RecorderSlices, recordersTitle),
 		groupsTable(r, report.StateSlices, "states of threads, by self time"),
 	}
 }

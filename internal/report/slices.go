@@ -39,19 +39,21 @@ type SliceKind uint8
 
 // The kinds of slices, in the order of their tables.
 const (
-	Kernels      SliceKind = iota + 1 // of a GPU or another device
-	Copies                            // copies and fills of a device's memory
-	Operators                         // of PyTorch
-	ThreadSlices                      // all others on threads
-	AsyncSlices                       // on tracks of their own: asynchronous operations, requests, objects
-	StateSlices                       // states of threads, made of samples or recorded
+	Kernels        SliceKind = iota + 1 // of a GPU or another device
+	Copies                              // copies and fills of a device's memory
+	Operators                           // of PyTorch
+	ThreadSlices                        // all others on threads
+	AsyncSlices                         // on tracks of their own: asynchronous operations, requests, objects
+	StateSlices                         // states of threads, made of samples or recorded
+	RecorderSlices                      // of threads, as a further input of a merge has recorded them
 )
 
 var sliceKinds = [...]string{
 	Kernels: "kernels", Copies: "copies", Operators: "operators", ThreadSlices: "slices", AsyncSlices: "async", StateSlices: "states",
+	RecorderSlices: "recorders",
 }
 
-// String returns "kernels", "copies", "operators", "slices", "async" or "states".
+// String returns "kernels", "copies", "operators", "slices", "async", "states" or "recorders".
 func (k SliceKind) String() string { return sliceKinds[k] }
 
 // MarshalText returns String.
@@ -249,6 +251,8 @@ func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
 		p.kind = 0
 	case timeline.RoleThreadState, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories, timeline.RoleSamplePages, timeline.RolePaused:
 		p.kind = StateSlices
+	case timeline.RoleInput:
+		p.kind = RecorderSlices
 	case timeline.RoleLane, timeline.RoleStream, timeline.RoleCalls, timeline.RoleJSTracer:
 		if tl.TrackKind(p.owner) == timeline.ThreadTrack {
 			p.kind = ThreadSlices

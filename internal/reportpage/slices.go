@@ -9,7 +9,8 @@ import (
 // sliceTitles are the words for the kinds of slices.
 var sliceTitles = map[report.SliceKind]string{
 	report.Kernels: "Kernels of devices", report.Copies: "Copies and fills of device memory", report.Operators: "Operators", report.ThreadSlices: "Slices on threads",
-	report.AsyncSlices: "Asynchronous slices, which may overlap",
+	report.AsyncSlices:    "Asynchronous slices, which may overlap",
+	report.RecorderSlices: "Slices that further inputs have of the same threads",
 }
 
 // slices writes how often slices ran and how long they took.

@@ -193,7 +193,7 @@ func (b *Builder) place(track TrackID) TrackID {
 		if owner, ok := s.slices[track]; !ok {
 			s.slices[track] = s.at
 		} else if owner != s.at {
-			to = b.NewTrack(track, TrackSpec{Name: s.now.Name, Role: RoleInput})
+			to = b.NewTrack(track, TrackSpec{Name: s.now.Name, Role: RoleInput, Subject: s.now.Name})
 		}
 	}
 	if n := int(track) + 1; n > len(s.places) {
@@ -380,6 +380,36 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 		return 0
 	}
 	return t.InputOf(event)
+}
+
+// Recorder is an input with slices and instants on threads that an earlier input has recorded as well. They are beside those of the thread, and in no
+// sum over these: together they would count its time more than once.
+type Recorder struct {
+	Input   string `json:"input"`
+	Threads int    `json:"threads"`
+	Events  uint64 `json:"events"`
+}
+
+// Recorders returns the inputs whose slices are beside those of others, in the order of the tracks.
+func (t *Timeline) Recorders() (all []Recorder) {
+	of, threads := map[string]int{}, map[string]map[TrackID]bool{}
+	for id := range t.table.tracks {
+		row := &t.table.tracks[id]
+		if row.kind != NamedTrack || !row.used || t.table.specs[row.index].Role != RoleInput {
+			continue
+		}
+		spec := &t.table.specs[row.index]
+		name := cmp.Or(spec.Subject, spec.Name) // earlier versions wrote no subject
+		i, ok := of[name]
+		if !ok {
+			i = len(all)
+			of[name], threads[name], all = i, map[TrackID]bool{}, append(all, Recorder{Input: name})
+		}
+		threads[name][row.parent] = true // which has a track for each lane, where it was read from a Perfetto trace
+		all[i].Events += spec.starts
+		all[i].Threads = len(threads[name])
+	}
+	return all
 }
 
 // BindsFlows reports whether ends of flows bind by time to the slices of a track: those of threads.

@@ -414,6 +414,9 @@ func (n *nester) place(r *record, ordinal uint64) {
 	if row := &n.t.table.tracks[r.track]; r.lane == 0 && row.kind == ThreadTrack {
 		n.t.table.threads[row.index].starts++
 	}
+	if row := &n.t.table.tracks[r.track]; row.kind == NamedTrack && n.t.table.specs[row.index].Role == RoleInput {
+		n.t.table.specs[row.index].starts++
+	}
 	if r.lane > 0 {
 		n.countMoved(r, l, end)
 		n.t.table.useLane(r.track, r.lane)

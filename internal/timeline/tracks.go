@@ -114,9 +114,10 @@ type TrackSpec struct {
 	Ordering    ChildOrdering
 	Rank        int32 // place among its siblings, if their parent orders them explicitly
 	Role        Role
-	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page
+	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page; RoleInput: the name of the input
 	Lane        uint32 // the track is a lane of this number beside or below another one; 0: it is none
 	async       *asyncKey
+	starts      uint64 // RoleInput: slices and instants on it
 }
 
 // track is one row of the track table. Asynchronous ids make millions of them, so it is small; what few tracks have is

@@ -275,7 +275,7 @@ func (s *pass) occurrence(o *timeline.Head, found []evidence.Evidence) error {
 			s.adding = append(s.adding, s.bind(&own[i], o.TS))
 		}
 		set = s.sets.WithAll(set, s.adding)
-		if !place.Sampled && s.costs.counts(o) {
+		if !place.Sampled && !place.Beside && s.costs.counts(o) {
 			s.costs.async(o, place.Process, set)
 		}
 		return s.put(o, set)

@@ -28,6 +28,7 @@ type Track struct {
 	lane    bool             // PlaceThread: of slices that overlap others of the thread
 	network bool             // Firefox's requests are on it
 	Sampled bool             // what samples say is on it: no asynchronous slices
+	Beside  bool             // slices of the thread as another recorder has seen them, which cost nothing more
 	origin  string           // of the page, in self-profiles
 	idSpace string           // of ids that are not of its process, see timeline.Timeline.IDSpace
 }
@@ -98,6 +99,8 @@ func (p *Track) declared(tr *timeline.Track) {
 		p.Place = PlaceNone
 	case timeline.RoleCalls, timeline.RoleSamplePages:
 		p.Sampled = true
+	case timeline.RoleInput:
+		p.Beside = true
 	case timeline.RoleNetwork:
 		p.network = true
 	case timeline.RoleContexts, timeline.RoleCatalogue:

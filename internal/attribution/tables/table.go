@@ -115,6 +115,8 @@ type Table struct {
 	Limited      int            `json:"limited,omitempty"` // costs without a row of their own, and inputs that rows do not count
 	Rows         []Row          `json:"rows"`              // the most expensive first
 
+	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // of threads that are counted by another input
+
 	Group GroupBy        `json:"-"` // as asked for; By says both
 	Split SplitBy        `json:"-"`
 	Start timeline.Nanos `json:"-"` // of the trace
@@ -262,7 +264,7 @@ func (t *Tables) Table(opts TableOptions) (*Table, error) {
 func (t *Tables) NewTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
 		tables: t, result: t.result, group: opts.Group, split: opts.Split, typ: t.result.Contexts.ByType[opts.Type],
-		table: &Table{Type: opts.Type, By: ByText(opts.Group, opts.Split), Group: opts.Group, Split: opts.Split, Rows: []Row{}, Start: t.result.Timeline.Start()},
+		table: &Table{Type: opts.Type, By: ByText(opts.Group, opts.Split), Group: opts.Group, Split: opts.Split, Rows: []Row{}, Start: t.result.Timeline.Start(), NotCounted: t.result.Timeline.Recorders()},
 		rows:  map[rowKey]*Row{}, MaxRows: t.result.Contexts.Room.Of(maxTableRows), inputs: map[rowInput]struct{}{},
 	}
 	if d := t.derived(opts.Type); d != nil {
