@@ -64,7 +64,7 @@ func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 	return err
 }
 
-// TakeSteps returns the steps of a timeline that is nested and has its flows: those that NestAndTrace has collected, or, if
+// TakeSteps returns the steps of a timeline that is nested and has its flows: those that NestAndTrace or VisitAndTrace has collected, or, if
 // there are none, or they were taken, by going through the flows once more.
 func TakeSteps(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
 	if !hasFlows(t) {

@@ -170,7 +170,8 @@ func unnested(t *testing.T, memory int64, text string) *timeline.Timeline {
 	return tl
 }
 
-// Steps are the same whether they were collected on the way or later.
+// Steps are the same whether they were collected while the timeline was nested, later, or while the flows were visited, which tells of the
+// same flows.
 func TestTakeStepsAgain(t *testing.T) {
 	total := 0
 	for seed := range uint64(100) {
@@ -178,33 +179,66 @@ func TestTakeStepsAgain(t *testing.T) {
 		if err := flowbind.NestAndTrace(context.Background(), tl); err != nil {
 			t.Fatal(err)
 		}
-		var got [2][]flowbind.Step
+		var visits [2]visits
+		if err := flowbind.Visit(context.Background(), tl, &visits[0]); err != nil {
+			t.Fatal(err)
+		}
+		var got [3][]flowbind.Step
 		for i := range got {
-			steps, err := flowbind.TakeSteps(context.Background(), tl)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for {
-				var s flowbind.Step
-				ok, err := steps.Next(&s)
-				if err != nil {
+			if i == 2 {
+				if err := flowbind.VisitAndTrace(context.Background(), tl, &visits[1]); err != nil {
 					t.Fatal(err)
 				}
-				if !ok {
-					break
-				}
-				got[i] = append(got[i], s)
 			}
-			if err := steps.Close(); err != nil {
-				t.Fatal(err)
-			}
+			got[i] = takeSteps(t, tl)
 		}
 		total += len(got[0])
-		if !slices.Equal(got[0], got[1]) {
-			t.Errorf("seed %d: steps %v, then %v", seed, got[0], got[1])
+		if !slices.Equal(got[0], got[1]) || !slices.Equal(got[0], got[2]) {
+			t.Errorf("seed %d: steps %v, then %v, when visited %v", seed, got[0], got[1], got[2])
+		}
+		if !slices.Equal(visits[0], visits[1]) {
+			t.Errorf("seed %d: visits %v, with steps %v", seed, visits[0], visits[1])
 		}
 	}
 	if total < 500 {
 		t.Errorf("%d steps: too few to show something", total)
 	}
 }
+
+// takeSteps takes all steps of a timeline.
+func takeSteps(t *testing.T, tl *timeline.Timeline) (all []flowbind.Step) {
+	t.Helper()
+	steps, err := flowbind.TakeSteps(context.Background(), tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		var s flowbind.Step
+		ok, err := steps.Next(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		all = append(all, s)
+	}
+	if err := steps.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// visits is a flowbind.Visitor that notes what it is told.
+type visits []string
+
+func (v *visits) Begin(key flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {
+	*v = append(*v, fmt.Sprint("begin ", key, at, s.Ordinal))
+}
+func (v *visits) Follow(at timeline.Nanos, s *flowbind.Slice, from uint64) {
+	*v = append(*v, fmt.Sprint("follow ", at, s.Ordinal, from))
+}
+func (v *visits) Join(at timeline.Nanos, s *flowbind.Slice) {
+	*v = append(*v, fmt.Sprint("join ", at, s.Ordinal))
+}
+func (v *visits) End(ended bool) { *v = append(*v, fmt.Sprint("end ", ended)) }

@@ -2,6 +2,7 @@ package flowbind
 
 import (
 	"context"
+	"errors"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -27,6 +28,21 @@ func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 		return nil
 	}
 	return visit(ctx, t, v, nil)
+}
+
+// VisitAndTrace is Visit for a timeline whose steps are asked for next: it collects them on the way. They stay with the timeline until
+// TakeSteps takes them.
+func VisitAndTrace(ctx context.Context, t *timeline.Timeline, v Visitor) error {
+	r, ok := t.AttachedFlows().(*refs)
+	if !ok || r.steps != nil {
+		return Visit(ctx, t, v)
+	}
+	c := newStepWriter(t)
+	if err := visit(ctx, t, v, c); err != nil {
+		return errors.Join(err, c.sorter.Close())
+	}
+	r.steps = &Steps{c.sorter}
+	return nil
 }
 
 func visit(ctx context.Context, t *timeline.Timeline, v Visitor, steps *stepWriter) error {

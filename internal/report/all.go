@@ -84,13 +84,17 @@ type AllOptions struct {
 	Slices bool
 }
 
-// CollectAll attributes a timeline, which is nested, by rules and makes all reports on what is selected of it. It goes through the events
-// twice, and once more through the flows and through what inputs caused. The error is one of the temporary files, or ctx's.
+// CollectAll attributes a timeline, which is nested, by rules and makes all reports on what is selected of it. Beside the passes of the
+// attribution it goes through all events once, through the slices of threads once more, and where there are inputs also through what they
+// caused. The error is one of the temporary files, or ctx's.
 func CollectAll(ctx context.Context, tl *timeline.Timeline, rules options.Rules, opts AllOptions) (_ *All, err error) {
 	c := allCollector{tl: tl, selected: opts.Selected, wantsSlices: opts.Slices}
 	totals := tl.Totals()
 	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl)}
 	attribute := func(ctx context.Context) (err error) {
+		if err := c.addFlows(ctx); err != nil {
+			return err
+		}
 		c.attributed, err = attribution.Run(ctx, tl, rules)
 		return err
 	}
@@ -104,7 +108,7 @@ func CollectAll(ctx context.Context, tl *timeline.Timeline, rules options.Rules,
 	if err := c.nameThreads(); err != nil {
 		return nil, err
 	}
-	if err := c.both(ctx, c.findInputs, c.addFlowsAndTrees); err != nil {
+	if err := c.both(ctx, c.findInputs, c.makeTrees); err != nil {
 		return nil, err
 	}
 	if err := c.secondWalk(ctx); err != nil {
@@ -168,11 +172,12 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 	return n
 }
 
-// firstWalk collects samples, and finds out which threads were busy.
+// firstWalk collects samples, and finds out which threads were busy. It is a walk over all events, which bridge.Unwalked may leave to it.
 func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)
-	if err := c.walk(ctx, []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find)}); err != nil {
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find)}
+	if err := c.tl.WalkLate(ctx, inTurn(passes)); err != nil {
 		return err
 	}
 	c.profiles = reader.finish()
@@ -200,11 +205,8 @@ func (c *allCollector) findInputs(ctx context.Context) error {
 	return nil
 }
 
-// addFlowsAndTrees adds the pairs of threads that flows connect, and makes the trees of samples.
-func (c *allCollector) addFlowsAndTrees(ctx context.Context) (err error) {
-	if err := c.addFlows(ctx); err != nil {
-		return err
-	}
+// makeTrees makes the trees of samples.
+func (c *allCollector) makeTrees(ctx context.Context) (err error) {
 	c.trees, err = c.profiles.stackTrees(ctx)
 	return err
 }
@@ -217,16 +219,16 @@ func (c *allCollector) include() func(*timeline.Item) bool {
 	return c.selected.Item
 }
 
-// walk goes through the timeline once for all passes.
-func (c *allCollector) walk(ctx context.Context, passes []func(*timeline.Item) error) error {
-	return c.tl.Walk(ctx, func(it *timeline.Item) error {
+// inTurn gives the items of a walk to all passes.
+func inTurn(passes []func(*timeline.Item) error) func(*timeline.Item) error {
+	return func(it *timeline.Item) error {
 		for _, pass := range passes {
 			if err := pass(it); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
 }
 
 // nameThreads finds out what threads show.
@@ -246,60 +248,87 @@ func (c *allCollector) nameThreads() error {
 	return nil
 }
 
-// secondWalk collects tasks, what ran for inputs, how busy threads were over time, and trees of slices where there are no stacks.
+// secondWalk collects tasks, what ran for inputs, how busy threads were over time, trees of slices where there are no stacks, and slices by
+// name where they matter.
 func (c *allCollector) secondWalk(ctx context.Context) error {
-	opts := TaskOptions{Include: c.include()}
-	if c.selected != nil {
-		opts.Thread = c.selected.Track
-	}
-	tasks := newTaskCollector(c.tl, c.attributed, opts)
-	if hasSamples(c.tl) {
-		profiles, err := c.profiles, error(nil)
-		if c.selected != nil { // a task counts whole
-			profiles, err = Collect(ctx, c.tl, nil)
-		}
-		if err != nil {
-			return err
-		}
-		tasks.addSampled(profiles)
+	tasks, err := c.newTasks(ctx)
+	if err != nil {
+		return err
 	}
 	work := &threadWork{tl: c.tl, reader: newWorkReader(c.tl, c.attributed), tasks: tasks}
 	if c.inputs != nil && c.inputs.needsDetail() {
 		work.inputs = c.inputs
 	}
 	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, work.item), timeline.Nested(c.tl, c.use.divide)}
-	trees := c.trees
-	c.use.sortTrees(trees)
+	wanted := func(id timeline.TrackID) bool {
+		return c.use.places[id] != 0 || c.tl.TrackKind(id) == timeline.ThreadTrack
+	}
 	var ofSlices *sliceTrees
-	if len(trees) == 0 {
+	if len(c.trees) == 0 {
 		ofSlices = newSliceTrees(c.tl, c.use)
 		passes = append(passes, timeline.Nested(c.tl, ofSlices.item))
 	}
-	groups := newSliceCounter(c.tl, SliceOptions{Include: c.include()})
-	defer groups.lengths.Close()
+	var groups *sliceCounter
 	if c.slicesMatter() {
+		groups = newSliceCounter(c.tl, SliceOptions{Include: c.include()})
+		defer groups.lengths.Close()
 		passes = append(passes, timeline.Nested(c.tl, groups.item))
+		wanted = func(timeline.TrackID) bool { return true }
 	}
-	if err := c.walk(ctx, passes); err != nil {
+	if err := c.tl.WalkSlices(ctx, wanted, inTurn(passes)); err != nil {
 		return err
 	}
-	all, err := groups.done(ctx)
-	if err != nil {
-		return err
+	if groups != nil {
+		all, err := groups.done(ctx)
+		if err != nil {
+			return err
+		}
+		c.addSlices(all)
 	}
-	c.addSlices(all)
+	c.addUse(ofSlices)
+	c.addTasks(tasks.done())
+	c.addInputs()
+	return c.addProfiles()
+}
+
+// newTasks returns the collector of long tasks, which has those of sampled threads.
+func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
+	opts := TaskOptions{Include: c.include()}
+	if c.selected != nil {
+		opts.Thread = c.selected.Track
+	}
+	tasks := newTaskCollector(c.tl, c.attributed, opts)
+	if !hasSamples(c.tl) {
+		return tasks, nil
+	}
+	profiles := c.profiles
+	if c.selected != nil { // a task counts whole
+		var err error
+		if profiles, err = Collect(ctx, c.tl, nil); err != nil {
+			return nil, err
+		}
+	}
+	tasks.addSampled(profiles)
+	return tasks, nil
+}
+
+// addUse takes over how busy threads were, and the trees of stacks or, where there are none, of slices.
+func (c *allCollector) addUse(ofSlices *sliceTrees) {
+	c.use.sortTrees(c.trees)
 	if use := c.use.done(c.shows); len(use.Threads) > 0 {
 		c.out.Utilisation = use
 	}
-	if c.out.StackTrees = trees; ofSlices != nil {
+	if c.out.StackTrees = c.trees; ofSlices != nil {
 		c.out.StackTrees = ofSlices.done()
 	}
-	c.addTasks(tasks.done())
+}
+
+// addInputs takes over the inputs.
+func (c *allCollector) addInputs() {
 	if c.inputs != nil {
 		in := c.inputs.done()
 		c.out.Inputs = &AllInputs{in, in.Inputs}
 	}
-	return c.addProfiles()
 }
 
 // slicesMatter reports whether slices by name are asked for, or say what no other part does: without busy threads the slices are on

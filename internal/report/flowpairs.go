@@ -34,15 +34,15 @@ type FlowPair struct {
 // maxFlowPairs bounds the pairs of threads that are told apart.
 const maxFlowPairs = 1 << 16
 
-// CollectFlowPairs goes through the flows of a timeline, which is nested. Only arrows between tracks that are wanted count; nil: all do. The
-// error is one of the temporary files, or ctx's.
+// CollectFlowPairs goes through the flows of a timeline, which is nested. Only arrows between tracks that are wanted count; nil: all do. An
+// attribution after it need not go through the flows once more. The error is one of the temporary files, or ctx's.
 func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(from, to timeline.TrackID, at timeline.Nanos) bool) (*FlowPairs, error) {
 	c := flowPairs{
 		tl: tl, wanted: wanted, ids: map[[2]timeline.TrackID]int32{}, delays: extsort.New(lengthOrder, tl.Memory()/16, tl.TempDir()),
 	}
 	defer c.delays.Close()
 	c.out.Pairs = []FlowPair{}
-	if err := flowbind.Visit(ctx, tl, &c); err != nil {
+	if err := flowbind.VisitAndTrace(ctx, tl, &c); err != nil {
 		return nil, err
 	}
 	if c.err == nil {

@@ -65,7 +65,7 @@ type openSlice struct {
 }
 
 // slice takes in a slice that begins on a thread.
-func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.OpenSlices[openSlice]) {
+func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	var around openSlice
 	if n := open.Len(); n > 1 {
 		around = *open.At(n - 2)
@@ -80,22 +80,30 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 		if !around.calls {
 			around.stack = 0
 		}
-		inside.stack = c.p.stacks.push(around.stack, c.callFrame(it))
+		frame, err := c.callFrame(it)
+		if err != nil {
+			return err
+		}
+		inside.stack = c.p.stacks.pushFrame(around.stack, frame)
 	case kind == scriptSlice:
 		inside.script = true
 		if !around.calls {
-			inside.stack = c.p.stacks.push(around.stack, Frame{Function: string(it.Name)})
+			inside.stack = c.p.stacks.pushFrame(around.stack, c.scriptFrame(it))
 		}
 	case kind == styleSlice && it.Dur != timeline.NoTime:
-		c.layout(ct, it, styleState, &around, inside)
+		return c.layout(ct, it, styleState, &around, inside)
 	case kind == layoutSlice && it.Dur != timeline.NoTime:
-		c.layout(ct, it, layoutState, &around, inside)
+		return c.layout(ct, it, layoutState, &around, inside)
 	}
+	return nil
 }
 
 // layout adds a slice of style or layout to those of its thread. It was forced if script runs around it, or if Chrome
 // noted the stack of the script: Chrome does that for nothing else.
-func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, around, inside *openSlice) {
+func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, around, inside *openSlice) error {
+	if err := it.ReadArgs(); err != nil {
+		return err
+	}
 	t := ct.thread
 	f := forcedSlice{dur: it.Dur, run: ct.outermost, kind: kind, forced: around.script, stack: around.stack, left: !c.selected.Item(it)}
 	if stack := c.stackTrace(it); stack != 0 {
@@ -116,6 +124,7 @@ func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, ar
 	}
 	t.forced = append(t.forced, f)
 	inside.layout = len(t.forced)
+	return nil
 }
 
 // tallySlices counts the slices of style and layout.
@@ -133,8 +142,27 @@ func (t *Thread) tallySlices(tally *forcedTally) {
 	}
 }
 
-// callFrame returns the function of a slice that was made of samples.
-func (c *reader) callFrame(it *timeline.Item) Frame {
+// scriptFrame returns a slice that runs script as a function.
+func (c *reader) scriptFrame(it *timeline.Item) frameID {
+	if it.NameID == 0 {
+		return c.p.stacks.intern(Frame{Function: string(it.Name)})
+	}
+	frame := &c.scripts[it.NameID]
+	if *frame == 0 {
+		*frame = c.p.stacks.intern(Frame{Function: string(it.Name)})
+	}
+	return *frame
+}
+
+// callFrame returns the function of a slice that was made of samples. Most have a template, which has the function.
+func (c *reader) callFrame(it *timeline.Item) (frameID, error) {
+	template := it.Template()
+	if frame, ok := c.calls[template]; ok && template != 0 {
+		return frame, nil
+	}
+	if err := it.ReadArgs(); err != nil {
+		return 0, err
+	}
 	f := Frame{Function: string(it.Name)}
 	for arg := range c.tl.ArgList(it.Args) {
 		switch string(arg.Key) {
@@ -146,7 +174,11 @@ func (c *reader) callFrame(it *timeline.Item) Frame {
 			f.Column = arg.Int()
 		}
 	}
-	return f
+	frame := c.p.stacks.intern(f)
+	if template != 0 {
+		c.calls[template] = frame
+	}
+	return frame, nil
 }
 
 // stackTrace returns the stack that Chrome noted in the arguments of a slice, innermost function first: the lines are those

@@ -15,7 +15,7 @@ import (
 // temporary files, or ctx's.
 func Collect(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (*Profiles, error) {
 	c := newReader(tl, selected)
-	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
+	if err := tl.WalkLate(ctx, timeline.Nested(tl, c.item)); err != nil {
 		return nil, err
 	}
 	return c.finish(), nil
@@ -92,6 +92,8 @@ type reader struct {
 	roles    []role
 	threads  []*sampledThread // by TrackID
 	kinds    []sliceKind      // by NameID
+	scripts  []frameID        // by NameID: of slices that run script; 0: not asked for yet
+	calls    map[timeline.TemplateID]frameID
 
 	weightsAreNanos bool
 }
@@ -122,6 +124,8 @@ func newReader(tl *timeline.Timeline, selected *selection.Selection) *reader {
 		tl: tl, selected: selected, p: &Profiles{stacks: newStackTable()},
 		roles:           make([]role, tl.TrackCount()),
 		kinds:           make([]sliceKind, tl.NameCount()+1),
+		scripts:         make([]frameID, tl.NameCount()+1),
+		calls:           map[timeline.TemplateID]frameID{},
 		threads:         make([]*sampledThread, tl.TrackCount()),
 		weightsAreNanos: tl.SampleDescription().Unit == timeline.SampleUnitNanos,
 	}
@@ -182,15 +186,18 @@ func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) e
 		weight := min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS)
 		ct.samples = append(ct.samples, observation{ts: it.TS, dur: weight, stack: stackID(it.Callstack), count: 1, left: !c.selected.What(it)})
 	case r.kind == stateRole && it.Kind == timeline.ItemBegin:
-		c.stateSlice(c.at(r.thread), it)
+		return c.stateSlice(c.at(r.thread), it)
 	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemBegin:
-		c.slice(c.at(r.thread), it, open)
+		return c.slice(c.at(r.thread), it, open)
 	}
 	return nil
 }
 
 // stateSlice takes in a slice of a state track.
-func (c *reader) stateSlice(ct *sampledThread, it *timeline.Item) {
+func (c *reader) stateSlice(ct *sampledThread, it *timeline.Item) error {
+	if err := it.ReadArgs(); err != nil {
+		return err
+	}
 	s := stateSlice{ts: it.TS, dur: it.Dur, state: ct.thread.states.id(string(it.Name))}
 	if it.Dur == timeline.NoTime {
 		s.dur = math.MaxInt64 - it.TS
@@ -211,6 +218,7 @@ func (c *reader) stateSlice(ct *sampledThread, it *timeline.Item) {
 		}
 	}
 	ct.states = append(ct.states, s)
+	return nil
 }
 
 // finish makes observations of the samples and states of a thread.

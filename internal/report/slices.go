@@ -279,7 +279,7 @@ func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum]) error {
 	switch it.Kind {
 	case timeline.ItemBegin:
-		c.begin(it, open.Innermost())
+		return c.begin(it, open.Innermost())
 	case timeline.ItemEnd:
 		if o := open.Innermost(); o != nil {
 			var around *openSum
@@ -293,11 +293,14 @@ func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum
 }
 
 // begin takes in a slice that begins.
-func (c *sliceCounter) begin(it *timeline.Item, o *openSum) {
+func (c *sliceCounter) begin(it *timeline.Item, o *openSum) error {
 	place := &c.places[it.Track]
 	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime, timed: hasEnd(&it.Head)}
 	if place.kind == 0 || c.opts.Include != nil && !c.opts.Include(it) {
-		return
+		return nil
+	}
+	if err := it.ReadArgs(); err != nil {
+		return err
 	}
 	kind, moved := place.kind, int64(0)
 	if kind == ThreadSlices {
@@ -314,7 +317,7 @@ func (c *sliceCounter) begin(it *timeline.Item, o *openSum) {
 	if !o.timed {
 		g.Unfinished++
 		c.out.Unfinished++
-		return
+		return nil
 	}
 	at := nestedKey{it.Track, it.Lane, o.group}
 	o.outermost = c.nested[at] == 0
@@ -322,6 +325,7 @@ func (c *sliceCounter) begin(it *timeline.Item, o *openSum) {
 	if first := g.Count-g.Unfinished == 1; first || it.Dur > g.Max {
 		g.Max, g.longestAt, g.longestOn = it.Dur, it.TS, place.owner
 	}
+	return nil
 }
 
 // end takes in the end of a slice.

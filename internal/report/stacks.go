@@ -118,8 +118,11 @@ func (t *stackTable) intern(f Frame) frameID {
 }
 
 // push returns the stack in which below calls f.
-func (t *stackTable) push(below stackID, f Frame) stackID {
-	node := stackNode{below, t.intern(f)}
+func (t *stackTable) push(below stackID, f Frame) stackID { return t.pushFrame(below, t.intern(f)) }
+
+// pushFrame is push for the id of a frame.
+func (t *stackTable) pushFrame(below stackID, frame frameID) stackID {
+	node := stackNode{below, frame}
 	id, ok := t.byNode[node]
 	if !ok {
 		id = stackID(len(t.nodes))

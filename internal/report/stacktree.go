@@ -329,7 +329,7 @@ func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]
 			from, to := c.use.selected.Clip(it.TS, endOf(&it.Head))
 			s.dur, s.node = to-from, c.nodeOf(tree, s.node, it)
 		}
-		return nil
+		return c.use.err
 	}
 	inside := s.inside
 	if s.timed {

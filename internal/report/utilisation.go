@@ -76,6 +76,8 @@ type useCollector struct {
 	tl       *timeline.Timeline
 	selected *selection.Selection
 	reader   *workReader
+	probes   bool // there may be slices of probes
+	err      error
 	threads  []*threadUse       // by TrackID; nil: not seen, or known by samples
 	places   []timeline.TrackID // by TrackID: the thread whose slices are on it; 0: none
 	out      Utilisation
@@ -88,7 +90,7 @@ type useCollector struct {
 
 func newUseCollector(tl *timeline.Timeline, selected *selection.Selection) *useCollector {
 	c := &useCollector{
-		tl: tl, selected: selected, reader: newWorkReader(tl, nil), threads: make([]*threadUse, tl.TrackCount()),
+		tl: tl, selected: selected, reader: newWorkReader(tl, nil), probes: tl.MayHaveArg(timeline.OwnProbe), threads: make([]*threadUse, tl.TrackCount()),
 		places: threadPlaces(tl, selected), categories: make([]timeline.Nanos, tl.CategoryCount()+1), names: make([]timeline.Nanos, tl.NameCount()+1),
 	}
 	c.out = Utilisation{By: KindsOfWork, Kinds: []string{}, Threads: []ThreadUse{}}
@@ -157,8 +159,11 @@ func (c *useCollector) workOf(it *timeline.Item) evidence.Category {
 	if profilecalls.IsCall(it.Category) || string(it.Category) == "js" {
 		return evidence.CategoryScript
 	}
-	if _, work := c.reader.nameOf(&it.Head, it.Name); work != evidence.CategoryNone {
+	if _, work := c.reader.nameOf(&it.Head, it.Name); work != evidence.CategoryNone || !c.probes {
 		return work
+	}
+	if err := it.ReadArgs(); err != nil && c.err == nil {
+		c.err = err
 	}
 	return evidence.CategoryOfProbe(c.tl, it.Args)
 }
@@ -173,7 +178,7 @@ func (c *useCollector) find(it *timeline.Item, open *timeline.OpenSlices[openUse
 		sum(&c.categories[s.category], to-from)
 		sum(&c.names[s.name], to-from)
 	})
-	return nil
+	return c.err
 }
 
 // choose prepares the second walk: what is shown from when to when. Threads with samples and without tasks of an event loop are known
@@ -332,7 +337,7 @@ func (c *useCollector) divide(it *timeline.Item, open *timeline.OpenSlices[openU
 			c.addTime(t.row, c.kindOf(s), from, to)
 		}
 	})
-	return nil
+	return c.err
 }
 
 // kindOf returns the index of the kind of work of a slice.

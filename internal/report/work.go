@@ -232,16 +232,16 @@ func (w *threadWork) item(it *timeline.Item, open *timeline.OpenSlices[openWork]
 }
 
 // begin takes in a slice that begins inside another one, or nil.
-func (w *threadWork) begin(it *timeline.Item, around, s *openWork) error {
+func (w *threadWork) begin(it *timeline.Item, around, s *openWork) (err error) {
 	if err := w.reader.begin(it, around, s); err != nil {
 		return err
 	}
 	s.input = w.inputs != nil && w.inputs.concerns(it, s)
 	inTask := w.tasks != nil && w.tasks.begin(it, around, s)
 	if s.input || inTask {
-		s.key = w.reader.keyOf(it, s)
+		s.key, err = w.reader.keyOf(it, s)
 	}
-	return nil
+	return err
 }
 
 // workReader tells what the slices of a walk do and for whom.
@@ -359,7 +359,10 @@ func (s *openWork) selfTime(around *openWork) (self timeline.Nanos, ok bool) {
 }
 
 // keyOf returns what a slice is called, and where its code is.
-func (r *workReader) keyOf(it *timeline.Item, s *openWork) partKey {
+func (r *workReader) keyOf(it *timeline.Item, s *openWork) (partKey, error) {
+	if err := it.ReadArgs(); err != nil {
+		return partKey{}, err
+	}
 	key := partKey{name: string(it.Name), category: s.category}
 	var f Frame
 	typ := r.frameOf(r.args.List(it.Args), &f)
@@ -370,7 +373,7 @@ func (r *workReader) keyOf(it *timeline.Item, s *openWork) partKey {
 		key.name += " " + f.Function
 	}
 	key.location = f.Location()
-	return key
+	return key, nil
 }
 
 // frameOf reads where code is from the arguments of a slice, and the type of the event that it dispatches.

@@ -68,8 +68,8 @@ func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate
 	}
 }
 
-// seen lists all that is said of the slices of a timeline by Walk and by Occurrences.
-func seen(t *testing.T, tl *Timeline) string {
+// seen lists all that is said of the slices of a timeline by Walk, WalkLate and Occurrences, and counts those that have a template.
+func seen(t *testing.T, tl *Timeline) (_ string, templates int) {
 	t.Helper()
 	if err := tl.Nest(context.Background()); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,20 @@ func seen(t *testing.T, tl *Timeline) string {
 		}
 		fmt.Fprintf(&out, "%s %x\n", tl.CorrelationOf(it.Args), it.Args)
 	})
-	err := tl.Occurrences(context.Background(), true, func(group []Head) error {
+	err := tl.WalkLate(context.Background(), func(it *Item) error {
+		if it.Template() != 0 {
+			templates++
+		}
+		if err := it.ReadArgs(); err != nil {
+			return err
+		}
+		fmt.Fprintf(&out, "%d %x\n", it.TS, it.Args)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = tl.Occurrences(context.Background(), true, func(group []Head) error {
 		for i := range group {
 			o := &group[i]
 			fmt.Fprintln(&out, o.Kind, o.TS, o.End, o.NameID, o.CategoryID, o.ThreadTime, o.ThreadDuration)
@@ -96,7 +109,7 @@ func seen(t *testing.T, tl *Timeline) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.String()
+	return out.String(), templates
 }
 
 // Slices of a template are those that say everything themselves: in memory and on disk, and if a pass adds them.
@@ -131,7 +144,10 @@ func TestTemplates(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := seen(t, tl)
+			got, templates := seen(t, tl)
+			if want := n - (n+2)/3; i > 0 && templates != want {
+				t.Errorf("extended %v, memory %d: %d slices have a template, want %d", extended, memory, templates, want)
+			}
 			if want == "" {
 				want = got
 			}

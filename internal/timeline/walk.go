@@ -24,7 +24,7 @@ const (
 // Head is what every pass sees of a resolved event: of slices and instants Timeline.Occurrences gives nothing else, many at a time.
 // Its byte slice is valid during the call that gets it.
 //
-// It is a type beside Item because thousands are read ahead: a Head has 128 bytes and an Item 304, with which reading ahead takes
+// It is a type beside Item because thousands are read ahead: a Head has 128 bytes and an Item 312, with which reading ahead takes
 // 1.3 to 1.6 times as long (BenchmarkHeads).
 type Head struct {
 	Kind     ItemKind
@@ -63,7 +63,7 @@ type Head struct {
 	TraceID uint64
 
 	Args Args    // nil if they were not asked for
-	late *record // has arguments that are not read, see ReadArgs
+	late *record // has arguments that are not read, see Timeline.ReadArgs and Item.ReadArgs
 }
 
 // Item is one resolved event with all that an output needs. Its byte slices are valid during the call that gets it.
@@ -79,6 +79,8 @@ type Item struct {
 	Notes     Args      // what a pass added to Args, see AttachNotes
 	Idle      bool      // ItemBegin, ItemEnd: of a slice with Event.Idle
 	Added     bool      // it is of an overlay, and has no ordinal
+
+	walker *walker // reads late, see Item.ReadArgs
 
 	// Correlation is for slices of an overlay: those with one text belong together.
 	Correlation string
@@ -153,6 +155,8 @@ type walker struct {
 	item    Item
 	args    ArgsEncoder // of unbound flow ends
 
+	late     bool                 // arguments are read by Item.ReadArgs
+	only     []bool               // of WalkSlices, by TrackID: the tracks whose slices are walked
 	numbered func(ordinal uint64) // takes the records in their order, and nothing is emitted; see NumberEvents
 
 	expanded []byte // arguments of a template
@@ -184,23 +188,21 @@ func (t *Timeline) SegmentOf(ordinal uint64) int {
 // WalkSegment is Walk for one of several parts: all of them in turn give what Walk gives. Different segments may be
 // walked at once by different goroutines.
 func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+	return t.walkSegment(ctx, i, false, fn)
+}
+
+// walkSegment is WalkSegment; late says that arguments are read only if they are asked for.
+func (t *Timeline) walkSegment(ctx context.Context, i int, late bool, fn func(*Item) error) error {
 	seg := &t.segments[i]
 	end, endSample := uint64(t.store.len()), t.sampled.len()
-	last := i+1 == len(t.segments)
-	if !last {
+	if i+1 < len(t.segments) {
 		end, endSample = t.segments[i+1].first, t.segments[i+1].firstSample
 	}
 	sampled, err := t.sampled.cursor(seg.firstSample, endSample-seg.firstSample)
 	if err != nil {
 		return err
 	}
-	w := &walker{
-		t: t, emit: fn, ordinal: seg.first, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
-		problems: new(problem.Log), open: newPendingEnds(),
-	}
+	w := t.newWalker(fn, seg.first, late, sampled)
 	w.problems.DivideAs(t.opts.Problems)
 	for _, o := range seg.open {
 		w.open.others.Push(o)
@@ -211,21 +213,38 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 	if err = errors.Join(err, w.flows.open(t.flows, seg.first), w.notes.open(t.notes, seg.first)); err != nil {
 		return err
 	}
+	if err := w.walk(ctx, end, i+1 == len(t.segments)); err != nil {
+		return err
+	}
+	t.segmentDone(seg, w.problems)
+	return nil
+}
+
+// newWalker returns a walker for records from an ordinal on. What is open and attached there is still to be set.
+func (t *Timeline) newWalker(fn func(*Item) error, first uint64, late bool, sampled *sampleCursor) *walker {
+	return &walker{
+		t: t, emit: fn, ordinal: first, late: late, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
+		problems: new(problem.Log), open: newPendingEnds(),
+	}
+}
+
+// walk walks over the records up to an ordinal, and the samples; after the last ones come the ends of what is still open.
+func (w *walker) walk(ctx context.Context, end uint64, last bool) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	n := 0
-	err = t.section(int(seg.first), int(end-seg.first), func(g *group) error {
+	err := w.t.section(int(w.ordinal), int(end-w.ordinal), func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return w.group(g)
 	})
-	for err == nil && sampled.more() {
+	for err == nil && w.sampled.more() {
 		err = w.nextSample()
 	}
 	if err == nil && last {
 		err = w.endUpTo(math.MaxInt64)
-	}
-	if err == nil {
-		t.segmentDone(seg, w.problems)
 	}
 	return err
 }
@@ -383,7 +402,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		w.numbered(ordinal)
 		return nil
 	}
-	if w.t.table.tracks[r.track].hidden {
+	if w.t.table.tracks[r.track].hidden || w.only != nil && !w.takes(r) {
 		return nil
 	}
 	it := &w.item
@@ -465,7 +484,12 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 	return nil
 }
 
+// payload gives the item what a record holds beside its fixed part.
 func (w *walker) payload(r *record) error {
+	if w.late && (r.flags&flagPayload == flagArgs || r.hasTemplate()) {
+		w.item.late, w.item.walker = r, w
+		return nil
+	}
 	if r.flags&flagPayload == 0 {
 		if r.hasTemplate() {
 			w.expanded = w.t.templates.appendArgs(w.expanded[:0], r)
