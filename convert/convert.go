@@ -154,15 +154,21 @@ func load(ctx context.Context, src io.Reader, opts Options, openStream func(io.R
 		return nil, nil, errors.Join(err, tl.Close())
 	}
 	report := l.report
-	if bridge.IsUnwalked(ctx) {
+	walked := func() {
+		report.count(tl)
+		report.Durations.Total = time.Since(began)
+		if opts.Report != nil {
+			*opts.Report = *report
+		}
+	}
+	if bridge.LeaveWalk(ctx, walked) {
 		return tl, report, nil
 	}
 	// A walk finds the last problems: what cannot be written as it is.
 	if err := tl.Walk(ctx, func(*timeline.Item) error { return nil }); err != nil {
 		return nil, nil, errors.Join(err, tl.Close())
 	}
-	report.count(tl)
-	report.Durations.Total = time.Since(began)
+	walked()
 	return tl, report, nil
 }
 

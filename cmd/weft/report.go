@@ -364,7 +364,7 @@ type reportInput struct {
 	trace    *trace.Trace
 	timeline *timeline.Timeline
 	selected *selection.Selection // nil: the whole trace
-	usual    []string             // problems that most recordings of the format have
+	said     *convert.Report      // what its reading said
 }
 
 // openReportInput reads the trace that is the second argument of the command, and selects what was asked for.
@@ -391,17 +391,16 @@ func openTrace(c *cli.Context, env *environment, name string, opts convert.Optio
 		return nil, err
 	}
 	defer src.Close()
-	said := convert.Report{}
 	if opts.Report == nil {
-		opts.Report = &said
+		opts.Report = new(convert.Report)
 	}
+	in.said = opts.Report
 	progress := startProgress(env, inputName(name), src.size, true)
 	in.trace, in.timeline, err = openTimeline(c.Context, name, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return nil, err
 	}
-	in.usual = opts.Report.Usual
 	return in, nil
 }
 
@@ -420,7 +419,7 @@ func (in *reportInput) Close() error { return in.trace.Close() }
 // those that most recordings have.
 func (in *reportInput) printProblems(env *environment, names []string) {
 	for _, p := range in.trace.Problems() {
-		if slices.Contains(names, p.Name) && !slices.Contains(in.usual, p.Name) {
+		if slices.Contains(names, p.Name) && !slices.Contains(in.said.Usual, p.Name) {
 			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(in.name)), printable(problemLine(&p)))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
@@ -92,8 +93,7 @@ func runPageReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	said := new(convert.Report)
-	opts.Report = said
+	c.Context = bridge.Unwalked(c.Context)
 	in, err := openReportInput(c, env, opts)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func runPageReport(c *cli.Context, env *environment) error {
 		in.printProblems(env, costProblems)
 		return writeJSON(env.stdout, all)
 	}
-	src := pageSource(in.name, said)
+	src := pageSource(in.name, in.said)
 	if in.selected != nil {
 		src.Selected = "what " + selectionText(c) + " selects"
 	}
@@ -128,7 +128,8 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 	return out.Commit()
 }
 
-// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
+// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions. It walks over all events, so
+// the trace may have been opened with bridge.Unwalked.
 func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
 	rules := options.Rules{}
 	in.selectCosts(&rules)
@@ -136,6 +137,7 @@ func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
+	bridge.Walked(ctx)
 	return all, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/reportpage"
 	"github.com/weft-trace/weft/internal/view"
@@ -50,11 +51,12 @@ func (v *viewing) reportOn(ctx context.Context, input viewInput) {
 
 // reportOf makes the page that weft report all --html makes.
 func (v *viewing) reportOf(ctx context.Context, input viewInput) (page *view.Report, err error) {
-	said := new(convert.Report)
+	ctx = bridge.Unwalked(ctx)
 	opts := v.opts
-	opts.Attribute, opts.KeepPackets, opts.Report = nil, false, said // the report attributes by itself,
-	opts.Args, opts.NoArgs = nil, false                              // and reads what the trace may lack
-	in := &reportInput{name: input.name}
+	opts.Attribute, opts.KeepPackets = nil, false // the report attributes by itself,
+	opts.Args, opts.NoArgs = nil, false           // and reads what the trace may lack
+	in := &reportInput{name: input.name, said: new(convert.Report)}
+	opts.Report = in.said
 	if in.trace, in.timeline, err = openTimeline(ctx, input.name, input.in.reader(), opts); err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (v *viewing) reportOf(ctx context.Context, input viewInput) (page *view.Rep
 		return nil, err
 	}
 	var html bytes.Buffer
-	if err := reportpage.Write(&html, pageSource(input.name, said), all, reportpage.Options{}); err != nil {
+	if err := reportpage.Write(&html, pageSource(input.name, in.said), all, reportpage.Options{}); err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(input.name), err)
 	}
 	span := moment.SpanOf(in.timeline)

@@ -18,7 +18,7 @@ import (
 
 // reportFile returns the page that weft report all --html makes.
 func reportFile(src *file, opts convert.Options, _ js.Value) (page string, err error) {
-	ctx, said := context.Background(), new(convert.Report)
+	ctx, said := bridge.Unwalked(context.Background()), new(convert.Report)
 	opts.Report, opts.Attribute = said, nil
 	tr, err := convert.Open(ctx, src, opts)
 	if err != nil {
@@ -29,6 +29,7 @@ func reportFile(src *file, opts convert.Options, _ js.Value) (page string, err e
 	if err != nil {
 		return "", err
 	}
+	bridge.Walked(ctx)
 	var html bytes.Buffer
 	name := path.Base(src.file.Get("name").String())
 	if err := reportpage.Write(&html, reportpage.NewSource(name, said), all, reportpage.Options{}); err != nil {

@@ -48,15 +48,36 @@ func TimelineOf(tr any) (*timeline.Timeline, error) {
 // Stream returns the stream of events that a *trace.Trace was read from; nil if it has a timeline.
 func Stream(tr any) *eventstream.Stream { return streamOf(tr) }
 
-// walks is the key of a context for Unwalked.
-type walks struct{}
+// walkKey is the key of a context for Unwalked; its value is a *lastWalk.
+type walkKey struct{}
+
+// lastWalk is the walk that a caller of convert.Open does.
+type lastWalk struct {
+	done func() // completes the report of the trace; nil before it is open
+}
 
 // Unwalked returns a context with which convert.Open leaves out its walk over the events, which finds the last problems: for a caller
-// that walks over all of them itself, and asks for problems after that.
-func Unwalked(ctx context.Context) context.Context { return context.WithValue(ctx, walks{}, true) }
+// that walks over all of them itself, and asks for problems after that. Until it calls Walked, the report of the conversion lacks events,
+// tracks and problems. The context is for one trace.
+func Unwalked(ctx context.Context) context.Context {
+	return context.WithValue(ctx, walkKey{}, new(lastWalk))
+}
 
-// IsUnwalked reports whether a context is one of Unwalked.
-func IsUnwalked(ctx context.Context) bool { return ctx.Value(walks{}) != nil }
+// Walked completes the report of the trace that was opened with a context of Unwalked.
+func Walked(ctx context.Context) {
+	if w, ok := ctx.Value(walkKey{}).(*lastWalk); ok && w.done != nil {
+		w.done()
+	}
+}
+
+// LeaveWalk reports whether a context is one of Unwalked, and if so leaves it to Walked to call done.
+func LeaveWalk(ctx context.Context, done func()) bool {
+	w, ok := ctx.Value(walkKey{}).(*lastWalk)
+	if ok {
+		w.done = done
+	}
+	return ok
+}
 
 // OpenStream reads a stream of weft.v1 as a trace: OpenStream[trace.Trace](ctx, src, dir). What is needed to read it again is in a
 // temporary file in dir.

@@ -31,16 +31,17 @@ var update = flag.Bool("update", false, "write the pages in testdata")
 // pageOf makes the page of an input.
 func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
 	t.Helper()
-	said := &convert.Report{}
-	tr, err := convert.Open(t.Context(), src, convert.Options{Report: said})
+	said, ctx := &convert.Report{}, bridge.Unwalked(t.Context())
+	tr, err := convert.Open(ctx, src, convert.Options{Report: said})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	all, err := report.CollectAll(t.Context(), bridge.Timeline(tr), options.Rules{}, report.AllOptions{})
+	all, err := report.CollectAll(ctx, bridge.Timeline(tr), options.Rules{}, report.AllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	bridge.Walked(ctx)
 	source := &Source{Name: name, Format: string(said.Format), Bytes: said.BytesIn, Unpacked: said.BytesUnpacked, Problems: said.Problems, Usual: said.Usual}
 	return write(t, source, all, opts)
 }
@@ -148,6 +149,18 @@ var hostile = []string{
 	`</script><script>alert(1)</script>`, `</title></style><img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, `' onmouseover='alert(1)`, `<!--`, `]]>`, "&lt;script&gt;&#0;",
 	"a\x00b\x1b[31mc\x7f\u0085", "exe\u202egnp.txt", "\u2066\u2067x\u2069", "\u2028\u2029", "\xff\xfe\xc3", strings.Repeat("W", 5000), strings.Repeat("𝕎<", 5000),
 	`%s%d%n`, `javascript:alert(1)`, `</svg></table></details>`,
+}
+
+// What attribution could not use is missing as well: a page has what contexts cost.
+func TestMissingContexts(t *testing.T) {
+	const trace = `{"traceEvents": [
+		{"ph": "(", "name": "type", "ts": 10, "pid": 1, "tid": 1, "cat": "c"},
+		{"ph": "X", "name": "slice", "ts": 11, "pid": 1, "tid": 1, "cat": "c", "dur": 1}
+	]}`
+	page := pageOf(t, "x", strings.NewReader(trace), Options{})
+	if !strings.Contains(page, "<code>context_without_id</code>") {
+		t.Error("the page does not say that an event enters a context without an id")
+	}
 }
 
 // A page says that nothing is missing only if nothing is: what most recordings of a format lack is told apart.
