@@ -89,8 +89,8 @@ func unknownFlags(text string) (unknown []string) {
 	return unknown
 }
 
-// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of Slurm.
-var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\bsbatch (?:--[a-z][^ ]* )+`)
+// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of Slurm and of Perfetto's program.
+var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell) (?:--[a-z][^ ]* )+`)
 
 // Every flag that a page mentions exists.
 func TestFlagsOfPages(t *testing.T) {

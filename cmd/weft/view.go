@@ -52,7 +52,7 @@ func viewFlags() []cli.Flag {
 		&cli.IntFlag{Name: "port", Usage: "listen on port `N` of 127.0.0.1", DefaultText: "any that is free"},
 		&cli.BoolFlag{Name: "once", Usage: "end when Perfetto has the trace; of several, when each was chosen in the page", DisableDefaultText: true},
 		&cli.StringFlag{Name: "ui", Usage: "use another Perfetto UI: `WHERE` is its address, a perfetto-ui.zip or a folder", DefaultText: "$WEFT_UI, or https://ui.perfetto.dev"},
-		&cli.BoolFlag{Name: "direct", Usage: "let Perfetto fetch the trace from port 9001, without a page around it: for traces of 2 GiB and more", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "direct", Usage: "let Perfetto fetch the trace from port 9001, without a page around it: for traces of more than 2 GiB when packed", DisableDefaultText: true},
 		&cli.StringFlag{Name: "from", Usage: "first show the timeline from `TIME` on: 1.5s or 300ms after the start of the trace, or @1.5s on its own clock", DefaultText: "the start"},
 		&cli.StringFlag{Name: "to", Usage: "first show the timeline until `TIME`", DefaultText: "the end"},
 		&cli.StringFlag{Name: "event", Usage: "select event `N` of the input (event=N in dump)"},

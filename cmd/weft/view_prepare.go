@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/inputs"
@@ -52,13 +54,14 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	v.showProgress(p)
 	stopped := v.tell(t, p, src.size)
 	in, made, report, err := v.make(ctx, name, src, p)
+	shown := made
+	if err == nil {
+		shown, err = v.fit(ctx, name, made, p)
+	}
 	stopped()
 	v.showProgress(nil)
 	p.Stop()
 	if err != nil {
-		return err
-	}
-	if err := v.checkSize(name, made); err != nil {
 		return err
 	}
 	first, err := v.firstView(ctx, viewInput{t, name, in}, made, report)
@@ -66,9 +69,13 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 		return err
 	}
 	if !v.quiet {
-		v.print("%s", madeText(name, made, report))
+		v.print("%s", madeText(name, made, shown, report))
 	}
-	t.Ready(view.Content{ReaderAt: made, Bytes: made.size, FileName: v.fileName(name, report != nil, made == in)}, first)
+	content := view.Content{ReaderAt: shown, Bytes: shown.size, FileName: v.fileName(name, report != nil, made == in)}
+	if shown != made {
+		content.FileName += ".gz"
+	}
+	t.Ready(content, first)
 	if !v.once && !v.direct { // which has no page for it
 		v.reports.Go(func() { v.report(ctx, viewInput{t, name, in}) })
 	}
@@ -93,23 +100,80 @@ func (v *viewing) fileName(name string, converted, asIs bool) string {
 	return base
 }
 
-// checkSize refuses a trace that the UI would not take.
-func (v *viewing) checkSize(name string, made *stored) error {
+// fit returns a trace as the page can hand it over: packed, which the UI unpacks, if it is too long as it is.
+func (v *viewing) fit(ctx context.Context, name string, made *stored, p *progress) (*stored, error) {
 	switch {
 	case made.size == 0:
-		return fmt.Errorf("%s: the trace is empty", inputName(name))
-	case made.size > view.MaxHandover && !v.direct:
-		is, most := formatSize(made.size), formatSize(view.MaxHandover)
-		if is == most { // rounded
-			is, most = fmt.Sprintf("%d MiB", (made.size-1)>>20+1), fmt.Sprintf("%d MiB", view.MaxHandover>>20)
-		}
-		use := "use --direct"
-		if len(v.files) > 1 {
-			use = "view it alone, with --direct"
-		}
-		return fmt.Errorf("%s: trace is %s, a page can hand over %s: %s", inputName(name), is, most, use)
+		return nil, fmt.Errorf("%s: the trace is empty", inputName(name))
+	case made.size <= v.handover || v.direct:
+		return made, nil
 	}
-	return nil
+	packed, err := v.pack(ctx, made, p)
+	if !errors.Is(err, errTooLongForPage) {
+		return packed, err
+	}
+	is, most := formatSize(made.size), formatSize(v.handover)
+	if is == most { // rounded
+		is, most = fmt.Sprintf("%d MiB", (made.size-1)>>20+1), fmt.Sprintf("%d MiB", v.handover>>20)
+	}
+	use := "use --direct"
+	if len(v.files) > 1 {
+		use = "view it alone, with --direct"
+	}
+	return nil, fmt.Errorf("%s: trace is %s, a page can hand over %s: %s", inputName(name), is, most, use)
+}
+
+// errTooLongForPage says that a trace is too long for a page even when it is packed.
+var errTooLongForPage = errors.New("too long for a page")
+
+// pack packs a trace with gzip into a nameless file.
+func (v *viewing) pack(ctx context.Context, made *stored, p *progress) (packed *stored, err error) {
+	var magic [2]byte
+	if _, err := made.ReadAt(magic[:], 0); err == nil && magic == [2]byte{0x1F, 0x8B} { // it is packed, and that was all
+		return nil, errTooLongForPage
+	}
+	temp, err := extsort.NewFile(v.opts.TempDir)
+	if err != nil {
+		return nil, &outputError{err}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, temp.Close())
+		}
+	}()
+	out, err := gzip.NewWriterLevel(&cappedWriter{p.writer(temp), v.handover}, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	src := made.reader()
+	if p.read.Load() == 0 { // the input, as it is
+		src = p.reader(src)
+	}
+	if _, err := io.Copy(out, contextReader{ctx, src}); err != nil {
+		return nil, err
+	}
+	if err := out.Close(); err != nil {
+		return nil, err
+	}
+	packed = &stored{ReaderAt: temp, Closer: temp, size: temp.Size()}
+	if err := temp.Flush(); err != nil {
+		return nil, &outputError{err}
+	}
+	v.close = append(v.close, packed)
+	return packed, nil
+}
+
+// A cappedWriter fails with errTooLongForPage when more is written than a page can hand over.
+type cappedWriter struct {
+	w    io.Writer
+	left int64
+}
+
+func (c *cappedWriter) Write(p []byte) (int, error) {
+	if c.left -= int64(len(p)); c.left < 0 {
+		return 0, errTooLongForPage
+	}
+	return c.w.Write(p)
 }
 
 // tell tells the page how far a conversion is, until stop is called.
@@ -134,15 +198,20 @@ func (v *viewing) tell(t *view.Trace, p *progress, size int64) (stop func()) {
 	}
 }
 
-// madeText says what was done. Without a report it was nothing.
-func madeText(name string, made *stored, report *convert.Report) string {
+// madeText says what was done. Without a report the input is shown as it is, if not packed.
+func madeText(name string, made, shown *stored, report *convert.Report) string {
+	packed := ""
+	if shown != made {
+		packed = fmt.Sprintf("  packed to %s, because a page can hand over no more than %s; --direct needs no page\n", formatSize(shown.size), formatSize(view.MaxHandover))
+	}
 	if report == nil {
-		return fmt.Sprintf("%s: perfetto, %s, shown as it is\n", printable(inputName(name)), formatSize(made.size))
+		return fmt.Sprintf("%s: perfetto, %s, shown as it is\n", printable(inputName(name)), formatSize(made.size)) + packed
 	}
 	r := &inputReport{Input: inputName(name), Report: report}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s → %s, in %s\n", printable(r.Input), r.Format, r.sizeIn(), formatSize(made.size),
 		report.Durations.Total.Round(time.Millisecond))
+	b.WriteString(packed)
 	if report.Lost() > 0 {
 		r.writeProblems(&b)
 	}

@@ -24,6 +24,8 @@ const failureShown = 10 * time.Second
 // A viewing is a viewJob under way.
 type viewing struct {
 	*viewJob
+	handover int64 // bytes that the page can hand over
+
 	server *view.Server
 	traces []*view.Trace
 	close  []io.Closer // what the traces are read from
@@ -42,7 +44,7 @@ func (j *viewJob) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	v := &viewing{viewJob: j}
+	v := &viewing{viewJob: j, handover: view.MaxHandover}
 	if v.server, err = j.listen(); err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -162,27 +164,51 @@ func TestViewFileName(t *testing.T) {
 	}
 }
 
-// A trace that is too long for a page is refused with what helps.
+// A trace that is too long for a page is packed, and refused with what helps if that is not enough.
 func TestTooLongForPage(t *testing.T) {
+	noise := make([]byte, 3<<20)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	w.Write(noise)
+	w.Close()
+	const most = 2 << 20
 	for _, test := range []struct {
-		size   int64
+		trace  []byte
 		direct bool
 		files  int
 		want   string
 	}{
-		{2400 << 20, false, 1, "x.json: trace is 2.3 GiB, a page can hand over 2.0 GiB: use --direct"},
-		{2400 << 20, false, 2, "x.json: trace is 2.3 GiB, a page can hand over 2.0 GiB: view it alone, with --direct"},
-		{view.MaxHandover + 1, false, 1, "x.json: trace is 2041 MiB, a page can hand over 2040 MiB: use --direct"},
-		{view.MaxHandover, false, 1, ""},
-		{2400 << 20, true, 1, ""},
+		{noise, false, 1, "x.json: trace is 3.0 MiB, a page can hand over 2.0 MiB: use --direct"},
+		{noise, false, 2, "x.json: trace is 3.0 MiB, a page can hand over 2.0 MiB: view it alone, with --direct"},
+		{noise[:most+1], false, 1, "x.json: trace is 3 MiB, a page can hand over 2 MiB: use --direct"},
+		{packed.Bytes(), false, 1, "x.json: trace is 3.0 MiB, a page can hand over 2.0 MiB: use --direct"},
+		{noise[:most], false, 1, "as it is"},
+		{noise, true, 1, "as it is"},
+		{make([]byte, most+1), false, 1, "packed"},
+		{nil, false, 1, "x.json: the trace is empty"},
 	} {
-		v := &viewing{viewJob: &viewJob{direct: test.direct, files: make([]string, test.files)}}
-		got := ""
-		if err := v.checkSize("dir/x.json", &stored{ReaderAt: bytes.NewReader(nil), size: test.size}); err != nil {
-			got = strings.TrimPrefix(err.Error(), "dir/")
+		v := &viewing{viewJob: &viewJob{direct: test.direct, files: make([]string, test.files)}, handover: most}
+		v.opts.TempDir = t.TempDir()
+		made := &stored{ReaderAt: bytes.NewReader(test.trace), size: int64(len(test.trace))}
+		shown, err := v.fit(t.Context(), "x.json", made, &progress{})
+		got := "as it is"
+		switch {
+		case err != nil:
+			got = err.Error()
+		case shown != made:
+			got = "packed"
+			if unpacked, err := gzip.NewReader(shown.reader()); err != nil {
+				t.Error(err)
+			} else if text, err := io.ReadAll(unpacked); err != nil || !bytes.Equal(text, test.trace) {
+				t.Errorf("what is packed comes back as %d bytes, %v", len(text), err)
+			}
 		}
 		if got != test.want {
-			t.Errorf("%+v: %q", test, got)
+			t.Errorf("%d bytes, direct %t, %d files: %q, want %q", len(test.trace), test.direct, test.files, got, test.want)
+		}
+		for _, c := range v.close {
+			c.Close()
 		}
 	}
 }
