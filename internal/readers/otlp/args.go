@@ -225,7 +225,7 @@ func endOf(encoded []byte) (end uint64) {
 
 // scope writes what a scope says of itself beside its name.
 func (e *encoder) scope(s *scope) {
-	if len(s.encoded)+len(s.schemas) == 0 {
+	if s.bare && len(s.schemas) == 0 {
 		return
 	}
 	e.name("scope")
@@ -263,6 +263,9 @@ func (e *encoder) schemas(urls []string) {
 
 // linkList writes the links of a span, which arrows show as well where the linked spans are in the input.
 func (e *encoder) linkList(f *spanFields) {
+	if f.numLinks == 0 {
+		return
+	}
 	e.name("links")
 	e.BeginArray()
 	for r := f.links(); r.Next(); {

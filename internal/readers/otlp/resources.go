@@ -190,6 +190,7 @@ type scope struct {
 	*entry
 	name, version []byte
 	dropped       uint64
+	bare          bool // it has nothing but a name
 }
 
 // scope returns the scope of a span.
@@ -198,16 +199,18 @@ func (e *emitter) scope(id uint32) *scope {
 	if s.entry != nil {
 		return s
 	}
-	s.entry = &e.scopes.entries[id]
+	s.entry, s.bare = &e.scopes.entries[id], true
 	for r := wire.NewReader(s.encoded); r.Next(); {
 		switch r.Tag() {
 		case wire.Tag(scopeName, wire.Len):
 			s.name = bytes.Clone(e.args.text(r.Bytes()))
+			continue
 		case wire.Tag(scopeVersion, wire.Len):
 			s.version = r.Bytes()
 		case wire.Tag(scopeDropped, wire.Varint):
 			s.dropped = r.Uint()
 		}
+		s.bare = false
 	}
 	return s
 }

@@ -1,6 +1,8 @@
 package otlp
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -120,7 +122,30 @@ type field struct {
 // message is a message by the names that its fields have in JSON: lowerCamelCase.
 type message struct {
 	fields map[string]field
-	tags   [4]uint64 // a bit for each tag on the wire, of which none is beyond 255
+	tags   [4]uint64         // a bit for each tag on the wire, of which none is beyond 255
+	near   [nearSlots]*named // the fields by nearSlot, for finding most of them without a hash
+}
+
+// named is a field with its name.
+type named struct {
+	name string
+	field
+}
+
+const nearSlots = 32
+
+// nearSlot returns a number of a name that few names of a message share. The name is not empty.
+func nearSlot[T string | []byte](name T) int {
+	return (5*len(name) + int(name[0]) + int(name[len(name)-1])) % nearSlots
+}
+
+// index fills m.near. Of fields that share a slot, only the first one is there.
+func (m *message) index() {
+	for _, name := range slices.Sorted(maps.Keys(m.fields)) {
+		if slot := &m.near[nearSlot(name)]; *slot == nil {
+			*slot = &named{name, m.fields[name]}
+		}
+	}
 }
 
 // newMessage returns a message with fields.
@@ -130,6 +155,7 @@ func newMessage(fields map[string]field) *message {
 		tag := wire.Tag(f.number, wireTypes[f.typ])
 		m.tags[tag/64] |= 1 << (tag % 64)
 	}
+	m.index()
 	return m
 }
 
@@ -137,12 +163,18 @@ func newMessage(fields map[string]field) *message {
 func (m *message) hasTag(tag uint32) bool { return tag < 256 && m.tags[tag/64]&(1<<(tag%64)) != 0 }
 
 // find returns the field of a name in JSON; the names of the schema, such as trace_id, are tolerated.
-func (m *message) find(key []byte) (field, bool) {
-	f, ok := m.fields[string(key)]
-	if !ok && strings.IndexByte(string(key), '_') >= 0 {
-		f, ok = m.fields[lowerCamel(key)]
+func (m *message) find(key []byte) (f *field, ok bool) {
+	if len(key) == 0 {
+		return nil, false
 	}
-	return f, ok
+	if near := m.near[nearSlot(key)]; near != nil && near.name == string(key) {
+		return &near.field, true
+	}
+	found, ok := m.fields[string(key)]
+	if !ok && strings.IndexByte(string(key), '_') >= 0 {
+		found, ok = m.fields[lowerCamel(key)]
+	}
+	return &found, ok
 }
 
 // lowerCamel turns trace_id into traceId.
@@ -241,5 +273,8 @@ func init() { // anyValue contains itself
 		"arrayValue":  {number: valueArray, typ: typeMessage, message: arrayValue},
 		"kvlistValue": {number: valueKVList, typ: typeMessage, message: keyValueList},
 		"bytesValue":  {number: valueBytes, typ: typeBytes},
+	}
+	for _, m := range []*message{anyValue, keyValue, arrayValue, keyValueList} {
+		m.index()
 	}
 }

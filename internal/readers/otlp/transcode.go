@@ -52,13 +52,13 @@ func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 			continue
 		}
 		if !f.list {
-			t.value(&f, name, depth)
+			t.value(f, name, depth)
 			continue
 		}
 		switch kind, _ := t.s.Value(); kind {
 		case jsonscan.Array:
 			for t.s.Elem() {
-				t.value(&f, name, depth)
+				t.value(f, name, depth)
 			}
 		case jsonscan.Object:
 			t.invalid(name)
