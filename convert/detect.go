@@ -78,6 +78,8 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	switch {
 	case scan.members == mType|mData:
 		hint = errors.New("if this is output of bpftrace, its script has to print probe lines, see docs/formats/probes.md")
+	case scan.members&mTraceID != 0:
+		hint = errors.New("if this is Jaeger's own JSON, save the trace as OTLP instead: /api/v3/traces/TRACE-ID of its server")
 	case scan.members&mTimestamp != 0:
 		hint = jsprofile.ErrListsMissing
 	}
@@ -144,6 +146,7 @@ const (
 	mScopeSpans // of an element of batches
 	mLog
 	mEntries // of the log
+	mTraceID // of an element of data, as in the JSON of Jaeger's user interface
 )
 
 func memberOf(key []byte) member {
@@ -204,6 +207,8 @@ func elementMemberOf(list member, key []byte) member {
 		return mFrameID
 	case list == mBatches && (string(key) == "scopeSpans" || string(key) == "instrumentationLibrarySpans"):
 		return mScopeSpans
+	case list == mData && string(key) == "traceID":
+		return mTraceID
 	}
 	return 0
 }
@@ -236,7 +241,7 @@ const (
 // decide nothing.
 //
 // Objects in the members "profile" and "trace" are looked into: some tools wrap their profile that way. So is the log of an HTTP
-// archive.
+// archive, and the result of a query to Jaeger.
 type memberScan struct {
 	depth   int    // 1: between the members of the object
 	string  bool   // inside a string
@@ -246,6 +251,7 @@ type memberScan struct {
 	inner   bool   // the value at depth 2 is a wrapped object
 	inArray bool   // the object is an element of an array
 	element bool   // inside an object in a list of the object or wrapped object
+	result  bool   // the wrapping member is the result of a query, which only spans are
 	list    member // the current member of the object or wrapped object
 
 	key     []byte // the name being read; of at most maxKeyLength bytes
@@ -344,11 +350,15 @@ func (s *memberScan) addKey() {
 		return
 	}
 	s.list = memberOf(s.key)
+	if s.inner && s.result {
+		s.list &= mResourceSpans
+	}
 	*own |= s.list
 	if s.depth == 2 {
 		return
 	}
-	s.wrapped = string(s.key) == "profile" || string(s.key) == "trace" || string(s.key) == "log"
+	s.result = string(s.key) == "result"
+	s.wrapped = s.result || string(s.key) == "profile" || string(s.key) == "trace" || string(s.key) == "log"
 	if s.count++; s.count <= maxKeysShown {
 		s.keys = append(s.keys, string(s.key))
 	}

@@ -20,6 +20,7 @@ type jsonReader struct {
 
 	res, scope *pending // of the list of spans that is being read, also after damage in it
 	reread     int64    // bytes that were read again after damage
+	other      string   // the list of another signal, the first one
 
 	unknown map[string]bool // members that were counted
 }
@@ -52,7 +53,11 @@ func readJSON(in *bufio.Reader, c *collector) error {
 		}
 	}
 	if !c.any {
-		return r.Failed(cmp.Or(r.Malformed(), ErrNoSpans))
+		err := r.Malformed()
+		if err == nil && r.other != "" {
+			err = fmt.Errorf("%w, only %s; weft converts traces only", ErrNoSpans, r.other)
+		}
+		return r.Failed(cmp.Or(err, ErrNoSpans))
 	}
 	return nil
 }
@@ -117,19 +122,20 @@ func (r *jsonReader) list(first byte, read func() error) error {
 	return r.Skip()
 }
 
-// traces reads an object with resourceSpans. Tempo has them as batches, or in an object trace.
+// traces reads an object with resourceSpans. Tempo has them as batches, or in an object trace, Jaeger in an object result.
 func (r *jsonReader) traces() error {
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
 		case "resourceSpans", "resource_spans", "batches":
 			r.c.any = true
 			return r.list(c, r.resourceSpans)
-		case "trace":
+		case "trace", "result":
 			if c == '{' {
 				return r.traces()
 			}
 		case "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics", "resourceProfiles", "resource_profiles":
 			r.Log.Add(problem.OTLPSignalSkipped, r.Position(), string(key))
+			r.other = cmp.Or(r.other, string(key))
 			return r.Skip()
 		}
 		return r.skipUnknown(key)
