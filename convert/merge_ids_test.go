@@ -164,6 +164,13 @@ func TestMergedContexts(t *testing.T) {
 			if diff := cmp.Diff(got, contextCosts(t, opened(t, t.Context(), out.String()))); diff != "" {
 				t.Errorf("read back (-merged +read):\n%s", diff)
 			}
+			again := merge.With(t.Context(), &merge.Job{
+				Sources: []merge.Source{textSource("first", strings.ReplaceAll(texts[0], "first.test", "third.test")), textSource("pair", out.String())},
+				Options: merge.Options{Reference: -1, Offsets: []merge.GivenOffset{{Input: 1}}},
+			})
+			if n, want := len(contextCosts(t, opened(t, again, ""))["Frame"]), 3*len(alone[0]["Frame"])-2; n != want {
+				t.Errorf("%d frames of the merge and a third recording, want %d", n, want)
+			}
 			shared := contextCosts(t, opened(t, job([]int{0, 1}), ""))
 			if n, want := len(shared["Frame"]), len(alone[0]["Frame"]); n != want {
 				t.Errorf("%d frames of inputs of one process, want %d", n, want)

@@ -33,7 +33,11 @@ func advised(err error) string {
 		text += fmt.Sprintf(". --offset %s=DUR says what to add to its times", unplaced.Input)
 	}
 	if hosts := (*merge.HostsError)(nil); errors.As(err, &hosts) {
-		text += fmt.Sprintf(". --host %s=HOST says where that was recorded", hosts.A)
+		if advice := fmt.Sprintf(". --host %s=HOST says where that was recorded", hosts.A); hosts.By != "--same" {
+			text += advice
+		} else {
+			text += advice + "; leave out --same if they are of two hosts"
+		}
 	}
 	if contradiction := (*merge.ContradictionError)(nil); errors.As(err, &contradiction) {
 		text += fmt.Sprintf(". --offset %s=DUR decides", contradiction.B)

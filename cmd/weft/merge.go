@@ -402,7 +402,10 @@ var errTooLong = errors.New("longer than 146 years")
 // durationOf reads a length of time exactly: "-1.5ms", "10us", "3 s".
 func durationOf(text string) (timeline.Nanos, error) {
 	m := durationText.FindStringSubmatch(strings.ReplaceAll(strings.TrimSpace(text), " ", ""))
-	if m == nil {
+	switch {
+	case strings.TrimSpace(text) == "0":
+		return 0, nil
+	case m == nil:
 		return 0, fmt.Errorf("%q is not a length of time", text)
 	}
 	units := map[string]timeline.Nanos{

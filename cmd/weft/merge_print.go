@@ -202,6 +202,16 @@ func (j *mergeJob) writeMerged(report *convert.Report, file *output) error {
 	return r.writeText(w, j.Plan)
 }
 
+// placed returns how many inputs were not left out.
+func (r *mergeReport) placed() (n int) {
+	for i := range r.Inputs {
+		if r.Inputs[i].LeftOut == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // maxInputLines is how many inputs the text report lists.
 const maxInputLines = 40
 
@@ -212,7 +222,11 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	if name == "" {
 		name = "(dry run)"
 	}
-	fmt.Fprintf(&b, "%s: %s on the clock of %s", printable(name), count(len(r.Inputs), "input"), printable(r.Reference))
+	inputs := count(len(r.Inputs), "input")
+	if placed := r.placed(); placed < len(r.Inputs) {
+		inputs = thousands(int64(placed)) + " of " + inputs
+	}
+	fmt.Fprintf(&b, "%s: %s on the clock of %s", printable(name), inputs, printable(r.Reference))
 	if r.Clock != merge.ClockUnknown.String() {
 		fmt.Fprintf(&b, " (%s)", r.Clock)
 	}

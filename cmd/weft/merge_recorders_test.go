@@ -59,3 +59,37 @@ func TestReportsOfSharedThreads(t *testing.T) {
 	report("tasks")
 	report("samples")
 }
+
+// What people read of inputs that are left out, of hosts that contradict --same, and of processes with one name.
+func TestMergeMessages(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name, events string) string {
+		path := filepath.Join(dir, name)
+		text := `{"metadata":{"clock-domain":"LINUX_CLOCK_MONOTONIC"},"traceEvents":[` + events + `]}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	named := func(pid int, label string) string {
+		return fmt.Sprintf(`{"ph":"M","name":"process_name","pid":%d,"tid":1,"args":{"name":"Renderer"}},{"ph":"M","name":"process_labels","pid":%[1]d,"tid":1,"args":{"labels":"%s"}},`+
+			`{"ph":"X","name":"task","pid":%[1]d,"tid":1,"ts":100,"dur":100}`, pid, label)
+	}
+	a, b := path("a.json", named(5, "")+","+named(6, "a page")), path("b.json", named(7, ""))
+	if text := refused(t, exitFailed, a, b, "--host", "a=x", "--host", "b=y", "--same", "a,b", "--offset", "b=0"); !strings.Contains(text, "of one host by --same") || !strings.Contains(text, "leave out --same") {
+		t.Error(text)
+	}
+	out := filepath.Join(dir, "out.pftrace")
+	c := newConsole(strings.NewReader(""), false)
+	run(t.Context(), []string{"weft", "merge", "-o", out, "--keep-going", "--offset", "b=0", a, b, filepath.Join(dir, "c.json")}, &c.environment)
+	if text := c.out.String() + c.err.String(); !strings.Contains(text, "out.pftrace: 2 of 3 inputs on the clock of a") {
+		t.Error(text)
+	}
+	c = newConsole(strings.NewReader(""), false)
+	run(t.Context(), []string{"weft", "dump", out}, &c.environment)
+	for _, want := range []string{"Renderer (a)", "Renderer (a) (a page)", "Renderer (b)"} {
+		if text := c.out.String() + c.err.String(); !strings.Contains(text, want) || strings.Contains(text, "(input ") {
+			t.Errorf("%s: %s", want, text)
+		}
+	}
+}

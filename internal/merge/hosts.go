@@ -52,8 +52,12 @@ func (s *solver) joinHosts(r *Relation) {
 	}
 	x, y := s.namedBy[a], s.namedBy[b]
 	if x >= 0 && y >= 0 {
+		by := r.why()
+		if r.Rule == Given {
+			by = "--same"
+		}
 		s.refuse(r, &HostsError{
-			A: s.in[r.A].Name, B: s.in[r.B].Name, By: r.why(),
+			A: s.in[r.A].Name, B: s.in[r.B].Name, By: by,
 			NamedA: s.in[x].Name, HostA: s.host(x), NamedB: s.in[y].Name, HostB: s.host(y),
 		})
 		return

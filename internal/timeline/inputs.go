@@ -109,7 +109,7 @@ func (b *Builder) EndInput() Clocks {
 			p.of = s.now.Name
 			b.AddLabel(id, p.whose())
 		}
-		b.AddLabel(id, "input "+s.now.Name)
+		b.AddLabel(id, s.now.label())
 		if p.name.valid { // what later inputs call it does not matter
 			p.name.ts = math.MaxInt64
 		}
@@ -280,8 +280,8 @@ type Ranking struct {
 }
 
 // RankProcesses gives the processes of all inputs their names and their order: by input, then as their input has them. A name that
-// several inputs have says which input it is of; one that several processes of an input have says which process, by its first label
-// ("python (GPU 1)"), unless FullName says so anyway.
+// several inputs have says which input it is of; one that several processes of an input have says which process, by the first label that tells it
+// from others ("python (GPU 1)"), unless FullName says so anyway.
 func (b *Builder) RankProcesses(r Ranking) {
 	t := b.table
 	var all []TrackID
@@ -305,6 +305,10 @@ func (b *Builder) RankProcesses(r Ranking) {
 			names[name] = -1
 		}
 	}
+	ofInputs := map[string]bool{} // labels that tell no process of an input from the others
+	for i := range b.inputs.list {
+		ofInputs[b.inputs.list[i].label()] = true
+	}
 	taken := map[ProcessKey]int{} // ids that are texts: how many were asked for
 	for _, id := range all {
 		p := t.process(id)
@@ -314,8 +318,9 @@ func (b *Builder) RankProcesses(r Ranking) {
 		if name != "" && names[name] < 0 && r.Prefix[of] == "" {
 			name += " (" + b.inputs.list[of].Name + ")"
 		}
-		if assigned := !p.taken && !isUsablePID(p.key); shared && name != "" && len(p.labels) > 0 && !assigned {
-			name += " (" + p.labels[0] + ")"
+		which, labelled := p.labelBeside(ofInputs)
+		if assigned := !p.taken && !isUsablePID(p.key); shared && name != "" && labelled && !assigned {
+			name += " (" + which + ")"
 		}
 		if name != "" {
 			p.shown = r.Prefix[of] + name + r.Suffix[of]
@@ -338,6 +343,19 @@ func (b *Builder) RankProcesses(r Ranking) {
 		p := t.process(id)
 		p.rank, p.hasRank = int32(i), true
 	}
+}
+
+// label is what the processes of an input are labelled with.
+func (in *Input) label() string { return "input " + in.Name }
+
+// labelBeside returns the first label of a process that is not one of others.
+func (p *process) labelBeside(others map[string]bool) (first string, ok bool) {
+	for _, l := range p.labels {
+		if !others[l] {
+			return l, true
+		}
+	}
+	return "", false
 }
 
 // setTextID gives a process whose id is a text, and so tells it from others, the id by which the output knows it: the name that it is shown
