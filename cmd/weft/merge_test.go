@@ -168,7 +168,7 @@ func TestMergeSelfProfile(t *testing.T) {
 }
 
 // withoutInputs takes the names of inputs out of what weft dump prints.
-var withoutInputs = strings.NewReplacer(" (input chrome-with-selfprof-and-inspector)", "", " (selfprof-matching-trace)", "")
+var withoutInputs = strings.NewReplacer(" (selfprof-matching-trace)", "")
 
 // linesOfSelfProfile returns what weft dump says of the thread of a self-profile: slices, states and samples, without the numbers of events, which
 // count those of all inputs.
