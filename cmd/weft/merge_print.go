@@ -141,27 +141,7 @@ func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 		failed[f.Input] = f.Err
 	}
 	for i := range j.Inputs {
-		p := &plan.Inputs[i]
-		in := mergedInput{Name: j.Inputs[i].Name, File: j.Inputs[i].File, Format: j.Inputs[i].Format}
-		if err := failed[i]; err != nil {
-			in.LeftOut = advised(err)
-			r.Inputs = append(r.Inputs, in)
-			continue
-		}
-		in.Host, in.Clock, in.Offset, in.Low, in.High, in.AtLeast = p.Host, p.Clock, int64(p.Offset), int64(p.Low), int64(p.High), p.AtLeast
-		if j.Machines {
-			in.Machine = p.Machine
-		}
-		if i != plan.Reference {
-			in.By, in.Evidence = p.Rule.String(), p.Evidence
-		}
-		if p.Thread != nil {
-			in.Thread = &thread{p.Thread.PID, p.Thread.TID}
-		}
-		if p.Span.To > p.Span.From {
-			in.Span = &mergeSpan{int64(p.Span.From), int64(p.Span.To)}
-		}
-		r.Inputs = append(r.Inputs, in)
+		r.Inputs = append(r.Inputs, newMergedInput(j, i, failed[i]))
 	}
 	for _, p := range plan.Processes {
 		same := sameProcess{PID: p.PID, By: p.By}
@@ -171,13 +151,42 @@ func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 		r.SameProcesses = append(r.SameProcesses, same)
 	}
 	for i := range plan.Checked {
-		c := &plan.Checked[i]
-		one := checked{A: j.Inputs[c.A].Name, B: j.Inputs[c.B].Name, By: c.Rule.String(), Evidence: c.Evidence}
-		low, high := c.HasLow(), c.HasHigh()
-		one.Low, one.High, one.Residual = known(c.Low, low), known(c.High, high), known(c.Residual, low && high)
-		r.Checked = append(r.Checked, one)
+		r.Checked = append(r.Checked, newChecked(j, &plan.Checked[i]))
 	}
 	return r
+}
+
+// newMergedInput returns what the report says of an input; failed is why it was left out, nil if it was not.
+func newMergedInput(j *mergeJob, i int, failed error) mergedInput {
+	p := &j.Plan.Inputs[i]
+	in := mergedInput{Name: j.Inputs[i].Name, File: j.Inputs[i].File, Format: j.Inputs[i].Format}
+	if failed != nil {
+		in.LeftOut = advised(failed)
+		return in
+	}
+	in.Host, in.Clock, in.Offset, in.Low, in.High, in.AtLeast = p.Host, p.Clock, int64(p.Offset), int64(p.Low), int64(p.High), p.AtLeast
+	if j.Machines {
+		in.Machine = p.Machine
+	}
+	if i != j.Plan.Reference {
+		in.By, in.Evidence = p.Rule.String(), p.Evidence
+	}
+	if p.Thread != nil {
+		in.Thread = &thread{p.Thread.PID, p.Thread.TID}
+	}
+	if p.Span.To > p.Span.From {
+		in.Span = &mergeSpan{int64(p.Span.From), int64(p.Span.To)}
+	}
+	return in
+}
+
+// newChecked returns what the report says of a relation.
+func newChecked(j *mergeJob, c *merge.Check) checked {
+	low, high := c.HasLow(), c.HasHigh()
+	return checked{
+		A: j.Inputs[c.A].Name, B: j.Inputs[c.B].Name, By: c.Rule.String(), Evidence: c.Evidence,
+		Low: known(c.Low, low), High: known(c.High, high), Residual: known(c.Residual, low && high),
+	}
 }
 
 // known returns a time for JSON; nil if it is not known.

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
@@ -66,7 +67,7 @@ func (s *solver) selfProfiles(a, b int) {
 	pages, found := make([]Page, len(all)), 0
 	var first *jsprofile.Match
 	for i := range all {
-		m, err := traced.MatchTimes(all[i].Times, all[i].Resources)
+		m, err := s.match(traced, &all[i])
 		if err != nil {
 			if len(all) > 1 {
 				err = fmt.Errorf("the profile at byte %d: %w", all[i].Offset, err)
@@ -92,6 +93,20 @@ func (s *solver) selfProfiles(a, b int) {
 	}
 	s.add(r)
 	s.ties[b] = append(s.ties[b], tie{a, Thread{first.PID, first.TID}, pages})
+}
+
+// maxMatched bounds the comparing of self-profiles with traces: their samples, scripts and navigations, one by one.
+const maxMatched = 1 << 28
+
+// errManyPages says why a profile was not compared.
+var errManyPages = errors.New("there are too many self-profiles to compare all of them with the traces")
+
+// match finds a self-profile in a trace.
+func (s *solver) match(traced *jsprofile.Clues, page *jsprofile.Times) (m jsprofile.Match, err error) {
+	if s.matched += traced.Len() + len(page.Times) + len(page.Resources); s.matched > maxMatched {
+		return m, errManyPages
+	}
+	return traced.MatchTimes(page.Times, page.Resources)
 }
 
 // evidenceOf says by what a profile was found.

@@ -111,6 +111,7 @@ type solver struct {
 	ties     map[int][]tie
 	why      map[int]error // why there is no better relation
 	compared int
+	matched  int
 	failed   []InputError // what is left out if someone wants to keep going
 	bad      map[int]bool // inputs that have failed
 	nodes    []node

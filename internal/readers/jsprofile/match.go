@@ -78,6 +78,15 @@ func (c *Clues) MatchTimes(times []timeline.Nanos, resources []string) (Match, e
 	return found[0], nil
 }
 
+// Len returns how many samples and navigations MatchTimes looks at.
+func (c *Clues) Len() int {
+	n := len(c.navigations)
+	for i := range c.profiles {
+		n += len(c.profiles[i].times)
+	}
+	return n
+}
+
 // missing says what became of the profiles of the source SelfProfiling, if there are any without samples.
 func (c *Clues) missing() error {
 	for i := range c.profiles {
