@@ -106,7 +106,8 @@ func TestFlameGraph(t *testing.T) {
 func TestReportAccessibility(t *testing.T) {
 	needsAxe(t)
 	b, dir := Start(t, NewStub(t)), t.TempDir()
-	for _, input := range []string{recording, "../testdata/traces/pytorch/pytorch-small.json.gz", "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"} {
+	long := longNames(t, dir)
+	for _, input := range []string{recording, "../testdata/traces/pytorch/pytorch-small.json.gz", "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz", long} {
 		address := reportOf(t, dir, input)
 		for name, look := range looks() {
 			p := b.Open(address, look...)
@@ -116,6 +117,25 @@ func TestReportAccessibility(t *testing.T) {
 			p.Screenshot("report-" + strings.ReplaceAll(name, " ", "-"))
 		}
 	}
+}
+
+// longNames writes a trace with all kinds of names, each of which is one long word.
+func longNames(t *testing.T, dir string) string {
+	t.Helper()
+	inputs, err := os.ReadFile("../cmd/weft/testdata/hostile/names.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, trace, _ := strings.Cut(string(inputs), "-- chrome.json --\n")
+	trace, _, found := strings.Cut(trace, "\n-- ")
+	if !found {
+		t.Fatal("there is no trace in names.txtar")
+	}
+	name := filepath.Join(dir, "long.json")
+	if err := os.WriteFile(name, []byte(strings.ReplaceAll(trace, "☠", strings.Repeat("word", 40))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // Without JavaScript everything can be read, and nothing is offered that does not work.

@@ -11,7 +11,7 @@ import (
 // costNames are the words for the types of contexts of which there are tables.
 var costNames = map[string]string{
 	"Page": "pages", "Script": "scripts", "Entity": "entities", "Tab": "tabs", "Thread": "threads", "Process": "processes", "Frame": "frames",
-	"InputEvent": "input events", "Isolate": "isolates", "GraphicsFrame": "graphics frames",
+	"InputEvent": "input events", "Isolate": "isolates", "GraphicsFrame": "graphics frames", "Request": "requests",
 }
 
 func costName(typ string) string {
@@ -37,6 +37,14 @@ func (p *page) costQuestion() string {
 	}
 }
 
+// busyTracks returns what was busy in the trace: threads, or the tracks of a trace that has none, such as one of spans.
+func (p *page) busyTracks(threads, tracks string) string {
+	if p.all.Counts.Threads == 0 {
+		return tracks
+	}
+	return threads
+}
+
 // costsOfThreads reports whether there are only costs of threads, which the table of busy times has as well.
 func (p *page) costsOfThreads() bool {
 	return len(p.all.Costs) == 1 && strings.HasPrefix(p.all.Costs[0].Type, costtables.TypeThread)
@@ -53,7 +61,7 @@ func (p *page) costs() {
 			}
 		}
 	}
-	p.p("<p class=lead>Threads were busy for %s in all. Each moment counts once in each table: for the innermost slice, and for the context that it ran for.</p>\n", length(busy))
+	p.p("<p class=lead>%s were busy for %s in all. Each moment counts once in each table: for the innermost slice, and for the context that it ran for.</p>\n", p.busyTracks("Threads", "Tracks"), length(busy))
 	p.legend(categoryParts(all[:]))
 	for _, t := range p.all.Costs {
 		p.costTable(t)
@@ -141,10 +149,10 @@ func contextName(t *costtables.Table, r *costtables.Row) string {
 
 // typePrefix says what a context is whose name does not.
 func typePrefix(typ string) string {
-	if costNames[strings.TrimSuffix(typ, " (derived)")] != "" {
+	if costNames[strings.TrimSuffix(typ, " (derived)")] != "" && typ != "Request" {
 		return ""
 	}
-	return typ + " "
+	return typ + " " // names of these do not show what they are of
 }
 
 // isID reports whether a name is one of the ids that Chrome gives frames: 32 hexadecimal digits.

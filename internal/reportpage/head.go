@@ -168,7 +168,8 @@ func (p *page) busyFindings() (list []finding) {
 		t := a.Costs[0]
 		for i := range t.Rows {
 			if r := &t.Rows[i]; !r.None && t.Type != "Thread" && r.Self > t.Busy/10 {
-				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> took %s, %s of the busy time of all threads.", typePrefix(t.Type), contextName(t, r), length(r.Self), share(r.Self, t.Busy)))
+				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> took %s, %s of the busy time of all %s.", typePrefix(t.Type), contextName(t, r), length(r.Self), share(r.Self, t.Busy),
+					p.busyTracks("threads", "tracks")))
 			}
 			if !t.Rows[i].None {
 				break

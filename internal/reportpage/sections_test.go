@@ -18,6 +18,7 @@ func TestPagesOfOtherEvents(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"spans", string(spans), "<h2 id=slices-title>"},
+		{"requests", string(spans), "Which requests cost most?</h2>\n<p class=lead>Tracks were busy for "},
 		{"archive", `{"log":{"version":"1.2","creator":{"name":"x"},"entries":[{"startedDateTime":"2024-02-29T12:34:56Z","time":3,
 			"request":{"method":"GET","url":"https://a.example/x"},"timings":{"wait":3}}]}}`, "<h2 id=slices-title>"},
 		{"counters", `[{"ph":"C","pid":1,"ts":1,"name":"memory","args":{"bytes":1}}]`, "The trace has no slices and no samples"},
