@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"math"
 	"sort"
@@ -309,7 +308,7 @@ func (b *Builder) RankProcesses(r Ranking) {
 	for i := range b.inputs.list {
 		ofInputs[b.inputs.list[i].label()] = true
 	}
-	taken := map[ProcessKey]int{} // ids that are texts: how many were asked for
+	taken := UniqueNames{} // ids that are texts
 	for _, id := range all {
 		p := t.process(id)
 		name := p.key.nameOr(p.name.text)
@@ -360,23 +359,19 @@ func (p *process) labelBeside(others map[string]bool) (first string, ok bool) {
 
 // setTextID gives a process whose id is a text, and so tells it from others, the id by which the output knows it: the name that it is shown
 // by, with that of its input and a number if earlier processes have the same one. A number beyond 64 bits stays, unless it is taken.
-func (b *Builder) setTextID(id TrackID, taken map[ProcessKey]int) {
+func (b *Builder) setTextID(id TrackID, taken UniqueNames) {
 	p := b.table.process(id)
 	key, of := p.key, b.inputs.list[p.input].Name
 	if !key.IsNumber {
 		key.Text = p.shown
-	} else if taken[key] > 0 {
+	} else if taken[key.Text] > 0 {
 		b.AddLabel(id, "pid "+p.key.String()+" of "+of)
 		key = ProcessKey{Text: cmp.Or(p.shown, "pid "+key.Text)}
 	}
-	if suffix := " (" + of + ")"; taken[key] > 0 && !strings.HasSuffix(key.Text, suffix) {
+	if suffix := " (" + of + ")"; taken[key.Text] > 0 && !strings.HasSuffix(key.Text, suffix) {
 		key.Text += suffix
 	}
-	for asked := key; taken[key] > 0; {
-		taken[asked]++ // so that the next one begins there
-		key.Text = fmt.Sprintf("%s #%d", asked.Text, taken[asked])
-	}
-	taken[key] = 1
+	key.Text = taken.Take(key.Text)
 	if p.key = key; !key.IsNumber {
 		p.shown = key.Text
 	}

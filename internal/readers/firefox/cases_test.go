@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -25,20 +24,10 @@ func read(tb testing.TB, budget int64, r io.Reader, opts Options) (*timeline.Tim
 	tb.Helper()
 	log := new(problem.Log)
 	opts.Problems = log
-	b := timeline.NewBuilder(timeline.Options{Problems: log, Memory: budget, TempDir: tb.TempDir()})
-	if err := Read(context.Background(), r, b, opts); err != nil {
-		b.Close()
-		return nil, log, err
-	}
-	tl, err := b.Finish(context.Background())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { tl.Close() })
-	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
-		tb.Fatal(err)
-	}
-	return tl, log, nil
+	tl, err := readertest.Read(tb, timeline.Options{Problems: log, Memory: budget}, func(b *timeline.Builder) error {
+		return Read(context.Background(), r, b, opts)
+	})
+	return tl, log, err
 }
 
 // dump writes what was read as text: events, what is known of tracks and of the trace, and problems.

@@ -16,10 +16,10 @@ type hosts struct {
 	of        []identity         // by entry of the table of resources
 	processes []timeline.TrackID // by entry; 0: not needed yet
 	byID      map[identity]timeline.TrackID
-	pids      map[int64]bool // that a process has
-	names     map[string]int // of processes without pid: the last number that a name got
-	told      []bool         // by entry: its instant is there
-	several   bool           // there are several hosts
+	pids      map[int64]bool       // that a process has
+	names     timeline.UniqueNames // of processes without pid
+	told      []bool               // by entry: its instant is there
+	several   bool                 // there are several hosts
 	b         *timeline.Builder
 }
 
@@ -35,7 +35,7 @@ func newHosts(c *collector) hosts {
 	n := len(c.resources.entries)
 	h := hosts{
 		of: make([]identity, n), processes: make([]timeline.TrackID, n), told: make([]bool, n), b: c.b,
-		byID: map[identity]timeline.TrackID{}, pids: map[int64]bool{}, names: map[string]int{},
+		byID: map[identity]timeline.TrackID{}, pids: map[int64]bool{}, names: timeline.UniqueNames{},
 	}
 	first := ""
 	for i := range c.resources.entries {
@@ -148,28 +148,13 @@ func (hs *hosts) find(id *identity) timeline.TrackID {
 		if id.pid != 0 {
 			name = fmt.Sprintf("%s (pid %d)", name, id.pid)
 		}
-		process = hs.b.Process(timeline.ProcessKey{Text: hs.unique(name)})
+		process = hs.b.Process(timeline.ProcessKey{Text: hs.names.Take(name)})
 	}
 	if host != "" {
 		hs.b.AddLabel(process, "host "+host)
 	}
 	hs.byID[*id] = process
 	return process
-}
-
-// unique returns a name that no process without pid has: the given one, or that with the next free number.
-func (hs *hosts) unique(name string) string {
-	own, n := name, hs.names[name]+1
-	for n > 1 {
-		own = fmt.Sprintf("%s #%d", name, n)
-		if hs.names[own] == 0 {
-			hs.names[own] = 1
-			break
-		}
-		n++
-	}
-	hs.names[name] = n
-	return own
 }
 
 // resource adds an instant with the attributes of a resource at the first span of the resource.
