@@ -577,7 +577,7 @@ type WeftTrackMark struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The number of the role: see docs/formats/perfetto.md.
 	Role *uint32 `protobuf:"varint,1,opt,name=role" json:"role,omitempty"`
-	// The class of the objects, the origin of the page, or the type of the contexts, for roles that have one.
+	// The class of the objects, the origin of the page, the type of the contexts, or the name of the input, for roles that have one.
 	Subject *string `protobuf:"bytes,2,opt,name=subject" json:"subject,omitempty"`
 	// What the input says of a process or thread whose id Perfetto cannot hold; the descriptor has an assigned id.
 	InputId *WeftInputID `protobuf:"bytes,3,opt,name=input_id,json=inputId" json:"input_id,omitempty"`
