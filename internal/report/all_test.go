@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,12 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
@@ -242,4 +246,40 @@ func TestAllStopped(t *testing.T) {
 			t.Errorf("%v, %v; want the error of the context", all, err)
 		}
 	})
+}
+
+// A report of everything goes through a trace twice more than the attribution that the report of costs is made of: through the slices of
+// threads, and through what inputs caused. Its first walk is the one that finds the last problems of a trace, and the pairs of threads that
+// flows connect are found on the way to the steps of the attribution.
+func TestPassesOfAll(t *testing.T) {
+	trace := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "chrome", "chrome-devtools-tiny.json.gz"))
+	passes := func(ctx context.Context, use func(*timeline.Timeline) error) float64 {
+		tr, err := convert.Open(ctx, bytes.NewReader(trace), convert.Options{JSCalls: convert.JSCallsOff})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		if err := use(bridge.Timeline(tr)); err != nil {
+			t.Fatal(err)
+		}
+		return bridge.Timeline(tr).Passes()
+	}
+	costs := passes(t.Context(), func(tl *timeline.Timeline) error {
+		result, err := attribution.Run(t.Context(), tl, options.Rules{})
+		if err != nil {
+			return err
+		}
+		return result.Close()
+	})
+	all := passes(bridge.Unwalked(t.Context()), func(tl *timeline.Timeline) error {
+		all, err := report.CollectAll(t.Context(), tl, options.Rules{}, report.AllOptions{})
+		if err == nil && (all.Inputs == nil || all.FlowPairs == nil) {
+			t.Error("the recording has no inputs or no flows, so this shows too little")
+		}
+		return err
+	})
+	t.Logf("%.2f passes, %.2f for costs", all, costs)
+	if all > costs+2.01 {
+		t.Errorf("%.2f passes over each record, want two more than %.2f", all, costs)
+	}
 }

@@ -129,7 +129,7 @@ func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *cost.
 	}
 	c.join()
 	if c.needsDetail() {
-		if err := timeline.WalkNested(ctx, tl, (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), inputs: c}).item); err != nil {
+		if err := (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), inputs: c}).walk(ctx); err != nil {
 			return nil, err
 		}
 	}

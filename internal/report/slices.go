@@ -121,7 +121,7 @@ type SliceOptions struct {
 func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions) (*Slices, error) {
 	c := newSliceCounter(tl, opts)
 	defer c.lengths.Close()
-	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
+	if err := tl.WalkSlices(ctx, func(timeline.TrackID) bool { return true }, timeline.Nested(tl, c.item)); err != nil {
 		return nil, err
 	}
 	return c.done(ctx)

@@ -94,7 +94,7 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.R
 		}
 		c.addSampled(profiles)
 	}
-	if err := timeline.WalkNested(ctx, tl, (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), tasks: c}).item); err != nil {
+	if err := (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), tasks: c}).walk(ctx); err != nil {
 		return nil, err
 	}
 	return c.done(), nil

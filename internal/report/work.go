@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -209,6 +210,12 @@ type threadWork struct {
 	inputs *inputCollector // nil: what ran for inputs is not asked for
 }
 
+// walk goes through the slices.
+func (w *threadWork) walk(ctx context.Context) error {
+	threads := func(id timeline.TrackID) bool { return w.tl.TrackKind(id) == timeline.ThreadTrack }
+	return w.tl.WalkSlices(ctx, threads, timeline.Nested(w.tl, w.item))
+}
+
 // item takes in one item of a walk; open are the slices around it.
 func (w *threadWork) item(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
 	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || w.tl.TrackKind(it.Track) != timeline.ThreadTrack {
@@ -301,9 +308,9 @@ func (r *workReader) setOf(ordinal uint64) (sets.SetID, error) {
 	return 0, nil
 }
 
-// begin says what a slice does that begins inside another one, or nil.
+// begin says in s, which is zero, what a slice does that begins inside another one, or nil.
 func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
-	*s = openWork{ts: it.TS, dur: it.Dur, timed: hasEnd(&it.Head), cpu: it.ThreadTime}
+	s.ts, s.dur, s.timed, s.cpu = it.TS, it.Dur, hasEnd(&it.Head), it.ThreadTime
 	if around != nil {
 		s.category, s.script, s.task = around.category, around.script, around.task
 	}

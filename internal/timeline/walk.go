@@ -441,8 +441,10 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	if r.flags&flagOutermost != 0 && w.t.Role(r.track) == RoleAsync {
 		it.AsyncID, it.AsyncScope = w.t.AsyncID(r.track), w.t.AsyncScope(r.track)
 	}
-	it.Flows = w.flows.of(ordinal)
-	w.note(ordinal)
+	if w.only == nil {
+		it.Flows = w.flows.of(ordinal)
+		w.note(ordinal)
+	}
 	if err := w.emit(it); err != nil {
 		return err
 	}
