@@ -47,11 +47,20 @@ func (e *end) position() problem.Position {
 }
 
 // compareEnds sorts by key and within a key in the order in which the ends take effect: by time; at one time by the
-// carrier's place, then by file order (chrome-json.md 15).
+// carrier's place, then by file order (chrome-json.md 15). Of links, those that refer to a span come after all that are one, as clocks may
+// differ.
 func compareEnds(a, b *end) int {
 	if a.Key != b.Key {
 		return compareKeys(&a.Key, &b.Key)
 	}
+	if a.Space == timeline.FlowLink && a.refers() != b.refers() {
+		return cmp.Compare(boolInt(a.refers()), boolInt(b.refers()))
+	}
+	return compareTimes(a, b)
+}
+
+// compareTimes sorts the ends of one key by time.
+func compareTimes(a, b *end) int {
 	switch {
 	case a.ts != b.ts:
 		return cmp.Compare(a.ts, b.ts)

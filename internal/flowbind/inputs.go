@@ -1,28 +1,24 @@
 package flowbind
 
 import (
-	"slices"
-
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-const (
-	// maxLinked is how many events one key may link, apart from those that refer to the span that it names: more have something in common
-	// that says nothing of them.
-	maxLinked = 64
-	// maxHeld is how many events with one key are looked at together. Any number of them may refer to one span.
-	maxHeld = 1 << 14
-)
+// maxLinked is how many events one key may link, apart from those that refer to the span that it names: more have something in common that
+// says nothing of them. Any number of events may refer to one span.
+const maxLinked = 64
 
-// links are the events that carry one key, in the order of time.
+// links are the events that carry one key. Those that name it as their own come first, then those that refer to it, both in the order of
+// time (compareEnds). They are drawn in the order of time, as soon as it is known what comes next.
 type links struct {
-	held    []end // not handled yet
-	own     int   // events that do not refer to another one
-	input   uint32
-	several bool // the events are of several inputs
+	own       []end // events that do not refer to another one
+	ambiguous bool  // there are more than maxLinked of them
+	several   bool  // the events so far are of several inputs
+	reference end   // the last event that refers, which is not drawn yet
+	waiting   bool  // there is one
 
-	known   bool   // there is a sender
+	drawn   int    // of own
 	sender  end    // the last event that does not refer to another one: it leads to those that do
 	from    Slice  // what leads to the next such event: the sender, or what was done for it
 	referer uint64 // 1 + ordinal of the last event that refers; 0: none
@@ -33,62 +29,67 @@ func (e *end) refers() bool { return e.role != timeline.FlowContinue }
 
 // linkEnd takes the next event with the current key.
 func (l *linker) linkEnd(e *end) {
-	k := &l.links
-	if len(k.held) == 0 && k.own == 0 {
-		k.input = e.input
-	}
-	k.several = k.several || k.input != e.input
-	if !e.refers() {
-		k.own++
-	}
-	if k.own <= maxLinked {
-		k.held = append(k.held, *e)
-	}
-	if len(k.held) == maxHeld {
-		l.drawLinks()
+	switch k := &l.links; {
+	case k.ambiguous:
+	case len(k.own) == 0 && e.refers():
+		l.unknown(e)
+	case e.refers():
+		k.several = k.several || e.input != k.own[0].input
+		l.drawReference(e)
+		k.reference, k.waiting = *e, true
+	case len(k.own) == maxLinked:
+		k.ambiguous = true
+		l.count(problem.LinkAmbiguous, &k.own[0])
+	default:
+		k.own = append(k.own, *e)
+		k.several = k.several || e.input != k.own[0].input
 	}
 }
 
 // finishLink ends the flow of the events that carry one key.
 func (l *linker) finishLink() {
-	if k := &l.links; k.own > maxLinked {
-		l.count(problem.LinkAmbiguous, &k.held[0])
-	} else {
-		l.drawLinks()
+	if k := &l.links; !k.ambiguous {
+		l.drawReference(nil)
+		l.drawOwn(nil)
 	}
 	if l.state != none {
 		l.visitor.End(false)
 		l.endChain()
 		l.state = none
 	}
-	l.links = links{held: l.links.held[:0]}
+	l.links = links{own: l.links.own[:0]}
 }
 
-// drawLinks makes a flow of the events that are held, if they are of several inputs: request, work and response are one chain. Of several
-// events that refer to one span, each has an arrow from it.
-func (l *linker) drawLinks() {
+// drawOwn draws the events that do not refer to another one and come before an event, or all of them. If the events are of several inputs,
+// they are one chain of request, work and response; the reader of an input shows what is in it alone.
+func (l *linker) drawOwn(before *end) {
 	k := &l.links
-	first := -1 // the sender of events that refer to it and begin earlier, because clocks differ
-	if !k.known {
-		first = slices.IndexFunc(k.held, func(e end) bool { return !e.refers() })
+	if !k.several {
+		return
 	}
-	if first >= 0 {
-		k.known, k.sender, k.from = true, k.held[first], k.held[first].slice
-	}
-	for i := range k.held {
-		switch e := &k.held[i]; {
-		case !k.known:
-			l.unknown(e)
-		case e.refers():
-			l.refer(e, e.role == timeline.FlowServe && i > first && i+1 < len(k.held) && !k.held[i+1].refers())
-		case k.several && e.slice.Ordinal != k.sender.slice.Ordinal: // an event may carry its key twice
+	for ; k.drawn < len(k.own) && (before == nil || compareTimes(&k.own[k.drawn], before) < 0); k.drawn++ {
+		e := &k.own[k.drawn]
+		if k.drawn > 0 && e.slice.Ordinal != k.sender.slice.Ordinal { // an event may carry its key twice
 			l.lead(k.from, e, true)
-			fallthrough
-		default:
-			k.sender, k.from = *e, e.slice
 		}
+		k.sender, k.from = *e, e.slice
 	}
-	k.held = k.held[:0]
+}
+
+// drawReference draws the event that refers to the span and was taken last; next is the one that follows it, if any. Of several events that
+// refer to one span, each has an arrow from it.
+func (l *linker) drawReference(next *end) {
+	k := &l.links
+	if !k.waiting || !k.several {
+		return
+	}
+	e := &k.reference
+	l.drawOwn(e)
+	if k.drawn == 0 { // clocks differ
+		k.sender, k.from = k.own[0], k.own[0].slice
+	}
+	answered := k.drawn > 0 && k.drawn < len(k.own) && (next == nil || compareTimes(&k.own[k.drawn], next) < 0)
+	l.refer(e, answered && e.role == timeline.FlowServe)
 }
 
 // refer draws the arrow to an event that refers to the sender. The reader of an input shows what is in it alone. If the next event is an

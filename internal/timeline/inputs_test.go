@@ -289,11 +289,20 @@ func TestLinksToParents(t *testing.T) {
 	for i := range 20_000 {
 		many = append(many, member{1, timeline.Nanos(1001 + i), timeline.LinkToParent})
 	}
+	early := append(slices.Clone(many[1:]), member{0, 30_000, timeline.LinkOwn}) // the clocks differ
+	ambiguous := slices.Clone(many[1:16_321])                                    // all of them come between its 64th and 65th span
+	for i := range 65 {
+		ambiguous = append(ambiguous, member{0, 900 + timeline.Nanos(i/64)*30_000, timeline.LinkOwn})
+	}
 	for name, c := range map[string]struct {
 		members         []member
 		want            []string
 		unknown, linked uint64
 	}{
+		"children between two spans": {
+			[]member{{0, 1000, timeline.LinkOwn}, {0, 1010, timeline.LinkToParent}, {1, 1020, timeline.LinkToParent}, {0, 1030, timeline.LinkOwn}, {1, 1040, timeline.LinkToParent}},
+			[]string{"1000 → 1020", "1000 → 1030 → 1040"}, 0, 0,
+		},
 		"children": {
 			[]member{{0, 1000, timeline.LinkOwn}, {1, 1010, timeline.LinkToParent}, {1, 1020, timeline.LinkToParent}, {0, 1030, timeline.LinkToParent}},
 			[]string{"1000 → 1010", "1000 → 1020"}, 0, 0,
@@ -320,7 +329,9 @@ func TestLinksToParents(t *testing.T) {
 		"nobody's": {
 			[]member{{0, 1000, timeline.LinkToParent}, {1, 1010, timeline.LinkToCaller}, {1, 1020, timeline.LinkToLinked}}, nil, 2, 1,
 		},
-		"many children": {many, nil, 0, 0},
+		"many children":                     {many, nil, 0, 0},
+		"many children before their parent": {early, nil, 0, 0},
+		"many children of many spans":       {ambiguous, nil, 0, 0},
 	} {
 		var tl *timeline.Timeline
 		tl, _ = several(t, nil, false, func(b *timeline.Builder, input int) {
@@ -343,9 +354,16 @@ func TestLinksToParents(t *testing.T) {
 			}
 			return nil
 		}))
-		if name == "many children" {
-			if len(chains) != 20_000 || tl.Problems().Count(problem.LinkAmbiguous) > 0 {
-				t.Errorf("%d arrows from one span, want 20000", len(chains))
+		if len(c.members) > 10_000 {
+			want, manySpans := 20_000, uint64(0)
+			if name == "many children of many spans" {
+				want, manySpans = 0, 1
+			}
+			if n := tl.Problems().Count(problem.LinkAmbiguous); len(chains) != want || n != manySpans {
+				t.Errorf("%s: %d arrows, want %d; %d ambiguous keys, want %d", name, len(chains), want, n, manySpans)
+			}
+			if n := tl.Problems().Count(problem.SpanParentUnknown); n > 0 {
+				t.Errorf("%s: %d parents are unknown", name, n)
 			}
 			continue
 		}
