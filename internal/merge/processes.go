@@ -200,7 +200,7 @@ func (s *solver) tie(i int, t tie) {
 		if thread := p.Pages[k].Thread(); thread != nil {
 			s.shareProcess(i, t.input, *thread)
 		}
-		if p.Rule == Given { // which says where all of them go
+		if i != s.plan.Reference && p.Rule == Given { // which says where all of them go
 			p.Pages[k].Shift = 0
 		}
 	}

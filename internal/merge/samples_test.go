@@ -27,7 +27,7 @@ func pagesOf(t *testing.T, first, second string) []Input {
 	}
 }
 
-// Each profile of a file has its own page; the first one in the trace tells the offset of the file.
+// Each profile of a file has its own page; the first one in the trace tells the offset of the file, whichever of the two is the reference.
 func TestPages(t *testing.T) {
 	for _, c := range []struct {
 		first, second string
@@ -65,7 +65,14 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	_, err := Solve(pagesOf(t, "x", "y"), Options{Reference: 0})
+	plan, err := Solve(pagesOf(t, "p", "q"), Options{Reference: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := &plan.Inputs[1]; plan.Inputs[0].Offset != -1_000_000_000 || p.Offset != 0 || p.Pages[0].Shift != 0 || p.Pages[1].Shift != 500_000_000 {
+		t.Errorf("on the clock of the profiles: %+v", plan.Inputs)
+	}
+	_, err = Solve(pagesOf(t, "x", "y"), Options{Reference: 0})
 	if !errors.Is(err, jsprofile.ErrNoCommonClock) || !strings.Contains(err.Error(), "the profile at byte 0: no common clock") {
 		t.Errorf("no page: %v", err)
 	}
