@@ -64,7 +64,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	if err != nil {
 		return err
 	}
-	first, err := v.firstView(ctx, viewInput{t, name, in}, made, report)
+	first, err := v.firstView(ctx, name, in, report)
 	if err != nil {
 		return err
 	}
@@ -379,7 +379,7 @@ func (v *viewing) writeOutput(ctx context.Context, fill func(io.Writer) error) (
 }
 
 // firstView finds what the flags say to look at first. For that an input that was not converted is read, too.
-func (v *viewing) firstView(ctx context.Context, input viewInput, made *stored, report *convert.Report) (first view.FirstView, err error) {
+func (v *viewing) firstView(ctx context.Context, name string, in *stored, report *convert.Report) (first view.FirstView, err error) {
 	if v.event == nil && v.window.Whole() {
 		return first, nil
 	}
@@ -388,18 +388,15 @@ func (v *viewing) firstView(ctx context.Context, input viewInput, made *stored, 
 		span = moment.Span{Start: timeline.Nanos(report.Span.Start), End: timeline.Nanos(report.Span.End)}
 	}
 	if v.event != nil || report == nil {
-		tr, tl, err := openTimeline(ctx, input.name, input.in.reader(), v.opts)
+		tr, tl, err := openTimeline(ctx, name, in.reader(), v.opts)
 		if err != nil {
 			return first, err
 		}
 		defer tr.Close()
 		span = moment.SpanOf(tl)
 		if v.event != nil {
-			if report == nil {
-				made = nil
-			}
-			if first.Event, err = v.findEvent(ctx, tl, made); err != nil {
-				return first, fmt.Errorf("%s: %w", inputName(input.name), err)
+			if first.Event, err = findEvent(ctx, tl, *v.event, report == nil); err != nil {
+				return first, fmt.Errorf("%s: %w", inputName(name), err)
 			}
 		}
 	}
@@ -408,7 +405,7 @@ func (v *viewing) firstView(ctx context.Context, input viewInput, made *stored, 
 	}
 	from, to, err := v.window.In(span)
 	if err != nil {
-		return first, fmt.Errorf("%s: %w", inputName(input.name), err)
+		return first, fmt.Errorf("%s: %w", inputName(name), err)
 	}
 	first.Window = &view.Window{Start: int64(max(from, span.Start)), End: int64(min(to, span.End))}
 	return first, nil

@@ -723,7 +723,7 @@ func TestEvents(t *testing.T) {
 	want(`{"name":"trace.json","state":"waiting","read":0,"size":-1,"arguments":"PINNED"}` + other)
 	s.trace.Progress(5, 10)
 	want(`{"name":"trace.json","state":"converting","read":5,"size":10,"arguments":"PINNED"}` + other)
-	s.trace.Ready(Content{strings.NewReader("abc"), 3, "x.pftrace"}, FirstView{Window: &Window{-5, 2_000_000_000}, Event: &Event{TS: 9007199254740993, Dur: 1}})
+	s.trace.Ready(Content{strings.NewReader("abc"), 3, "x.pftrace"}, FirstView{Window: &Window{-5, 2_000_000_000}, Event: &Event{9007199254740993, 1}})
 	want(`{"name":"trace.json","state":"ready","read":5,"size":10,"bytes":3,"file_name":"x.pftrace","arguments":"` +
 		strings.Replace(pinned, `embedded`, `embedded\u0026visStart=-5\u0026visEnd=2000000000\u0026ts=9007199254740993\u0026dur=1`, 1) +
 		`","scroll":{"start":-5e-9,"end":2}}` + other)
@@ -772,18 +772,5 @@ func TestEnd(t *testing.T) {
 	if c, err := net.Dial("tcp4", s.listener.Addr().String()); err == nil {
 		c.Close()
 		t.Error("it still listens")
-	}
-}
-
-// The UI selects the first slice of a time and a length; the link has to say which one if it is another. The UI puts the value of dur into
-// its query as it is.
-func TestEventAmongOthers(t *testing.T) {
-	for before, want := range map[int]string{
-		0: "mode=embedded&ts=5&dur=-1",
-		2: "mode=embedded&ts=5&dur=-1+AND+id+%3D+%28SELECT+id+FROM+slice+WHERE+ts+%3D+5+AND+dur+%3D+-1+ORDER+BY+id+LIMIT+1+OFFSET+2%29",
-	} {
-		if got := (FirstView{Event: &Event{TS: 5, Dur: Endless, Before: before}}).arguments(nil); got != want {
-			t.Errorf("%d before: %s, want %s", before, got, want)
-		}
 	}
 }

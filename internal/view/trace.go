@@ -2,7 +2,6 @@ package view
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -55,10 +54,7 @@ type FirstView struct {
 type Window struct{ Start, End int64 }
 
 // An Event is a slice or, without duration, an instant.
-type Event struct {
-	TS, Dur int64
-	Before  int // slices and instants with this TS and Dur that come before it in the trace
-}
+type Event struct{ TS, Dur int64 }
 
 // Endless is the duration that the UI gives a slice that does not end.
 const Endless = -1
@@ -232,7 +228,7 @@ func (v FirstView) arguments(pin []string) string {
 	}
 	if v.Event != nil {
 		add("ts", v.Event.TS)
-		args = append(args, "dur="+url.QueryEscape(v.Event.length()))
+		add("dur", v.Event.Dur)
 	}
 	if len(pin) > 0 {
 		type command struct {
@@ -250,16 +246,6 @@ func (v FirstView) arguments(pin []string) string {
 		args = append(args, "startupCommands="+url.QueryEscape(string(text)))
 	}
 	return strings.Join(args, "&")
-}
-
-// length returns what the link of the UI says of the length of an event. The UI looks for slices by the condition "ts = … AND dur = …", in which
-// it puts the texts of the link as they are, and selects the first one; for another one the condition goes on. A UI that takes nothing
-// but a number ignores it, and selects the first slice of the time.
-func (e *Event) length() string {
-	if e.Before == 0 {
-		return strconv.FormatInt(e.Dur, 10)
-	}
-	return fmt.Sprintf("%d AND id = (SELECT id FROM slice WHERE ts = %d AND dur = %[1]d ORDER BY id LIMIT 1 OFFSET %[3]d)", e.Dur, e.TS, e.Before)
 }
 
 // scroll returns the part of the timeline that the view is about, nil if it is about all of it.
