@@ -1,5 +1,10 @@
 package merge
 
+import (
+	"cmp"
+	"slices"
+)
+
 // meeting is a collective that inputs took part in, each once: none leaves it before the last one has entered. A process group may have
 // thousands of members, so nothing here compares all pairs of them.
 type meeting []linked
@@ -38,8 +43,14 @@ func (s *solver) meet(all map[pair]*bounds, meetings []meeting) {
 			drifts[i] = !at[i].fits()
 		}
 	}
-	if !tighten(at, drifts, meetings) {
-		return
+	apart, impossible := tighten(at, drifts, meetings)
+	for p := range apart {
+		s.meetApart(all, p, meetings)
+	}
+	for _, m := range impossible {
+		for _, at := range m {
+			attended[at.input]--
+		}
 	}
 	for i, hub := range hubs {
 		if hub == i || attended[i] == 0 || drifts[i] || at[i] == everywhere {
@@ -96,44 +107,96 @@ func (i interval) seenFrom(first bool) interval {
 	return interval{-i.high, -i.low}
 }
 
+// maxApart is how many inputs are named with which one input cannot have met.
+const maxApart = 8
+
 // tighten narrows offsets over all meetings: on the clock of the hub each has a moment when all were there, which is after every entry and before
-// every leaving. Not ok: no offsets suit all meetings.
-func tighten(at []interval, drifts []bool, meetings []meeting) (ok bool) {
+// every leaving. A meeting that has none is impossible, and narrows nothing: apart are the pairs of inputs of which the one leaves such a meeting
+// before the other one enters it.
+func tighten(at []interval, drifts []bool, meetings []meeting) (apart map[pair]bool, impossible []meeting) {
+	apart = map[pair]bool{}
+	named, skip := make([]int, len(at)), make([]bool, len(meetings))
 	for range maxSettling {
 		moved := false
-		for _, m := range meetings {
-			all := everywhere // when all were there
-			for _, l := range m {
-				if i := at[l.input]; !drifts[l.input] {
-					if i.low > -unbounded {
-						all.atLeast(plus(i.low, l.ts))
-					}
-					if i.high < unbounded {
-						all.atMost(plus(i.high, l.end))
-					}
-				}
+		for k, m := range meetings {
+			if skip[k] {
+				continue
 			}
-			for _, l := range m {
-				i := &at[l.input]
-				if drifts[l.input] {
-					continue
-				}
-				was := *i
-				if all.low > -unbounded {
-					i.atLeast(minus(all.low, l.end))
-				}
-				if all.high < unbounded {
-					i.atMost(minus(all.high, l.ts))
-				}
-				if !i.fits() {
-					return false
-				}
-				moved = moved || was != *i
+			all, last, first := m.moment(at, drifts)
+			if all.fits() {
+				moved = m.narrow(at, drifts, all) || moved
+				continue
+			}
+			skip[k], impossible = true, append(impossible, m)
+			if p := (pair{min(last, first), max(last, first)}); !apart[p] && named[last] < maxApart && named[first] < maxApart {
+				apart[p] = true
+				named[last]++
+				named[first]++
 			}
 		}
 		if !moved {
 			break
 		}
 	}
-	return true
+	return apart, impossible
+}
+
+// moment returns when all were at a meeting, on the clock of the hub; the input that entered last, and the one that left first.
+func (m meeting) moment(at []interval, drifts []bool) (all interval, last, first int) {
+	all = everywhere
+	for _, l := range m {
+		i := at[l.input]
+		if drifts[l.input] {
+			continue
+		}
+		if low := plus(i.low, l.ts); i.low > -unbounded && low > all.low {
+			all.low, last = low, l.input
+		}
+		if high := plus(i.high, l.end); i.high < unbounded && high < all.high {
+			all.high, first = high, l.input
+		}
+	}
+	return all, last, first
+}
+
+// narrow narrows the offsets of those at a meeting by when all were there, and reports whether any has become narrower.
+func (m meeting) narrow(at []interval, drifts []bool, all interval) (moved bool) {
+	for _, l := range m {
+		if drifts[l.input] {
+			continue
+		}
+		i := &at[l.input]
+		was := *i
+		if all.low > -unbounded {
+			i.atLeast(minus(all.low, l.end))
+		}
+		if all.high < unbounded {
+			i.atMost(minus(all.high, l.ts))
+		}
+		moved = moved || was != *i
+	}
+	return moved
+}
+
+// meetApart takes over what all meetings say of two inputs that cannot have met: it contradicts where others place these, or shows that their
+// clocks drift.
+func (s *solver) meetApart(all map[pair]*bounds, p pair, meetings []meeting) {
+	b := boundsOf(all, p.a, p.b)
+	for _, m := range meetings {
+		x, ok := m.member(p.a)
+		y, ok2 := m.member(p.b)
+		if ok && ok2 {
+			b.take(&x.linkClue, &y.linkClue, s.half(x))
+			b.meetings++
+		}
+	}
+}
+
+// member returns the event of an input at a meeting.
+func (m meeting) member(input int) (l linked, ok bool) {
+	k, ok := slices.BinarySearchFunc(m, input, func(l linked, input int) int { return cmp.Compare(l.input, input) })
+	if ok {
+		l = m[k]
+	}
+	return l, ok
 }
