@@ -75,17 +75,36 @@ func TestManyLinkedInputs(t *testing.T) {
 	}
 }
 
-// A sync that more inputs have than may have a link places them all.
+// A sync that more inputs have than may have a link places them all, but for the one that has it twice: nothing says which is meant.
 func TestManySyncs(t *testing.T) {
-	var in []merge.Input
-	for i := range 100 {
-		in = append(in, input(t, fmt.Sprint("i", i), nothing, func(b *timeline.Builder) {
-			slice(b, 1, "weft:sync:start", second+timeline.Nanos(i)*1001, 0)
-		}))
-	}
-	for i, p := range solve(t, merge.Options{}, in...).Inputs {
-		if off := p.Offset + timeline.Nanos(i)*1001; i > 0 && (p.Rule != merge.ClockSync || off < -1000 || off > 1000) {
-			t.Errorf("%d: %+v", i, p)
+	for _, twice := range []int{-1, 0, 3} {
+		var in []merge.Input
+		for i := range 100 {
+			in = append(in, input(t, fmt.Sprint("i", i), nothing, func(b *timeline.Builder) {
+				slice(b, 1, "weft:sync:start", second+timeline.Nanos(i)*1001, 0)
+				if i == twice {
+					slice(b, 1, "weft:sync:start", 2*second, 0)
+				}
+			}))
+		}
+		reference := 0
+		if twice == 0 {
+			reference = 1
+		}
+		plan, err := merge.Solve(in, merge.Options{Reference: reference, KeepGoing: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range plan.Inputs {
+			switch off := p.Offset + timeline.Nanos(i-reference)*1001; {
+			case i == reference:
+			case i == twice:
+				if p.LeftOut == nil {
+					t.Errorf("%d, which has the sync twice: %+v", i, p)
+				}
+			case p.Rule != merge.ClockSync || off < -1000 || off > 1000:
+				t.Errorf("%d has the sync twice, %d: %+v", twice, i, p)
+			}
 		}
 	}
 }

@@ -315,8 +315,9 @@ func (s *solver) links() {
 		case len(members) <= maxLinked:
 			s.bound(bounds, members)
 		case members[0].role >= timeline.LinkSync:
-			for _, m := range members[1:] { // all are of one moment, so each is tied to the others over the first
-				s.bound(bounds, []linked{members[0], m})
+			members = unrepeated(members)
+			for i := 1; i < len(members); i++ { // all are of one moment, so each is tied to the others over the first
+				s.bound(bounds, []linked{members[0], members[i]})
 			}
 		}
 	}
@@ -369,13 +370,10 @@ func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
 
 // bound takes over what the events with one key say.
 func (s *solver) bound(all map[pair]*bounds, members []linked) {
-	count := map[[2]int]int{}
-	for _, m := range members {
-		count[[2]int{m.input, int(m.role)}]++
-	}
+	members = unrepeated(members)
 	for i, x := range members {
 		for _, y := range members[i+1:] {
-			if x.input == y.input || count[[2]int{x.input, int(x.role)}] > 1 || count[[2]int{y.input, int(y.role)}] > 1 {
+			if x.input == y.input {
 				continue
 			}
 			x, y := x, y
@@ -385,6 +383,20 @@ func (s *solver) bound(all map[pair]*bounds, members []linked) {
 			boundsOf(all, x.input, y.input).take(&x.linkClue, &y.linkClue, s.half(x))
 		}
 	}
+}
+
+// unrepeated returns the events without those of which an input has several alike: which of them is meant is not known.
+func unrepeated(members []linked) (kept []linked) {
+	count := map[[2]int]int{}
+	for _, m := range members {
+		count[[2]int{m.input, int(m.role)}]++
+	}
+	for _, m := range members {
+		if count[[2]int{m.input, int(m.role)}] == 1 {
+			kept = append(kept, m)
+		}
+	}
+	return kept
 }
 
 // boundsOf returns the bounds of a pair of inputs.
