@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -115,6 +116,9 @@ func flowDirection(f *timeline.FlowRef) string {
 // appendField appends a text with escapes for tabs and line ends, so that it stays one field, for what terminals obey or hide, and for
 // backslashes, so that the text can be had back.
 func appendField(b, text []byte) []byte {
+	if escapes.Plain(text) == len(text) && bytes.IndexByte(text, '\\') < 0 {
+		return append(b, text...)
+	}
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
 		switch {

@@ -32,16 +32,32 @@ func Lines(fields []string) []string {
 // that are not seen and may change how the text around them is shown, such as those of direction. The joiners of scripts and of emoji
 // are part of how words are written, and so are not special.
 func Special(r rune) bool {
-	if r < 0xA0 {
+	switch {
+	case r < 0xA0:
 		return r < ' ' || r >= 0x7F
+	case r < 0x600: // most writing systems are here and in the next range; the tables take twenty times as long
+		return r == '\u00ad'
+	case 0x2E80 <= r && r <= 0xD7FF:
+		return false
 	}
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && r != '\u200c' && r != '\u200d'
+}
+
+// Plain returns the length of the prefix of a text that is ASCII without control characters: there is nothing in it to escape.
+func Plain(text []byte) int {
+	for i, c := range text {
+		if c < ' ' || c >= 0x7F {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // JSON returns JSON text with the characters of Special as escapes, which mean the same to whoever reads it as JSON. The text must be
 // of one line, so that these characters are only in its strings.
 func JSON(text []byte) []byte {
-	if !bytes.ContainsFunc(text, Special) {
+	plain := Plain(text)
+	if plain == len(text) || !bytes.ContainsFunc(text[plain:], Special) {
 		return text
 	}
 	out := make([]byte, 0, len(text)+len(text)/4)

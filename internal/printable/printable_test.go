@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/printable"
@@ -29,6 +30,26 @@ func TestText(t *testing.T) {
 		}
 		if again := printable.Text(got); again != got {
 			t.Errorf("%q becomes %q the second time", got, again)
+		}
+	}
+}
+
+// Special answers for most characters without the tables, and as the tables would.
+func TestSpecial(t *testing.T) {
+	for r := rune(0xA0); r <= unicode.MaxRune; r++ {
+		joiner := r == '\u200c' || r == '\u200d'
+		want := unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && !joiner
+		if got := printable.Special(r); got != want {
+			t.Errorf("%U: %v, want %v", r, got, want)
+		}
+	}
+}
+
+// What Plain finds is what no function here changes.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "a\\b~ ": 5, "ab\x7f": 2, "\tx": 0, "aé": 1} {
+		if got := printable.Plain([]byte(text)); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
 }
