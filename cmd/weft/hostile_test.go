@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -24,9 +25,11 @@ const marks = "\u202eE\u2066\u200f\x1b[31m\x1b]0;t\x07\x1b[2J\r\n\x00\u009b31m\u
 func TestNothingReachesTheTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	dir := t.TempDir()
-	for _, name := range hostileInputs(t, dir) {
+	names := hostileInputs(t, dir)
+	for i, name := range names {
+		other := names[(i+1)%len(names)]
 		for _, args := range [][]string{
-			{"info"}, {"info", "--details"}, {"info", "--problems"}, {"dump", "--ends"}, {"flows"}, {"flows", "--sort", "length"},
+			{"info"}, {"info", "--details"}, {"info", "--problems"}, {"dump", "--ends"}, {"flows"}, {"flows", "--connected", "--marker", "1"},
 			{"convert", "--force", "-o", filepath.Join(dir, "out"+fileMarks)}, {"attribute", "--force", "-o", filepath.Join(dir, "out")},
 			{"report", "samples"}, {"report", "gc"}, {"report", "layout-thrashing"}, {"report", "js-funcalls"}, {"report", "layout-time"},
 			{"report", "input"}, {"report", "tasks"}, {"report", "slices"}, {"report", "slices", "--by", "thread"},
@@ -34,13 +37,16 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 			{"report", "cost"}, {"report", "cost", "--type", "script"}, {"report", "cost", "--type", "all"}, {"report", "cost", "--type", marks},
 			{"dump", "--thread", marks}, {"dump", "--process", marks}, {"dump", "--name", marks}, {"dump", "--category", marks},
 			{"dump", "--context", "script=" + marks}, {"dump", "--from", marks}, {"flows", "--at", marks}, {"report", marks}, {"verify"},
-			{"merge", "--force", "-o", filepath.Join(dir, "merged"), name}, {"compare", name}, {"compare", "--fail-over", "1%", name},
+			{"merge", "--force", "--keep-going", "-o", filepath.Join(dir, "merged"), other}, {"compare", name}, {"compare", "--fail-over", "1%", name},
 			{"export", "--of", "samples", "--as", marks}, {"export", "--of", "samples", "--as", "pprof", "--force", "-o", filepath.Join(dir, "pprof")}, {marks},
 		} {
 			for _, terminal := range []bool{false, true} {
 				c := newConsole(strings.NewReader(""), terminal)
 				c.width = func(io.Writer) int { return 80 }
-				run(t.Context(), append(append([]string{"weft"}, args...), name), &c.environment)
+				code := run(t.Context(), append(append([]string{"weft"}, args...), name), &c.environment)
+				if code == exitUsage && !mayBeWrong(args) {
+					t.Errorf("weft %q %q tests nothing: %s", args, name, c.err.String())
+				}
 				for what, text := range map[string]string{"output": c.out.String(), "message": c.err.String()} {
 					text = strings.ReplaceAll(text, clearLine, "") // of the progress
 					if at := strings.IndexFunc(text, harmful); at >= 0 {
@@ -59,6 +65,11 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 			t.Errorf("weft dump --json %q changes texts", name)
 		}
 	}
+}
+
+// mayBeWrong reports whether weft may refuse arguments: they have marks, or name an argument that not every input has.
+func mayBeWrong(args []string) bool {
+	return slices.Contains(args, "--by") || slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, marks) })
 }
 
 // harmful reports whether a character that is not ours may do more in a terminal than be seen. Line ends and tabs are ours.
