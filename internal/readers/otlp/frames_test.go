@@ -151,6 +151,25 @@ func TestOtherSignals(t *testing.T) {
 	}
 }
 
+// What interfaces wrap traces in comes once: objects of the same name in it, which may nest without end, are unknown members.
+func TestWrappedTraces(t *testing.T) {
+	for _, name := range []string{"trace", "result"} {
+		wrap := func(n int, in string) string {
+			return strings.Repeat(fmt.Sprintf(`{%q:`, name), n) + in + strings.Repeat("}", n)
+		}
+		traces, _ := largeMessage(1)
+		if names, _ := spansOf(t, wrap(1, traces), Options{}); len(names) != 3 {
+			t.Errorf("%s: %d spans, want 3", name, len(names))
+		}
+		for _, n := range []int{2, 3, 200_000} {
+			_, log, err := read(t, strings.NewReader(wrap(n, traces)), Options{})
+			if !errors.Is(err, ErrNoSpans) || log.Count(problem.EventUnknownMember) != 1 {
+				t.Errorf("%d times %s: error %v, counted %d times", n, name, err, log.Count(problem.EventUnknownMember))
+			}
+		}
+	}
+}
+
 // Fields that the schema does not have are counted wherever they are, each once; so are those with another type.
 func TestUnknownFields(t *testing.T) {
 	later := wire.AppendString(nil, 200, "of a later version")

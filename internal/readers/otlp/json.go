@@ -122,24 +122,28 @@ func (r *jsonReader) list(first byte, read func() error) error {
 	return r.Skip()
 }
 
-// traces reads an object with resourceSpans. Tempo has them as batches, or in an object trace, Jaeger in an object result.
+// traces reads an object with resourceSpans. Tempo also has them in an object trace, Jaeger in an object result, and neither deeper.
 func (r *jsonReader) traces() error {
 	return r.Members(func(key []byte, c byte) error {
-		switch string(key) {
-		case "resourceSpans", "resource_spans", "batches":
-			r.c.any = true
-			return r.list(c, r.resourceSpans)
-		case "trace", "result":
-			if c == '{' {
-				return r.traces()
-			}
-		case "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics", "resourceProfiles", "resource_profiles":
-			r.Log.Add(problem.OTLPSignalSkipped, r.Position(), string(key))
-			r.other = cmp.Or(r.other, string(key))
-			return r.Skip()
+		if name := string(key); c == '{' && (name == "trace" || name == "result") {
+			return r.Members(r.tracesMember)
 		}
-		return r.skipUnknown(key)
+		return r.tracesMember(key, c)
 	})
+}
+
+// tracesMember reads a member of an object with resourceSpans, which Tempo calls batches.
+func (r *jsonReader) tracesMember(key []byte, c byte) error {
+	switch string(key) {
+	case "resourceSpans", "resource_spans", "batches":
+		r.c.any = true
+		return r.list(c, r.resourceSpans)
+	case "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics", "resourceProfiles", "resource_profiles":
+		r.Log.Add(problem.OTLPSignalSkipped, r.Position(), string(key))
+		r.other = cmp.Or(r.other, string(key))
+		return r.Skip()
+	}
+	return r.skipUnknown(key)
 }
 
 // skipUnknown reads over a member that the format does not know, and counts it once. An id of a span is not one of those: a damaged bracket
