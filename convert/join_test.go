@@ -136,6 +136,45 @@ func TestJoinSeveralPages(t *testing.T) {
 	}
 }
 
+// TestMergePagesOfSeveralTraces: the profiles of a file are in the processes of their pages, which may be in several traces.
+func TestMergePagesOfSeveralTraces(t *testing.T) {
+	const (
+		traceOfP = `[{"ph":"R","name":"navigationStart","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"https://example.org/p"}}},
+			{"ph":"X","name":"FunctionCall","pid":5,"tid":6,"ts":1000000,"dur":900000}]`
+		traceOfQ = `[{"ph":"R","name":"navigationStart","pid":7,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"https://example.org/q"}}},
+			{"ph":"X","name":"FunctionCall","pid":7,"tid":8,"ts":1000000,"dur":900000}]`
+	)
+	for _, c := range []struct {
+		name, traceOfQ string
+		want           []string
+	}{
+		{"two processes", traceOfQ, []string{
+			"1000000000 begin 7/8 FunctionCall dur=900000000", "1100000000 begin 5/1 f ", "1500000000 instant 7/8 navigationStart ", "1520000000 begin 7/2 g ",
+		}},
+		{"one pid, two processes", strings.ReplaceAll(traceOfQ, `"pid":7`, `"pid":5`), []string{
+			"1000000000 begin 2147483647/8 FunctionCall dur=900000000", "1100000000 begin 5/2 f ", "1520000000 begin 1/3 g ",
+		}},
+	} {
+		job := &merge.Job{Options: merge.Options{Reference: -1}}
+		for _, input := range [][2]string{{"p", traceOfP}, {"q", c.traceOfQ}, {"profiles", profileOfP + profileOfQ}} {
+			job.Sources = append(job.Sources, merge.Source{Name: input[0], File: input[0], Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader(input[1])), nil
+			}})
+		}
+		var out bytes.Buffer
+		if _, err := convert.Convert(merge.With(t.Context(), job), &out, strings.NewReader(""), convert.Options{}); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		text := strings.Join(dumpLines(t, out.Bytes()), "\n")
+		for _, line := range c.want {
+			if !strings.Contains(text, "\n"+line) {
+				t.Errorf("%s: no line %q in\n%s", c.name, line, text)
+			}
+		}
+	}
+}
+
 // TestJoinBeforeZero: what a profile has before 0 on the clock of the trace is left out and counted, the rest stays.
 func TestJoinBeforeZero(t *testing.T) {
 	origin := weft.Nanos(-105_000_000)

@@ -322,14 +322,11 @@ func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline
 	if err != nil {
 		return nil, err
 	}
-	c, first := &merge.Clues{Pages: pages}, &pages[0]
-	if first.Origin && !m.job.Joined {
+	c, first := merge.WithPages(pages), &pages[0]
+	if first.Origin != nil && !m.job.Joined {
 		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -first.Step, High: first.Step, By: "its time origin"}
 	}
-	if n := len(first.Times); n > 0 {
-		c.Any, c.Start, c.End = true, first.Times[0], first.Times[n-1]
-	}
-	return c.WithProcesses(), nil
+	return c, nil
 }
 
 // ctxReader ends reading when its context is done.
@@ -510,13 +507,14 @@ func (m *merger) readEvents(ctx context.Context, r io.Reader, f Format, i int) e
 func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 	placed.offset = m.job.Plan.Inputs[i].Offset
 	for k := range all {
-		thread := all[k].Thread()
-		if thread == nil {
-			placed.places = append(placed.places, nil)
-			continue
+		var place *jsprofile.Place
+		if page := &all[k]; page.Match != nil {
+			place = &jsprofile.Place{Shift: page.Shift}
+			if thread := page.Thread(); thread != nil {
+				place.Process = m.builder.Process(timeline.ProcessKey{Num: thread.PID})
+			}
 		}
-		process := m.builder.Process(timeline.ProcessKey{Num: thread.PID})
-		placed.places = append(placed.places, &jsprofile.Place{Process: process, Shift: all[k].Shift})
+		placed.places = append(placed.places, place)
 	}
 	if len(all) > 0 && !m.job.Joined {
 		placed.input = m.job.Sources[i].Name

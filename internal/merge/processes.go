@@ -172,8 +172,12 @@ func (o *oneProcess) set(m member) (set int, ok bool) {
 	return o.sets.find(n), true
 }
 
-// placeProfile finds the thread that a profile is of.
+// placeProfile finds the threads that profiles are of.
 func (s *solver) placeProfile(i int, p *Clues) {
+	if f := s.files[i]; f != nil {
+		s.placePages(i, f)
+		return
+	}
 	for _, t := range s.ties[i] {
 		s.tie(i, t)
 		return
@@ -193,17 +197,8 @@ func (s *solver) placeProfile(i int, p *Clues) {
 
 // tie says of which thread a profile is.
 func (s *solver) tie(i int, t tie) {
-	p := &s.plan.Inputs[i]
-	p.Thread, p.Pages = &t.thread, t.pages
+	s.plan.Inputs[i].Thread = &t.thread
 	s.shareProcess(i, t.input, t.thread)
-	for k := range p.Pages {
-		if thread := p.Pages[k].Thread(); thread != nil {
-			s.shareProcess(i, t.input, *thread)
-		}
-		if i != s.plan.Reference && p.Rule == Given { // which says where all of them go
-			p.Pages[k].Shift = 0
-		}
-	}
 }
 
 // shareProcess says that the process of a thread of an earlier input is one of a profile's.

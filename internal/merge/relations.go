@@ -78,14 +78,7 @@ func (r Relation) reversed() Relation {
 func (s *solver) relations() {
 	s.given()
 	for b := range s.in {
-		if c := s.in[b].Clues; c == nil || len(c.Samples) == 0 && len(c.Pages) == 0 {
-			continue
-		}
-		for a := range s.in {
-			if a != b && s.in[a].Clues != nil {
-				s.samples(a, b)
-			}
-		}
+		s.samples(b)
 	}
 	s.findPairs()
 	for _, p := range s.pairs {

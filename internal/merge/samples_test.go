@@ -10,21 +10,36 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// pagesOf returns a trace with the navigations to two pages, and an input with the profiles of two pages.
-func pagesOf(t *testing.T, first, second string) []Input {
+// Traces with the navigations to pages, at 1 s to p and at 1.5 s to q.
+const (
+	navigationP = `{"name":"navigationStart","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"p"}}}`
+	navigationQ = `{"name":"navigationStart","pid":7,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"q"}}}`
+)
+
+// tracedInput returns a trace with some events.
+func tracedInput(t *testing.T, name string, events ...string) Input {
 	t.Helper()
-	const trace = `[{"name":"navigationStart","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"p"}}},
-		{"name":"navigationStart","pid":7,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"q"}}},{"name":"end","ts":9000000}]`
-	traced, err := jsprofile.ReadClues(context.Background(), strings.NewReader(trace))
+	text := "[" + strings.Join(append(events, `{"name":"end","ts":9000000}`), ",") + "]"
+	traced, err := jsprofile.ReadClues(context.Background(), strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles := (&Clues{Pages: []jsprofile.Times{
-		{Times: []timeline.Nanos{100_000_000}, Resources: []string{first}}, {Times: []timeline.Nanos{20_000_000}, Resources: []string{second}, Offset: 300},
-	}}).WithProcesses()
-	return []Input{
-		{Name: "trace", Clues: (&Clues{Clock: ClockMonotonic, Monotonic: true, Traced: traced}).WithProcesses()}, {Name: "profiles", Clues: profiles},
-	}
+	c := &Clues{Clock: ClockMonotonic, Monotonic: true, Traced: traced, Any: true, Start: 1_000_000_000, End: 9_000_000_000}
+	return Input{Name: name, Clues: c.WithProcesses()}
+}
+
+// pageProfiles returns an input with the profiles of two pages: from 100 ms to 120 ms on the clock of the first one, and at 20 ms on that of the second.
+func pageProfiles(first, second string) Input {
+	return Input{Name: "profiles", Clues: WithPages([]jsprofile.Times{
+		{Times: []timeline.Nanos{100_000_000, 120_000_000}, Resources: []string{first}},
+		{Times: []timeline.Nanos{20_000_000}, Resources: []string{second}, Offset: 300},
+	})}
+}
+
+// pagesOf returns a trace with the navigations to two pages, and an input with the profiles of two pages.
+func pagesOf(t *testing.T, first, second string) []Input {
+	t.Helper()
+	return []Input{tracedInput(t, "trace", navigationP, navigationQ), pageProfiles(first, second)}
 }
 
 // Each profile of a file has its own page; the first one in the trace tells the offset of the file, whichever of the two is the reference.
@@ -36,11 +51,12 @@ func TestPages(t *testing.T) {
 		shifts        [2]Nanos
 		pids          [2]int64 // 0: not found
 		evidence      string
+		span          Range
 	}{
-		{"p", "q", nil, 1_000_000_000, [2]Nanos{0, 500_000_000}, [2]int64{5, 7}, "navigation to its page; 2 of 2 profiles of the file found"},
-		{"q", "p", nil, 1_500_000_000, [2]Nanos{0, -500_000_000}, [2]int64{7, 5}, "navigation to its page; 2 of 2 profiles of the file found"},
-		{"x", "q", nil, 1_500_000_000, [2]Nanos{}, [2]int64{0, 7}, "navigation to its page; 1 of 2 profiles of the file found"},
-		{"p", "q", []GivenOffset{{Input: 1, Offset: 3}}, 3, [2]Nanos{}, [2]int64{5, 7}, ""},
+		{"p", "q", nil, 1_000_000_000, [2]Nanos{0, 500_000_000}, [2]int64{5, 7}, "navigation to its page; 2 of 2 profiles of the file found", Range{1_100_000_000, 1_520_000_000}},
+		{"q", "p", nil, 1_500_000_000, [2]Nanos{0, -500_000_000}, [2]int64{7, 5}, "navigation to its page; 2 of 2 profiles of the file found", Range{1_020_000_000, 1_620_000_000}},
+		{"x", "q", nil, 1_500_000_000, [2]Nanos{}, [2]int64{0, 7}, "navigation to its page; 1 of 2 profiles of the file found", Range{1_520_000_000, 1_620_000_000}},
+		{"p", "q", []GivenOffset{{Input: 1, Offset: 3}}, 3, [2]Nanos{}, [2]int64{5, 7}, "", Range{20_000_003, 120_000_003}},
 	} {
 		plan, err := Solve(pagesOf(t, c.first, c.second), Options{Reference: 0, Offsets: c.given})
 		if err != nil {
@@ -48,7 +64,7 @@ func TestPages(t *testing.T) {
 			continue
 		}
 		p := &plan.Inputs[1]
-		if p.Offset != c.offset || p.Evidence != c.evidence || len(p.Pages) != 2 {
+		if p.Offset != c.offset || p.Evidence != c.evidence || len(p.Pages) != 2 || p.Span != c.span {
 			t.Errorf("%s, %s: placed at %+v", c.first, c.second, p)
 			continue
 		}
@@ -78,15 +94,128 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// Each trace may have other pages of a file. All of them tell the offset of the file by one page, directly or over traces with several.
+func TestPagesOfSeveralTraces(t *testing.T) {
+	const (
+		latePage   = `{"name":"navigationStart","pid":7,"tid":8,"ts":3500000,"args":{"data":{"documentLoaderURL":"q"}}}`
+		otherOwner = `{"name":"navigationStart","pid":5,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"q"}}}`
+	)
+	for _, c := range []struct {
+		name      string
+		traces    [][]string
+		reference int
+		same      [][]int
+		offsets   []Nanos // of the traces, and of the profiles
+		rules     []Rule
+		shifts    [2]Nanos
+		pids      [2]int64
+		span      Range
+	}{
+		{
+			"a page each: the clocks of the traces tell how far the pages are apart", [][]string{{navigationP}, {navigationQ}}, 0, nil,
+			[]Nanos{0, 0, 1_000_000_000}, []Rule{Given, Assumed, SameSamples}, [2]Nanos{0, 500_000_000}, [2]int64{5, 7},
+			Range{1_100_000_000, 1_520_000_000},
+		},
+		{
+			"a page each, and someone says that the clocks are one", [][]string{{navigationP}, {navigationQ}}, 0, [][]int{{0, 1}},
+			[]Nanos{0, 0, 1_000_000_000}, []Rule{Given, SameBoot, SameSamples}, [2]Nanos{0, 500_000_000}, [2]int64{5, 7},
+			Range{1_100_000_000, 1_520_000_000},
+		},
+		{
+			"the page of the reference counts", [][]string{{navigationP}, {navigationQ}}, 1, nil,
+			[]Nanos{0, 0, 1_500_000_000}, []Rule{Assumed, Given, SameSamples}, [2]Nanos{-500_000_000, 0}, [2]int64{5, 7},
+			Range{1_100_000_000, 1_520_000_000},
+		},
+		{
+			"a trace with both pages ties one with the second page", [][]string{{navigationP, navigationQ}, {latePage}}, 0, nil,
+			[]Nanos{0, -2_000_000_000, 1_000_000_000}, []Rule{Given, SameSamples, SameSamples}, [2]Nanos{0, 500_000_000}, [2]int64{5, 7},
+			Range{1_100_000_000, 1_520_000_000},
+		},
+		{
+			"two processes with one pid stay two", [][]string{{navigationP}, {otherOwner}}, 0, nil,
+			[]Nanos{0, 0, 1_000_000_000}, []Rule{Given, Assumed, SameSamples}, [2]Nanos{0, 500_000_000}, [2]int64{5, 0},
+			Range{1_100_000_000, 1_520_000_000},
+		},
+	} {
+		var in []Input
+		for i, events := range c.traces {
+			in = append(in, tracedInput(t, string(rune('a'+i)), events...))
+		}
+		plan, err := Solve(append(in, pageProfiles("p", "q")), Options{Reference: c.reference, Same: c.same, CutAtZero: true})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for i := range plan.Inputs {
+			if p := &plan.Inputs[i]; p.Offset != c.offsets[i] || p.Rule != c.rules[i] {
+				t.Errorf("%s: input %d at %d by %v, want %d by %v", c.name, i, p.Offset, p.Rule, c.offsets[i], c.rules[i])
+			}
+		}
+		profiles := &plan.Inputs[len(plan.Inputs)-1]
+		if profiles.Span != c.span {
+			t.Errorf("%s: the profiles go from %d to %d", c.name, profiles.Span.From, profiles.Span.To)
+		}
+		for i := range profiles.Pages {
+			pid := int64(0)
+			if thread := profiles.Pages[i].Thread(); thread != nil {
+				pid = thread.PID
+			}
+			if p := &profiles.Pages[i]; p.Match == nil || p.Shift != c.shifts[i] || pid != c.pids[i] {
+				t.Errorf("%s: profile %d: %+v in process %d", c.name, i, p, pid)
+			}
+		}
+		if c.same == nil && plan.Shares(0, 1, timeline.ProcessKey{Num: 5}) {
+			t.Errorf("%s: the processes of the traces are one", c.name)
+		}
+	}
+}
+
+// The clocks of traces that have one page are tied within what is uncertain about all pages on the way.
+func TestPagesOnTheWay(t *testing.T) {
+	plan, err := Solve([]Input{
+		tracedInput(t, "a", navigationP, navigationQ), tracedInput(t, "b", navigationQ), pageProfiles("p", "q"),
+	}, Options{Reference: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, one := plan.Inputs[1].Uncertainty(), plan.Inputs[2].Uncertainty(); one == 0 || got != 4*one {
+		t.Errorf("± %d, and ± %d for one page", got, one)
+	}
+}
+
+// A profile without a place begins with the earliest of the others, wherever they begin.
+func TestSpanOfPages(t *testing.T) {
+	origin := Nanos(5_000)
+	all := []jsprofile.Times{
+		{Times: []timeline.Nanos{10, 20}}, {Times: []timeline.Nanos{5_300, 5_400}, Origin: &origin}, {}, {Times: []timeline.Nanos{7, 30}},
+	}
+	placed := &jsprofile.Match{}
+	for _, c := range []struct {
+		places []Page
+		want   Range
+	}{
+		{nil, Range{5_007, 5_400}},
+		{[]Page{{Match: placed, Shift: 100}, {}, {}, {}}, Range{107, 5_400}},
+		{[]Page{{}, {Match: placed, Shift: -1_000}, {}, {Match: placed, Shift: 9_000}}, Range{4_010, 9_030}},
+	} {
+		if got, any := pagesSpan(all, c.places); !any || got != c.want {
+			t.Errorf("%+v: %v, want %v", c.places, got, c.want)
+		}
+	}
+	if span, any := pagesSpan([]jsprofile.Times{{}}, nil); any {
+		t.Errorf("no samples: %v", span)
+	}
+}
+
 // Comparing many profiles with a large trace ends.
 func TestTooManyPages(t *testing.T) {
 	in := pagesOf(t, "p", "q")
 	s := newSolver(in, Options{})
 	s.plan.Reference = 0
 	s.sameSpaces()
-	s.matched = maxMatched - in[0].Clues.Traced.Len() - 2
-	s.samples(0, 1)
-	if len(s.ties[1]) != 1 || s.ties[1][0].pages[0].Match == nil || !errors.Is(s.ties[1][0].pages[1].Err, errManyPages) {
-		t.Errorf("%+v", s.ties[1])
+	s.matched = maxMatched - in[0].Clues.Traced.Len() - 3
+	s.samples(1)
+	if f := s.files[1]; f == nil || f.pages[0].Match == nil || !errors.Is(f.pages[1].Err, errManyPages) {
+		t.Errorf("%+v", f)
 	}
 }

@@ -109,7 +109,8 @@ type solver struct {
 	boots    []boot
 	bootOf   []int // by input: of boots; -1: not known
 	ties     map[int][]tie
-	why      map[int]error // why there is no better relation
+	files    map[int]*profileFile // inputs of self-profiles of which traces have some
+	why      map[int]error        // why there is no better relation
 	compared int
 	matched  int
 	failed   []InputError // what is left out if someone wants to keep going
@@ -150,7 +151,7 @@ func Solve(in []Input, opts Options) (*Plan, error) {
 func newSolver(in []Input, opts Options) *solver {
 	return &solver{
 		in: in, opts: opts, plan: &Plan{Inputs: make([]Placed, len(in))},
-		same: map[pair]bool{}, common: map[pair]sameEvents{}, booted: map[pair]bool{}, ties: map[int][]tie{}, why: map[int]error{}, wrong: map[int]bool{}, bad: map[int]bool{}, overruled: map[int]Relation{},
+		same: map[pair]bool{}, common: map[pair]sameEvents{}, booted: map[pair]bool{}, ties: map[int][]tie{}, files: map[int]*profileFile{}, why: map[int]error{}, wrong: map[int]bool{}, bad: map[int]bool{}, overruled: map[int]Relation{},
 	}
 }
 
@@ -241,7 +242,7 @@ func (s *solver) fill() {
 		if limit := s.opts.MaxUncertainty; limit > 0 && (n.atLeast || p.Uncertainty() > limit) {
 			s.fail(i, &UncertainError{Input: s.in[i].Name, Uncertainty: p.Uncertainty(), Limit: limit, AtLeast: n.atLeast})
 		}
-		if n.low <= -maxNanos || n.high >= maxNanos || outOfRange(c, p.Offset) {
+		if n.low <= -maxNanos || n.high >= maxNanos || s.outOfRange(i, 0) {
 			s.fail(i, &RangeError{Input: s.in[i].Name, Reference: s.in[s.plan.Reference].Name})
 		}
 	}
@@ -250,9 +251,10 @@ func (s *solver) fill() {
 // middle returns the time between two.
 func middle(low, high Nanos) Nanos { return low + minus(high, low)/2 }
 
-// outOfRange reports whether times of an input become longer than can be represented.
-func outOfRange(c *Clues, offset Nanos) bool {
-	return c.Any && (plus(c.Start, offset) <= -maxNanos || plus(c.End, offset) >= maxNanos)
+// outOfRange reports whether the times of an input become longer than can be represented if its place is moved.
+func (s *solver) outOfRange(i int, shift Nanos) bool {
+	span := s.plan.Inputs[i].Span
+	return s.in[i].Clues.Any && (plus(span.From, shift) <= -maxNanos || plus(span.To, shift) >= maxNanos)
 }
 
 // checkRelations compares relations that no path uses with what was found. A wall clock that contradicts it is wrong, because everything
@@ -423,7 +425,7 @@ func (s *solver) clock() {
 	}
 	for i := range s.plan.Inputs {
 		p := &s.plan.Inputs[i]
-		if c := s.in[i].Clues; c != nil && outOfRange(c, plus(p.Offset, shift)) {
+		if s.in[i].Clues != nil && s.outOfRange(i, shift) {
 			s.fail(i, &RangeError{Input: s.in[i].Name, Reference: s.in[s.plan.Reference].Name})
 			return
 		}

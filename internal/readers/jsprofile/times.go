@@ -12,7 +12,7 @@ import (
 type Times struct {
 	Times     []timeline.Nanos // sorted, as Read would add them without Places
 	Resources []string         // the scripts
-	Origin    bool             // the times count from 1970, because the time origin is known
+	Origin    *timeline.Nanos  // the time origin: the times count from 1970; nil: it is not known
 	Step      timeline.Nanos   // in which the page saw times
 	Offset    int64            // of the profile in the input, in bytes
 }
@@ -32,7 +32,7 @@ func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 
 // times returns the times of a profile, from 1970 on if its time origin is known.
 func (p *profile) times(origin *timeline.Nanos) Times {
-	t := Times{Origin: origin != nil, Offset: p.offset, Times: make([]timeline.Nanos, 0, p.samples.Len())}
+	t := Times{Origin: origin, Offset: p.offset, Times: make([]timeline.Nanos, 0, p.samples.Len())}
 	for _, s := range p.samples.All() {
 		t.Times = append(t.Times, s.ts)
 	}

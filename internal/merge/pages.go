@@ -1,0 +1,232 @@
+package merge
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Page is the place of one profile of an input of JS self-profiles.
+type Page struct {
+	Match *jsprofile.Match // in the first trace that has it; nil: no trace tells where it belongs
+	Err   error            // why Match is nil
+	Shift Nanos            // is added to its times, beside the offset of the input: each page counts from its own time origin
+
+	trace  int   // the input that Match is of
+	tied   bool  // Shift is known from traces that have several profiles of the file
+	within Nanos // how uncertain it is then
+	alone  bool  // another page of the file is in another process with this pid
+}
+
+// Thread returns the thread of the page; nil if it is not known, or its pid is that of another process of the file.
+func (p *Page) Thread() *Thread {
+	if p.Match == nil || p.alone {
+		return nil
+	}
+	return &Thread{p.Match.PID, p.Match.TID}
+}
+
+// profileFile is what traces tell of the profiles of an input of JS self-profiles.
+type profileFile struct {
+	pages []Page
+	first int                  // the page from whose time origin the offset of the input is
+	found map[int][]tracedPage // by trace
+	with  [][]int              // by page: the traces that have it
+}
+
+// tracedPage is a profile that was found in a trace.
+type tracedPage struct {
+	page  int
+	match *jsprofile.Match
+}
+
+// selfProfiles is rule R1 for the profiles that pages have made of themselves. They count from several time origins, so the offset of the
+// input is that of one page, whatever the trace. A trace without this page tells the offset by another one if traces with several pages
+// tell how far the two are apart.
+func (s *solver) selfProfiles(b int) {
+	f := s.findPages(b)
+	if f == nil {
+		return
+	}
+	s.files[b] = f
+	f.pages[f.first].tied = true
+	related := map[int]bool{}
+	for queue := []int{f.first}; len(queue) > 0; queue = queue[1:] {
+		for _, a := range f.with[queue[0]] {
+			if !related[a] {
+				related[a] = true
+				r, tied := f.relate(a, b, queue[0])
+				s.add(r)
+				queue = append(queue, tied...)
+			}
+		}
+	}
+}
+
+// findPages finds the pages of an input in the traces; nil: none has any of them.
+func (s *solver) findPages(b int) *profileFile {
+	all := s.in[b].Clues.Pages
+	f := &profileFile{pages: make([]Page, len(all)), first: -1, found: map[int][]tracedPage{}, with: make([][]int, len(all))}
+	for a := range s.in {
+		if !s.mayHave(a, b) {
+			continue
+		}
+		for i := range all {
+			if err := s.findPage(f, a, i, &all[i]); err != nil && s.why[b] == nil {
+				s.why[b] = err
+			}
+		}
+		if found := f.found[a]; len(found) > 0 && (f.first < 0 || a == s.plan.Reference) {
+			f.first = found[0].page
+		}
+	}
+	if f.first < 0 {
+		return nil
+	}
+	return f
+}
+
+// findPage finds a page in a trace. The error says why it is not there.
+func (s *solver) findPage(f *profileFile, trace, i int, times *jsprofile.Times) error {
+	p := &f.pages[i]
+	m, err := s.match(s.in[trace].Clues.Traced, times)
+	if err != nil {
+		if len(f.pages) > 1 {
+			err = fmt.Errorf("the profile at byte %d: %w", times.Offset, err)
+		}
+		if p.Match == nil && p.Err == nil {
+			p.Err = err
+		}
+		return err
+	}
+	if p.Match == nil {
+		p.Match, p.Err, p.trace = &m, nil, trace
+	}
+	f.found[trace] = append(f.found[trace], tracedPage{i, &m})
+	f.with[i] = append(f.with[i], trace)
+	return nil
+}
+
+// maxMatched bounds the comparing of self-profiles with traces: their samples, scripts and navigations, one by one.
+const maxMatched = 1 << 28
+
+// errManyPages says why a profile was not compared.
+var errManyPages = errors.New("there are too many self-profiles to compare all of them with the traces")
+
+// match finds a self-profile in a trace.
+func (s *solver) match(traced *jsprofile.Clues, page *jsprofile.Times) (m jsprofile.Match, err error) {
+	if s.matched += traced.Len() + len(page.Times) + len(page.Resources); s.matched > maxMatched {
+		return m, errManyPages
+	}
+	return traced.MatchTimes(page.Times, page.Resources)
+}
+
+// relate returns what a trace says of the offset of an input by one of its pages, which is tied to the first one, and the pages that it ties
+// to this one.
+func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
+	var m *jsprofile.Match
+	for _, t := range f.found[a] {
+		if t.page == by {
+			m = t.match
+		}
+	}
+	page := &f.pages[by]
+	origin, within := minus(m.Origin, page.Shift), plus(m.Uncertainty, page.within) // of the first page
+	r = Relation{A: a, B: b, Rule: SameSamples, Low: minus(origin, within), High: plus(origin, within), Evidence: evidenceOf(m)}
+	if len(f.pages) > 1 {
+		r.Evidence += fmt.Sprintf("; %d of %d profiles of the file found", len(f.found[a]), len(f.pages))
+	}
+	for _, t := range f.found[a] {
+		if p := &f.pages[t.page]; !p.tied {
+			p.tied, p.Shift, p.within = true, minus(t.match.Origin, origin), plus(within, t.match.Uncertainty)
+			tied = append(tied, t.page)
+		}
+	}
+	return r, tied
+}
+
+// placePages says where the pages of an input go, once all inputs have their places.
+func (s *solver) placePages(i int, f *profileFile) {
+	p := &s.plan.Inputs[i]
+	p.Pages, p.Thread = f.pages, f.pages[f.first].Thread()
+	given := i != s.plan.Reference && p.Rule == Given // which says where all of them go
+	traces := map[int64]int{}                         // those of the processes, by their pids
+	s.pageProcess(i, &f.pages[f.first], traces)
+	for k := range f.pages {
+		page := &f.pages[k]
+		switch {
+		case page.Match == nil:
+			continue
+		case given:
+			page.Shift = 0
+		case !page.tied: // the place of its trace is known otherwise
+			page.Shift = minus(plus(s.plan.Inputs[page.trace].Offset, page.Match.Origin), p.Offset)
+		}
+		s.pageProcess(i, page, traces)
+	}
+	if span, any := pagesSpan(s.in[i].Clues.Pages, f.pages); any {
+		p.Span = Range{plus(span.From, p.Offset), plus(span.To, p.Offset)}
+	}
+}
+
+// pageProcess shares the process of a page with its trace, unless its pid is that of another process of the input.
+func (s *solver) pageProcess(i int, page *Page, traces map[int64]int) {
+	thread := page.Thread()
+	trace, known := traces[thread.PID]
+	if known && trace != page.trace && !s.plan.Shares(trace, page.trace, timeline.ProcessKey{Num: thread.PID}) {
+		page.alone = true
+		return
+	}
+	traces[thread.PID] = page.trace
+	s.shareProcess(i, page.trace, *thread)
+}
+
+// WithPages makes clues of the profiles of an input of JS self-profiles.
+func WithPages(pages []jsprofile.Times) *Clues {
+	c := &Clues{Pages: pages}
+	var span Range
+	span, c.Any = pagesSpan(pages, nil)
+	c.Start, c.End = span.From, span.To
+	return c.WithProcesses()
+}
+
+// pagesSpan returns from when to when the samples of profiles go, moved to their places as far as these are known. One without a time origin and
+// a place begins with the earliest of the others.
+func pagesSpan(all []jsprofile.Times, places []Page) (span Range, any bool) {
+	shifts, earliest, known := make([]Nanos, len(all)), Nanos(0), false
+	lost := make([]bool, len(all))
+	for i := range all {
+		origin := all[i].Origin
+		placed := i < len(places) && places[i].Match != nil
+		if lost[i] = !placed && origin == nil; lost[i] {
+			continue
+		}
+		if placed {
+			shifts[i] = places[i].Shift
+		}
+		from := shifts[i]
+		if origin != nil {
+			from = plus(from, *origin)
+		}
+		if !known || from < earliest {
+			earliest, known = from, true
+		}
+	}
+	for i := range all {
+		times := all[i].Times
+		if lost[i] {
+			shifts[i] = earliest
+		}
+		if len(times) == 0 {
+			continue
+		}
+		from, to := plus(times[0], shifts[i]), plus(times[len(times)-1], shifts[i])
+		if !any {
+			span, any = Range{from, to}, true
+		}
+		span = Range{min(span.From, from), max(span.To, to)}
+	}
+	return span, any
+}
