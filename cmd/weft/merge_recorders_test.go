@@ -60,6 +60,51 @@ func TestReportsOfSharedThreads(t *testing.T) {
 	report("samples")
 }
 
+// Long tasks that only a further input has of a thread are none of the thread's, for reports and marks alike: also those that overlap
+// others, and where the thread has no long task of its own.
+func TestLongTasksOfSharedThreads(t *testing.T) {
+	const first, further = `{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":1000,"dur":%d}`,
+		`{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":200000,"dur":70000},{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":260000,"dur":80000}`
+	for _, test := range []struct {
+		own   int // microseconds
+		marks int
+		want  string
+	}{{90_000, 1, "[{RunTask 90000000}] 40000000"}, {1000, 0, "[] 0"}} {
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json")
+		for path, events := range map[string]string{a: fmt.Sprintf(first, test.own), b: further} {
+			if err := os.WriteFile(path, []byte("["+events+"]"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, out := merged(t, a, b, "--same", "a,b", "--offset", "b=0s")
+		c := newConsole(strings.NewReader(""), false)
+		if code := run(t.Context(), []string{"weft", "report", "all", "--json", out}, &c.environment); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, c.err.String())
+		}
+		var all struct {
+			Long struct {
+				Blocking int64 `json:"blocking_ns"`
+				Tasks    []struct {
+					Name string
+					Dur  int64 `json:"dur_ns"`
+				}
+			} `json:"long_tasks"`
+		}
+		if err := json.Unmarshal([]byte(c.out.String()), &all); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(all.Long.Tasks, all.Long.Blocking); got != test.want {
+			t.Errorf("own task of %d µs: %s, want %s", test.own, got, test.want)
+		}
+		c = newConsole(strings.NewReader(""), false)
+		run(t.Context(), []string{"weft", "dump", out}, &c.environment)
+		if got := strings.Count(c.out.String(), "Long task "); got != test.marks {
+			t.Errorf("own task of %d µs: %d marks, want %d: %s", test.own, got, test.marks, c.out.String())
+		}
+	}
+}
+
 // What people read of inputs that are left out, of hosts that contradict --same, and of processes with one name.
 func TestMergeMessages(t *testing.T) {
 	dir := t.TempDir()

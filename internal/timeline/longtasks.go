@@ -34,9 +34,13 @@ func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 	return ok
 }
 
-// loopTask keeps a task of an event loop if it is long. They come in the order of time, at one time the longest first.
+// loopTask keeps a task of an event loop if it is long. They come in the order of time, at one time the longest first. Those that a
+// further input has of a thread are none of its tasks, see Recorders.
 func (t *Timeline) loopTask(r *record) {
 	thread, f := r.track, &t.longTasks
+	if t.Role(thread) == RoleInput {
+		return
+	}
 	if t.table.tracks[thread].kind != ThreadTrack {
 		if thread = t.table.tracks[thread].parent; t.table.tracks[thread].kind != ThreadTrack {
 			return
