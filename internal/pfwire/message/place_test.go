@@ -28,6 +28,7 @@ var elsewhere = map[string]string{
 	"internal/readers/otlp/proto.go":          "the messages of OpenTelemetry",
 	"internal/readers/otlp/requests.go":       "the messages of OpenTelemetry",
 	"internal/readers/otlp/resources.go":      "the messages of OpenTelemetry",
+	"internal/readers/otlp/resume.go":         "the messages of OpenTelemetry",
 	"internal/readers/perfetto/extensions.go": "the descriptors of messages, as protobuf itself writes them",
 	"internal/readers/perfetto/schema.go":     "messages that the trace describes itself",
 	"internal/timeline/args.go":               "encodes arguments, and takes some out again",
