@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Some ids are not those of one process but of a whole recording: frames, windows and tabs of a browser, its requests and input events. A
@@ -15,7 +16,9 @@ type idSpaces struct {
 	space      uint32             // of what is read now
 	spaceOf    map[TrackID]uint32 // 0 where there is none
 	spaceNames []string           // by number, from 1 on
-	spaceByIDs map[string]uint32
+	spaceByIDs map[string]uint32  // by the name as given
+	spaceTaken map[string]bool    // spaceNames
+	lastSuffix uint32             // that tells equal names apart
 }
 
 // Limits of id spaces. A name is that of an input.
@@ -33,18 +36,42 @@ func (s *idSpaces) number(name string) (n uint32, ok bool) {
 		return 0, false
 	}
 	if s.spaceByIDs == nil {
-		s.spaceByIDs = map[string]uint32{}
+		s.spaceByIDs, s.spaceTaken = map[string]uint32{}, map[string]bool{}
 	}
 	n = uint32(len(s.spaceNames) + 1)
 	s.spaceByIDs[name] = n
-	if len(name) > maxIDSpaceName {
-		name = fmt.Sprintf("%s#%d", name[:maxIDSpaceName-16], n)
-	}
-	if _, err := strconv.ParseInt(name, 10, 64); err == nil { // behind an id it is not to be taken for a pid
-		name = "input " + name
-	}
+	name = s.uniqueSpace(idSpaceText(name))
+	s.spaceTaken[name] = true
 	s.spaceNames = append(s.spaceNames, name)
 	return n, true
+}
+
+// idSpaceText returns a name of an id space as it may be written: UTF-8, not too long, and no number, because behind an id that would be a pid.
+func idSpaceText(name string) string {
+	name = cutText(strings.ToValidUTF8(name, "\uFFFD"), maxIDSpaceName)
+	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
+		name = cutText("input "+name, maxIDSpaceName)
+	}
+	return name
+}
+
+// cutText returns the first bytes of a text, as far as they are whole runes.
+func cutText(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	return strings.ToValidUTF8(text[:size], "")
+}
+
+// uniqueSpace returns a name that no id space has. No suffix is tried twice, so that many alike names take no longer than others.
+func (s *idSpaces) uniqueSpace(name string) string {
+	unique := name
+	for s.spaceTaken[unique] {
+		s.lastSuffix = max(s.lastSuffix, 1) + 1
+		suffix := fmt.Sprint("#", s.lastSuffix)
+		unique = cutText(name, maxIDSpaceName-len(suffix)) + suffix
+	}
+	return unique
 }
 
 // placeIDs notes of which id space a track below the root is.
