@@ -155,3 +155,35 @@ func TestMergeSpansOfServices(t *testing.T) {
 		t.Errorf("problems %v, want %v", counts, want)
 	}
 }
+
+// The span of a document's load begins before that of the server, which is its parent: this moves no clocks, and what the fetch of the page
+// says of them counts.
+func TestMergeDocumentLoad(t *testing.T) {
+	const trace = "5b8efff798038103d269b633813fc60c"
+	dir := t.TempDir()
+	browser, server := filepath.Join(dir, "browser.json"), filepath.Join(dir, "server.json")
+	span := func(id, parent string, kind int, start, end int64) string {
+		return fmt.Sprintf(`{"traceId":"%s","spanId":"00000000000000%s","parentSpanId":"%s","name":"%s","kind":%d,"startTimeUnixNano":%d,"endTimeUnixNano":%d}`,
+			trace, id, parent, id, kind, 1709210096_000000000+start, 1709210096_000000000+end)
+	}
+	load := span("b1", "00000000000000a1", 1, 0, 400e6)
+	document := span("a1", "", 2, 100e6, 200e6)
+	for name, c := range map[string]struct{ browser, server string }{
+		"document": {load, document},
+		"fetch":    {load + "," + span("b2", "00000000000000b1", 3, 300e6, 340e6), document + "," + span("a2", "00000000000000b2", 2, 310e6, 330e6)},
+	} {
+		for path, spans := range map[string]string{browser: c.browser, server: c.server} {
+			text := `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"s"}}]},"scopeSpans":[{"spans":[` + spans + `]}]}]}`
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report, _ := merged(t, browser, server)
+		if in := report.Inputs[1]; in.Offset != 0 || len(report.Notes) > 0 {
+			t.Errorf("%s: %+v, %q", name, in, report.Notes)
+		}
+		if report.Events.Flows == 0 {
+			t.Errorf("%s: no arrow from the server to the load", name)
+		}
+	}
+}

@@ -215,8 +215,8 @@ func (c *Collector) Flow(f *timeline.FlowEvent) {
 
 // Link notes an event that carries a key, or a request whose key comes later.
 func (c *Collector) Link(l *timeline.Link) {
-	if l.To == timeline.LinkToLinked {
-		return // which may have been linked at any time
+	if l.To == timeline.LinkToLinked || l.To == timeline.LinkToParent {
+		return // at any time: the span of a document's load begins before that of the server, which is its parent
 	}
 	clue := linkClue{ts: l.TS, end: timeline.NoTime, role: l.Role, issued: l.Issued}
 	if l.Dur != timeline.NoTime && l.Role == timeline.LinkServe {
@@ -270,7 +270,6 @@ func mixed(key uint64) uint64 { return key ^ key>>32 }
 
 // thinLinks drops what makes the links too many: of keys that too many events have what says no more of that, then every second key.
 func (c *Collector) thinLinks(limit int) {
-	c.clues.links = earliest(c.clues.links)
 	count := make(map[uint64]int, limit/2)
 	c.clues.links = slices.DeleteFunc(c.clues.links, func(l linkClue) bool {
 		count[l.key]++
@@ -281,23 +280,6 @@ func (c *Collector) thinLinks(limit int) {
 		c.clues.links = slices.DeleteFunc(c.clues.links, func(l linkClue) bool { return mixed(l.key)&c.linkMask != 0 })
 	}
 	c.clues.links = c.clues.links[:min(len(c.clues.links), limit)]
-}
-
-// earliest keeps the first of the children of a span, after which the span cannot have begun: it says as much as all of them.
-func earliest(links []linkClue) []linkClue {
-	at := map[uint64]int{} // index in kept
-	kept := links[:0]
-	for _, l := range links {
-		if l.role == timeline.LinkBegun {
-			if i, ok := at[l.key]; ok {
-				kept[i].ts = min(kept[i].ts, l.ts)
-				continue
-			}
-			at[l.key] = len(kept)
-		}
-		kept = append(kept, l)
-	}
-	return kept
 }
 
 // Event notes an event.
@@ -452,7 +434,6 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 		all.Invocations[thread] = joined(list)
 	}
 	all.events.sort()
-	all.links = earliest(all.links)
 	return all
 }
 

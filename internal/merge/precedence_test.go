@@ -151,28 +151,6 @@ func TestOneSidedCausalityOfThree(t *testing.T) {
 	}
 }
 
-// A span begins before its children in other inputs, whether it serves or asks; the first of them says most, however many there are. It need
-// not have ended before they begin.
-func TestChildrenBeginLater(t *testing.T) {
-	for _, role := range []timeline.LinkRole{timeline.LinkSend, timeline.LinkServe, timeline.LinkCall} {
-		parent := func(b *timeline.Builder) { link(b, "w3c:1", role, 10*second, second) }
-		children := func(b *timeline.Builder) {
-			for i := range timeline.Nanos(1000) {
-				link(b, "w3c:1", timeline.LinkBegun, 10*second+900_000_000-i*1_001_001, 0)
-			}
-		}
-		const first = 10*second + 900_000_000 - 999*1_001_001
-		plan := solve(t, merge.Options{}, input(t, "parent", wall, parent), input(t, "children", wall, children))
-		if p := plan.Inputs[1]; p.Rule != merge.Causality || p.Low != 10*second-first || !p.AtLeast {
-			t.Errorf("role %d: %+v", role, p)
-		}
-		back := solve(t, merge.Options{}, input(t, "children", wall, children), input(t, "parent", wall, parent))
-		if p := back.Inputs[1]; p.Rule != merge.Causality || p.High != first-10*second || !p.AtLeast {
-			t.Errorf("role %d: %+v", role, p)
-		}
-	}
-}
-
 // What is tied to an input moves with it; bounds that nothing suits move nothing, and are refused.
 func TestSettleTogether(t *testing.T) {
 	const ms = 1_000_000

@@ -438,10 +438,6 @@ func (b *bounds) take(x, y *linkClue, half int) {
 		apply(func(i *interval) { i.atLeast(minus(x.ts, y.ts)) })
 	case receives(x) && sends(y):
 		apply(func(i *interval) { i.atMost(minus(x.ts, y.ts)) })
-	case begins(x) && y.role == timeline.LinkBegun:
-		apply(func(i *interval) { i.atLeast(minus(x.ts, y.ts)) })
-	case x.role == timeline.LinkBegun && begins(y):
-		apply(func(i *interval) { i.atMost(minus(x.ts, y.ts)) })
 	}
 	if y.role == timeline.LinkServe && x.role == timeline.LinkReceive && y.end != timeline.NoTime {
 		apply(func(i *interval) { i.atMost(minus(x.ts, y.end)) })
@@ -455,9 +451,6 @@ func sends(l *linkClue) bool { return l.role == timeline.LinkSend }
 func receives(l *linkClue) bool {
 	return l.role == timeline.LinkReceive || l.role == timeline.LinkServe
 }
-
-// begins reports whether children of the span that the key names begin after the event.
-func begins(l *linkClue) bool { return l.role == timeline.LinkSend || l.role == timeline.LinkServe }
 
 // stepOf returns the step in which a clock counts that has shown a time.
 func stepOf(ts Nanos) Nanos {

@@ -35,7 +35,6 @@ const (
 	LinkReceive                  // it receives: whatever has sent began earlier than it begins
 	LinkServe                    // a slice: it receives when it begins, and answers by the time at which it ends
 	LinkCall                     // a slice: it sends when it begins, and has the answer when it ends
-	LinkBegun                    // it began after what has the key did, for example as a child of that span
 	LinkMeet                     // a slice: it does not end before all others with the key have begun
 	LinkSync                     // it happens at the same moment as the others, to within the steps of both clocks
 	LinkSyncSent                 // the same, of one that was issued at Issued and is over at TS

@@ -66,11 +66,11 @@ func (j *joiner) outside(m *mention) error {
 		return nil
 	}
 	l := timeline.Link{
-		Key: m.link(), Role: timeline.LinkBegun, To: timeline.LinkToParent, Track: m.track, Event: m.event, Offset: m.offset,
+		Key: m.link(), Role: timeline.LinkMember, To: timeline.LinkToParent, Track: m.track, Event: m.event, Offset: m.offset,
 		TS: m.ts, Dur: timeline.NoTime,
 	}
 	if m.kind == isLink {
-		l.Role, l.To = timeline.LinkMember, timeline.LinkToLinked
+		l.To = timeline.LinkToLinked
 	}
 	return j.c.b.AddLink(&l)
 }
