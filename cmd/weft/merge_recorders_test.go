@@ -21,15 +21,19 @@ func TestReportsOfSharedThreads(t *testing.T) {
 		}
 	}
 	_, out := merged(t, filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json"), "--same", "a,b", "--offset", "b=0s")
-	const note = "3 events of b on 1 thread that an earlier input has as well are not added to the times of these threads\n"
+	const note = "b also recorded 1 thread of an earlier input; its 3 slices and instants there are not counted for the thread, because that would count its time twice"
 	report := func(args ...string) string {
 		t.Helper()
 		c := newConsole(strings.NewReader(""), false)
 		if code := run(t.Context(), append([]string{"weft", "report"}, append(args, out)...), &c.environment); code != exitOK {
 			t.Fatalf("exit code %d: %s", code, c.err.String())
 		}
-		if !strings.HasSuffix(c.err.String(), ": "+note) {
-			t.Errorf("%q: %q", args, c.err.String())
+		want := out + ": " + note + "\n"
+		if args[0] == "samples" || args[0] == "gc" { // they count no slices
+			want = ""
+		}
+		if got := c.err.String(); got != want {
+			t.Errorf("%q: %q, want %q", args, got, want)
 		}
 		return c.out.String()
 	}
@@ -56,8 +60,29 @@ func TestReportsOfSharedThreads(t *testing.T) {
 	if !ok || strings.Count(own, "of b.json") != 1 || strings.Contains(own, "of a.json") || strings.Contains(text, "asynchronous") {
 		t.Error(text)
 	}
-	report("tasks")
-	report("samples")
+	for _, name := range []string{"tasks", "samples", "gc", "layout-thrashing"} {
+		report(name)
+	}
+	if text := report("slices", filepath.Join(dir, "a.json")); !strings.Contains(text, "2 recordings") { // and the merged one
+		t.Error(text)
+	}
+	if text := report("all", "--json"); !strings.Contains(text, `"not_counted":[{"input":"b","threads":1,"events":3}]`) {
+		t.Error(text)
+	}
+	page := filepath.Join(dir, "page.html")
+	for _, name := range []string{"all", "tasks"} {
+		c := newConsole(strings.NewReader(""), false)
+		if code := run(t.Context(), []string{"weft", "report", name, "--html", page, "--force", out}, &c.environment); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, c.err.String())
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), note+".") || strings.Contains(string(text), "every event of the file was read") || strings.Contains(string(text), "nothing is missing") {
+			t.Errorf("the page of %s does not say what is not counted", name)
+		}
+	}
 }
 
 // Long tasks that only a further input has of a thread are none of the thread's, for reports and marks alike: also those that overlap

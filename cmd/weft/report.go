@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/reportpage"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -198,6 +199,9 @@ func runReport(c *cli.Context, env *environment, which int) error {
 		return err
 	}
 	in.printProblems(env, sampleProblems)
+	if r.slices {
+		in.printNotCounted(env)
+	}
 	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
 	if err == nil && r.shown {
 		err = attributed(c, in, func(result *cost.Result) error { return profiles.FindShown(result) })
@@ -423,9 +427,12 @@ func (in *reportInput) printProblems(env *environment, names []string) {
 			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(in.name)), printable(problemLine(&p)))
 		}
 	}
+}
+
+// printNotCounted says which slices a report on slices leaves out: those that further inputs of a merge have of the same threads.
+func (in *reportInput) printNotCounted(env *environment) {
 	for _, r := range in.timeline.Recorders() {
-		printNote(env, in.name, printable(fmt.Sprintf("%s of %s on %s that an earlier input has as well are not added to the times of these threads",
-			count(int64(r.Events), "event"), r.Input, count(int64(r.Threads), "thread"))))
+		printNote(env, in.name, printable(reportpage.NotCounted(&r)))
 	}
 }
 

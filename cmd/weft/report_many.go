@@ -28,6 +28,7 @@ type manyReport struct {
 	name   string
 	tables []manyTable
 	calls  bool     // calls made of samples count
+	slices bool     // it counts slices
 	lost   []string // names of problems that make the numbers too small
 	add    func(c *cli.Context, in *reportInput, to *report.Many) error
 	says   func(sum *report.Many) string // what the first line says besides; nil: nothing
@@ -61,7 +62,7 @@ func manyReports() []manyReport {
 			},
 		},
 		{
-			name: "slices", calls: true, lost: costProblems, add: addSlices,
+			name: "slices", calls: true, slices: true, lost: costProblems, add: addSlices,
 			tables: []manyTable{
 				ofSlices(report.Kernels, "kernels, by self time"), ofSlices(report.Copies, "copies and fills of device memory, by self time"),
 				ofSlices(report.Operators, "operators, by self time"), ofSlices(report.ThreadSlices, "slices on threads, by self time"),
@@ -77,14 +78,14 @@ func manyReports() []manyReport {
 				counts: "gc samples", self: "gc ms", none: unknownStack}},
 		},
 		{
-			name: "layout-thrashing", calls: true, lost: sampleProblems, add: addForced,
+			name: "layout-thrashing", calls: true, slices: true, lost: sampleProblems, add: addForced,
 			tables: []manyTable{{name: report.ManyFunctions, title: "functions that force style and layout", row: "function", place: "location",
 				counts: "count", self: "style and layout ms", total: "-", rest: report.ManyUnforced, none: unknownStack}},
 		},
 		manyLayout("layout-count", manyTable{name: report.ManyLayoutCounts, form: manyLayoutCounts}),
 		manyLayout("layout-time", manyTable{name: report.ManyLayoutTimes, form: manyLayoutTimes}),
 		{
-			name: costReport, calls: true, lost: costProblems, add: addCosts,
+			name: costReport, calls: true, slices: true, lost: costProblems, add: addCosts,
 			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: cost.Unattributed}},
 		},
 	}
@@ -288,6 +289,9 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 	}
 	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool { return slices.Contains(r.lost, p.Name) }) {
 		run.partial++
+	}
+	if r.slices {
+		in.printNotCounted(run.env)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // manyLayout is a report on phases of layout about many inputs.
 func manyLayout(name string, t manyTable) manyReport {
 	return manyReport{
-		name: name, lost: costProblems, add: addLayout, tables: []manyTable{t},
+		name: name, slices: true, lost: costProblems, add: addLayout, tables: []manyTable{t},
 		says: func(sum *report.Many) string {
 			switch {
 			case sum.UncountedSlices > 0:

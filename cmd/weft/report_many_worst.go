@@ -50,7 +50,7 @@ func sumsOf(r *manyReport, sum *report.Many) (s manySums) {
 // manyTasks is the report on long tasks about many inputs.
 func manyTasks() manyReport {
 	return manyReport{
-		name: tasksReport().name, calls: true, lost: costProblems, add: addTasks,
+		name: tasksReport().name, calls: true, slices: true, lost: costProblems, add: addTasks,
 		tables: []manyTable{
 			{name: report.ManyParts, form: manyPartsTable},
 			{name: "tasks", form: manyTasksTable, lines: func(sum *report.Many) (lines []any) {
@@ -148,7 +148,7 @@ func manyTasksTable(sum *report.Many) table {
 // manyInputs is the report on inputs about many inputs of the command.
 func manyInputs() manyReport {
 	return manyReport{
-		name: inputsReport().name, calls: true, lost: costProblems, add: addInputs,
+		name: inputsReport().name, calls: true, slices: true, lost: costProblems, add: addInputs,
 		tables: []manyTable{
 			{name: report.ManyKinds, form: manyKindsTable, lines: func(sum *report.Many) (lines []any) {
 				rows := sum.InputRows()

@@ -21,6 +21,8 @@ type All struct {
 	Start     timeline.Nanos `json:"start_ns"` // of the trace
 	End       timeline.Nanos `json:"end_ns"`
 	Counts    EventCounts    `json:"counts"`
+	// NotCounted are the inputs of a merge with slices of threads that are counted by an earlier input.
+	NotCounted []timeline.Recorder `json:"not_counted,omitempty"`
 
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`
 	Costs       []*costtables.Table `json:"costs,omitempty"`
@@ -90,7 +92,7 @@ type AllOptions struct {
 func CollectAll(ctx context.Context, tl *timeline.Timeline, rules options.Rules, opts AllOptions) (_ *All, err error) {
 	c := allCollector{tl: tl, selected: opts.Selected, wantsSlices: opts.Slices}
 	totals := tl.Totals()
-	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl)}
+	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl), NotCounted: tl.Recorders()}
 	attribute := func(ctx context.Context) (err error) {
 		if err := c.addFlows(ctx); err != nil {
 			return err

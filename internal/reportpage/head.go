@@ -71,7 +71,10 @@ func (p *page) keys() (keys []keyNumber) {
 		add(keyNumber{label: "Data lost", value: thousands(lost), note: countOf(len(p.problems()), "kind of problem", "kinds of problems"), section: Missing, bad: true})
 	} else {
 		note := "nothing is missing"
-		if len(p.usual()) > 0 {
+		switch {
+		case len(p.all.NotCounted) > 0:
+			note = "but not all is counted"
+		case len(p.usual()) > 0:
 			note = "except what is usual"
 		}
 		add(keyNumber{label: "Data lost", value: "none", note: note, section: Missing})

@@ -1,8 +1,10 @@
 package reportpage
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -40,12 +42,30 @@ func (p *page) missing() {
 		p.problemTable("Problems of the data", "", list)
 	case len(usual) > 0:
 		p.p("<p class=lead>Only what recordings of this format usually lack. " + means)
+	case len(p.all.NotCounted) > 0:
+		p.p("<p class=lead>Every event of the file was read, but not all of them are in these numbers.</p>\n")
 	default:
 		p.p("<p class=lead>Nothing: every event of the file was read, and is in these numbers where it belongs.</p>\n")
+	}
+	for i := range p.all.NotCounted {
+		p.p("<p>%s.</p>\n", p.text(NotCounted(&p.all.NotCounted[i])))
 	}
 	if len(usual) > 0 {
 		p.problemTable("What most recordings of this format lack", "As usual for this format", usual)
 	}
+}
+
+// NotCounted says what of an input of a merge the numbers of a report leave out, and why, as a sentence without its period.
+func NotCounted(r *timeline.Recorder) string {
+	recorded, there, whose := "1 thread of an earlier input", "the thread", "its"
+	if r.Threads != 1 {
+		recorded, there, whose = count(r.Threads, "thread")+" of earlier inputs", "these threads", "their"
+	}
+	events := thousands(r.Events) + " slices and instants there are"
+	if r.Events == 1 {
+		events = "1 slice or instant there is"
+	}
+	return fmt.Sprintf("%s also recorded %s; its %s not counted for %s, because that would count %s time twice", r.Input, recorded, events, there, whose)
 }
 
 // problemTable writes problems with their sentences; title and fold are as of a table.

@@ -130,7 +130,7 @@ func (p *page) sections() []section {
 		{Missing, "What is missing in the data?", true, p.missing},
 	}
 	return slices.DeleteFunc(list, func(s section) bool {
-		wanted := p.opts.Sections == nil || slices.Contains(p.opts.Sections, s.id) || s.id == Missing && len(p.problems()) > 0
+		wanted := p.opts.Sections == nil || slices.Contains(p.opts.Sections, s.id) || s.id == Missing && len(p.problems())+len(p.all.NotCounted) > 0
 		return !s.has || !wanted
 	})
 }
