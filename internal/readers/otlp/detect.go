@@ -10,8 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// detectWithin is how far into an input Detect looks.
-const detectWithin = 64 << 10
+const (
+	// detectWithin is how far into an input Detect looks.
+	detectWithin = 64 << 10
+	// detectFields is how many fields of a message are looked at: an element of it is among the first few. After damage each byte may be where
+	// a message begins.
+	detectFields = 8
+)
 
 // form is how messages of protobuf follow each other in a file.
 type form uint8
@@ -60,7 +65,7 @@ func isTraces(b []byte) bool {
 	if !ok {
 		return false
 	}
-	for len(resourceSpans) > 0 {
+	for n := 0; len(resourceSpans) > 0 && n < detectFields; n++ {
 		field, inner, rest, ok := cutField(resourceSpans)
 		switch {
 		case !ok:
@@ -79,7 +84,7 @@ func isTraces(b []byte) bool {
 
 // isScopeSpans reports whether a message begins like ScopeSpans: with a scope that has a name, or with a span.
 func isScopeSpans(b []byte) bool {
-	for len(b) > 0 {
+	for n := 0; len(b) > 0 && n < detectFields; n++ {
 		field, inner, rest, ok := cutField(b)
 		switch {
 		case !ok || field > scopeSpansSchemaURL:
@@ -100,7 +105,7 @@ func isAttributed(b []byte, number int) bool {
 		return false
 	}
 	field, key, rest, ok := cutField(attribute)
-	if !ok || field != keyValueKey || len(key) == 0 || !utf8.Valid(key) || bytes.IndexFunc(key, isControl) >= 0 {
+	if !ok || field != keyValueKey || len(key) == 0 || bytes.IndexFunc(key, isControl) >= 0 || !utf8.Valid(key) {
 		return false
 	}
 	field, _, _, ok = cutField(rest)

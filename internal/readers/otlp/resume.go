@@ -40,8 +40,9 @@ const (
 	// again may reach resumeFactor times the input so far, plus resumeCredit bytes.
 	resumeFactor = 8
 	resumeCredit = 64 << 20
-	// maxMember is more than the length of the name of a member that begins an element, with the space around it.
-	maxMember = maxSpace + 64
+	// maxMember is more than the length of the name of a member that begins an element, with the space around it, and with a URL of a schema
+	// before it.
+	maxMember = maxSpace + 512
 )
 
 // resume reads what follows damage in a message, up to its end.
@@ -152,16 +153,16 @@ func (r *jsonReader) nextElement() (element, error) {
 	}
 }
 
-// elementOf returns which element begins with a text that begins with a bracket.
+// elementOf returns which element begins with a text that begins with a bracket. Its first member may be the URL of its schema, which says
+// nothing.
 func elementOf(text []byte) element {
-	text = bytes.TrimLeft(text[1:min(len(text), maxMember)], whiteSpace)
-	name, ok := bytes.CutPrefix(text, []byte(`"`))
-	if !ok {
-		return noElement
-	}
-	name, after, ok := bytes.Cut(name, []byte(`"`))
-	if !ok || !bytes.HasPrefix(bytes.TrimLeft(after, whiteSpace), []byte(":")) {
-		return noElement
+	name, value := cutName(text[1:min(len(text), maxMember)])
+	if string(name) == "schemaUrl" || string(name) == "schema_url" {
+		if _, rest, ok := cutText(value); ok {
+			if rest = bytes.TrimLeft(rest, whiteSpace); bytes.HasPrefix(rest, []byte(",")) {
+				name, _ = cutName(rest[1:])
+			}
+		}
 	}
 	if what, ok := elements[string(name)]; ok {
 		return what
@@ -170,6 +171,25 @@ func elementOf(text []byte) element {
 		return elementSpan
 	}
 	return noElement
+}
+
+// cutName returns the name of the member with which a text begins, and what follows its colon; nil if there is none.
+func cutName(text []byte) (name, value []byte) {
+	name, rest, ok := cutText(text)
+	value, colon := bytes.CutPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(":"))
+	if !ok || !colon {
+		return nil, nil
+	}
+	return name, value
+}
+
+// cutText returns the text in quotes with which a text begins, and what follows it. Names and URLs have no quotes in them.
+func cutText(text []byte) (content, rest []byte, ok bool) {
+	text, ok = bytes.CutPrefix(bytes.TrimLeft(text, whiteSpace), []byte(`"`))
+	if !ok {
+		return nil, nil, false
+	}
+	return bytes.Cut(text, []byte(`"`))
 }
 
 // transcode reads an object as one unit, encoded as a message.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
 )
 
 // largeMessage is a message with spans in three scopes of two resources, and the places where each span begins and ends in it.
@@ -103,6 +104,51 @@ func TestDamageInOneMessage(t *testing.T) {
 	}
 	if damaged == 0 {
 		t.Error("nothing was damaged")
+	}
+}
+
+// After damage, a resource and a scope that begin with the URL of their schema are new ones: their spans are not of those before.
+func TestDamageBeforeSchema(t *testing.T) {
+	const span = `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"000000000000000%d","name":"span %[1]d","startTimeUnixNano":"100","endTimeUnixNano":"200"%s}`
+	schema := `"schemaUrl" : "https://opentelemetry.io/schemas/1.27.0",`
+	list := func(service, scope, span string) string {
+		return `{` + schema + `"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"` + service + `"}}]},"scopeSpans":[{` +
+			schema + `"scope":{"name":"` + scope + `"},"spans":[` + span + `]}]}`
+	}
+	for name, between := range map[string]string{
+		"resource": `]}]},` + list("B", "second", fmt.Sprintf(span, 2, "")),
+		"scope":    `]},{` + schema + `"scope":{"name":"second"},"spans":[` + fmt.Sprintf(span, 2, "") + `]}]}`,
+	} {
+		input := `{"resourceSpans":[` + strings.TrimSuffix(list("A", "first", fmt.Sprintf(span, 1, "")), `]}]}`) + "," + fmt.Sprintf(span, 3, " x") + between + `]}`
+		tl, _, err := read(t, strings.NewReader(input), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		services := map[string]bool{}
+		for id := range timeline.TrackID(tl.TrackCount()) {
+			if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack {
+				services[string(tr.Name)] = true
+			}
+		}
+		if got, _ := spansOf(t, input, Options{}); !got["span 1 (first)"] || !got["span 2 (second)"] {
+			t.Errorf("%s: %v", name, got)
+		}
+		if services["B"] != (name == "resource") {
+			t.Errorf("%s: services %v", name, services)
+		}
+	}
+}
+
+// After damage a message may begin at any byte, so only its first fields are looked at.
+func TestResyncIsBounded(t *testing.T) {
+	repeat := bytes.Repeat([]byte{scopeSpansScope<<3 | wire.Len, 0}, resyncWithin/2)
+	span := wire.AppendBytes(nil, scopeSpansSpans, fuzzSpan())
+	if !isScopeSpans(append(repeat[:2*(detectFields-1):2*(detectFields-1)], span...)) || isScopeSpans(append(repeat, span...)) {
+		t.Error("a span after many fields is looked for, or one after few is not")
+	}
+	resource := bytes.Repeat([]byte{resourceSpansResource<<3 | wire.Len, 0}, resyncWithin/4)
+	if isTraces(wire.AppendBytes(nil, tracesResourceSpans, append(resource, wire.AppendBytes(nil, resourceSpansScopeSpans, span)...))) {
+		t.Error("a scope after many fields is looked for")
 	}
 }
 
