@@ -101,6 +101,7 @@ type Catalogue struct {
 	TreeChanges bool // something has different parents at different times
 
 	MainPIDs map[string]int64 // of the main process of the browser in each id space
+	isMain   map[int64]bool   // the pids of MainPIDs, from Build on
 }
 
 // state says that a snapshot is valid from some time on.

@@ -26,6 +26,10 @@ func (c *Catalogue) Build(ctx context.Context, problems *problem.Log) error {
 	for i := range c.logical {
 		c.logical[i] = NodeID(i)
 	}
+	c.isMain = make(map[int64]bool, len(c.MainPIDs))
+	for _, pid := range c.MainPIDs {
+		c.isMain[pid] = true
+	}
 	slices.SortStableFunc(c.links, func(a, b link) int {
 		return cmp.Compare(c.Snapshots[a.from].Event, c.Snapshots[b.from].Event)
 	})
@@ -136,7 +140,7 @@ func (c *Catalogue) rootOf(n NodeID) NodeID {
 // before is the order of the members of a logical node: those of the main process first, then by pid and id.
 func (c *Catalogue) before(a, b NodeID) bool {
 	x, y := &c.Nodes[a], &c.Nodes[b]
-	if main := c.isMain(x.Process); main != c.isMain(y.Process) {
+	if main := c.isMain[x.Process]; main != c.isMain[y.Process] {
 		return main
 	}
 	if x.Process != y.Process {
@@ -146,16 +150,6 @@ func (c *Catalogue) before(a, b NodeID) bool {
 		return x.ID < y.ID
 	}
 	return x.Scope < y.Scope
-}
-
-// isMain reports whether a pid is that of the main process of a browser.
-func (c *Catalogue) isMain(pid int64) bool {
-	for _, main := range c.MainPIDs {
-		if main == pid {
-			return true
-		}
-	}
-	return false
 }
 
 // findMembers makes logical point to the representatives, and lists the members of those that have several.

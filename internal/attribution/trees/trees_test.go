@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-trace/weft/internal/attribution/limits"
 	"github.com/weft-trace/weft/internal/problem"
@@ -77,5 +78,34 @@ func TestTreeIsCancelled(t *testing.T) {
 	cancel()
 	if err := c.Build(ctx, new(problem.Log)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// Of the objects that are one context, that of a main process comes first, whichever browser it is the main process of. Thousands of browsers,
+// as in a merge of many recordings, do not make the joining slow.
+func TestMembersOfMainProcessesFirst(t *testing.T) {
+	const browsers, frames = 1 << 15, 5_000
+	c := New(limits.For(limits.Full))
+	for i := range browsers {
+		c.MainPIDs[fmt.Sprint("input", i)] = int64(1_000_000 + i)
+	}
+	var renderers, mains []NodeID
+	for i := range frames {
+		id := fmt.Append(nil, i)
+		renderer, main := c.NodeOf("frame", id, 7), c.NodeOf("frame", id, int64(1_000_000+i))
+		renderers, mains = append(renderers, renderer), append(mains, main)
+		c.AddState(Snapshot{Node: main, Change: Changed})
+		c.Refer(c.AddState(Snapshot{Node: renderer, Change: Changed}), Reference{Scope: "frame", Id: string(id), Process: int64(1_000_000 + i)}, true)
+	}
+	c.Finish()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // too short to go through all browsers in each comparison
+	defer cancel()
+	if err := c.Build(ctx, new(problem.Log)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range mains {
+		if got := c.LogicalOf(renderers[i]); got != mains[i] || len(c.MembersOf(got)) != 2 {
+			t.Fatalf("frame %d: its first member is node %d, want %d of the main process", i, got, mains[i])
+		}
 	}
 }
