@@ -116,7 +116,7 @@ func TestLongTasksOfSharedThreads(t *testing.T) {
 				}
 			} `json:"long_tasks"`
 		}
-		if err := json.Unmarshal([]byte(c.out.String()), &all); err != nil {
+		if err := json.Unmarshal(c.out.Bytes(), &all); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(all.Long.Tasks, all.Long.Blocking); got != test.want {
