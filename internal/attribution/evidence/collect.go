@@ -99,24 +99,16 @@ func newPass(t *timeline.Timeline, workers int) *pass {
 			f.Own.Tracks = append(f.Own.Tracks, timeline.TrackID(id))
 		}
 	}
-	renumbered := map[recordedPID]int64{}
 	for id := range f.Tracks {
-		if t.TrackKind(timeline.TrackID(id)) != timeline.ProcessTrack {
-			continue
-		}
-		p := &f.Tracks[id]
 		if t.Role(timeline.TrackID(id)) == timeline.RoleMainProcess {
-			f.Contexts.MainPIDs[p.idSpace] = p.pid
-		}
-		if tr := t.Track(timeline.TrackID(id)); tr.Renumbered && tr.RecordedPID >= 0 { // references have −1 for the main process
-			renumbered[recordedPID{p.idSpace, tr.RecordedPID}] = p.pid
+			f.Contexts.MainPIDs[f.Tracks[id].idSpace] = f.Tracks[id].pid
 		}
 	}
 	return &pass{
 		found: f, contexts: f.Contexts, t: t, problems: t.Problems(), providers: providers(t),
 		args: t.SelectArgs(func(name string) bool { return factNames[name] }),
 		open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
-		isolateOf: map[timeline.TrackID]isolateChoice{}, frames: map[trees.NodeID]trees.NodeID{}, renumbered: renumbered,
+		isolateOf: map[timeline.TrackID]isolateChoice{}, frames: map[trees.NodeID]trees.NodeID{}, renumbered: renumberedProcesses(f),
 	}
 }
 
@@ -124,6 +116,26 @@ func newPass(t *timeline.Timeline, workers int) *pass {
 type recordedPID struct {
 	idSpace string
 	pid     int64
+}
+
+// renumberedProcesses returns the pids of the processes that have another one than where they were recorded. Where inputs that share an id
+// space have two processes of one pid, as containers do, a reference is taken for one to the process that has kept it.
+func renumberedProcesses(f *Found) map[recordedPID]int64 {
+	renumbered, kept := map[recordedPID]int64{}, map[recordedPID]bool{}
+	for id := range f.Tracks {
+		if f.T.TrackKind(timeline.TrackID(id)) != timeline.ProcessTrack {
+			continue
+		}
+		p, tr := &f.Tracks[id], f.T.Track(timeline.TrackID(id))
+		switch {
+		case !tr.Renumbered:
+			kept[recordedPID{p.idSpace, p.pid}] = true
+		case tr.RecordedPID >= 0: // references have −1 for the main process
+			renumbered[recordedPID{p.idSpace, tr.RecordedPID}] = p.pid
+		}
+	}
+	maps.DeleteFunc(renumbered, func(at recordedPID, _ int64) bool { return kept[at] })
+	return renumbered
 }
 
 // pidOf returns the pid of the process that an event names by a pid.

@@ -101,3 +101,36 @@ func TestIdentityText(t *testing.T) {
 
 // What is sorted on disk has keys that agree with its order.
 func TestKeys(t *testing.T) { keytest.Check(t, evidenceOrder) }
+
+// An event that names a process by the pid which that had where it was recorded means the process that now has another one. If two
+// processes of inputs with one id space had it, that which has kept it is meant.
+func TestPidOf(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+	var now [3]timeline.TrackID
+	for i, space := range []string{"", "", "other"} { // the second is another container
+		b.BeginInput(timeline.Input{Name: fmt.Sprint("input", i), IDSpace: space})
+		now[i] = b.Process(timeline.ProcessKey{Num: 7})
+		ev := timeline.Event{Kind: timeline.Slice, Track: b.Thread(now[i], timeline.ThreadKey{Num: 7}), Dur: 1, Name: []byte("work")}
+		if err := b.Add(&ev); err != nil {
+			t.Fatal(err)
+		}
+		b.EndInput()
+	}
+	tl, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tl.Close() })
+	c := newPass(tl, 1)
+	if !tl.Track(now[1]).Renumbered || !tl.Track(now[2]).Renumbered {
+		t.Fatal("the later processes have kept their pids")
+	}
+	for _, test := range []struct {
+		space     string
+		pid, want int64
+	}{{"", 7, 7}, {"other", 7, c.found.Tracks[now[2]].pid}, {"other", 8, 8}} {
+		if got := c.pidOf(test.space, test.pid); got != test.want {
+			t.Errorf("pid %d of %q is %d, want %d", test.pid, test.space, got, test.want)
+		}
+	}
+}
