@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"golang.org/x/tools/txtar"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/recording"
