@@ -372,7 +372,7 @@ func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 // maxNotes is how many notes the text report has.
 const maxNotes = 8
 
-// clockRemarks say whose place depends on wall clocks that may be wrong: those of other hosts, or of hosts that nobody knows.
+// clockRemarks say whose place depends on wall clocks that may be wrong: those of other hosts, or of unknown hosts.
 func (r *mergeReport) clockRemarks(plan *merge.Plan) (lines []string) {
 	var unknown, other []string
 	for i := range r.Inputs {

@@ -103,7 +103,7 @@ func (e *DriftError) Error() string {
 type UncertainError struct {
 	Input              string
 	Uncertainty, Limit Nanos
-	AtLeast            bool // nobody knows how uncertain it is
+	AtLeast            bool // the uncertainty is unknown
 }
 
 func (e *UncertainError) Error() string {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Who asks for a durable journal waits until it is, also if somebody else is at it; and a failure is not forgotten.
+// A caller that asks for a durable journal waits until it is one, even if another caller is writing it; a failure is not forgotten.
 func TestJournalSync(t *testing.T) {
 	dir := t.TempDir()
 	j, err := openJournal(filepath.Join(dir, "journal"), filepath.Join(dir, "ballast"))
