@@ -120,7 +120,7 @@ func TestMergeSpansOfServices(t *testing.T) {
 	const trace, children = "5b8efff798038103d269b633813fc60c", 200
 	span := func(id, parent, start, end int, more string) string {
 		return fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","parentSpanId":"%016x","name":"%x","startTimeUnixNano":%d,"endTimeUnixNano":%d%s}`,
-			trace, id, parent, id, 1709210096_000000000+start, 1709210096_000000000+end, more)
+			trace, id, parent, id, int64(1709210096_000000000)+int64(start), int64(1709210096_000000000)+int64(end), more)
 	}
 	list := []string{span(0xb0, 0xff, 1, 2, ""), span(0xb1, 0xa0, 5, 9, `,"kind":2`)}
 	for i := range children {
