@@ -102,7 +102,7 @@ func TestMemoryOfManyInputs(t *testing.T) {
 		allocated(few)
 		perInput := (allocated(many) - allocated(few)) / 10
 		t.Logf("%d workers: %d bytes for each input", workers, perInput)
-		if perInput > 4<<20 {
+		if perInput > 6<<20 { // pools lose some of what is put into them when goroutines move, more so with the race detector
 			t.Errorf("%d workers: %d bytes are allocated for the clues of each input", workers, perInput)
 		}
 	}

@@ -29,6 +29,8 @@ function isTrusted(origin) {
   return origin === window.origin || origin !== "null" && ["localhost", "127.0.0.1", "[::1]"].includes(new URL(origin).hostname);
 }
 
+let traceReported = Promise.resolve();
+
 async function onMessage(event) {
   if (document.readyState !== "complete") {
     console.error("Ignoring message - document not ready yet.");
@@ -43,6 +45,7 @@ async function onMessage(event) {
   }
   const posted = event.data?.perfetto;
   if (posted?.timeStart !== undefined || posted?.timeEnd !== undefined) {
+    await traceReported; // the sum of a large trace takes a while
     report({ kind: "scroll", timeStart: posted.timeStart, timeEnd: posted.timeEnd });
     return;
   }
@@ -54,11 +57,11 @@ async function onMessage(event) {
     window.removeEventListener("message", onMessage);
   }
   draw();
-  report({
-    kind: "trace", bytes: posted.buffer.byteLength, sha256: await digest(posted.buffer), title: sanitize(posted.title),
+  traceReported = digest(posted.buffer).then((sha256) => report({
+    kind: "trace", bytes: posted.buffer.byteLength, sha256, title: sanitize(posted.title),
     fileName: sanitize(posted.fileName), url: posted.url, localOnly: posted.localOnly ?? true, keepApiOpen: posted.keepApiOpen,
     origin: event.origin, asked: !isTrusted(event.origin),
-  });
+  }));
 }
 
 // ping answers a PING.
