@@ -12,11 +12,7 @@ import (
 
 // Identities say whether they belong to a process, and requests whether their begin and end were seen: no value stands for that.
 func TestWhatIsNotKnown(t *testing.T) {
-	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
-	if !ok {
-		t.Fatal("no recording")
-	}
-	tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{TempDir: t.TempDir()})
+	tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-devtools-tiny.json")), convert.Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

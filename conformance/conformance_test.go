@@ -63,10 +63,7 @@ func TestRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path, ok := recording.Find(t, strings.TrimSpace(string(source)))
-			if !ok {
-				t.Fatalf("recording %s is missing", source)
-			}
+			path := recording.Path(t, strings.TrimSpace(string(source)))
 			for _, opts := range []convert.Options{eventsOnly, {
 				JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples, Packets: pftrace.Compact, Compression: pftrace.Zlib,
 			}} {

@@ -37,11 +37,7 @@ var writeBacks = map[string]attribution.WriteBack{
 // findRecording reads a recording that is in testdata.
 func findRecording(t *testing.T, name string) []byte {
 	t.Helper()
-	path, ok := recording.Find(t, name)
-	if !ok {
-		t.Fatalf("%s is missing", name)
-	}
-	return recording.Read(t, path)
+	return recording.Bytes(t, name)
 }
 
 // converted converts without attribution.
@@ -63,7 +59,7 @@ func samePackets(t *testing.T, a, b []byte) bool {
 // Of a Perfetto trace that was attributed before, whatever was written then and from whatever sources, an attribution
 // gives byte for byte what it gives of the original; and one that writes nothing gives the original.
 func TestAttributionTakesEarlierAway(t *testing.T) {
-	for _, name := range againRecordings {
+	for _, name := range recording.Some(againRecordings) {
 		input := findRecording(t, name)
 		traces := map[string][]byte{"": input}
 		if !strings.HasSuffix(name, ".pftrace") {
@@ -234,7 +230,7 @@ func wholeCosts(t *testing.T, trace []byte) map[string]string {
 // A conversion with attribution gives the same result whether the trace was attributed before or not, in either form, and
 // whatever was written then: the same events, contexts, tracks and costs. Attributing its result gives its bytes.
 func TestAttributionAgain(t *testing.T) {
-	for _, name := range againRecordings {
+	for _, name := range recording.Some(againRecordings) {
 		t.Run(recording.Name(name), func(t *testing.T) {
 			input := findRecording(t, name)
 			if !strings.HasSuffix(name, ".pftrace") {

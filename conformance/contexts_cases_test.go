@@ -34,10 +34,7 @@ func (c *contextCase) options(t *testing.T) (opts attribution.Options) {
 
 // The contexts that are written into a trace, read from its packets, are those of the cases.
 func TestContextCases(t *testing.T) {
-	root, ok := recording.Find(t, "conformance/contexts/README.md")
-	if !ok {
-		t.Fatal("the cases of conformance/contexts are not there")
-	}
+	root := recording.Path(t, "conformance/contexts/README.md")
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.expected.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,44 +25,16 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// contextRecordings are the folders of recordings that attribution is tried on.
-var contextRecordings = []string{"traces/chrome", "traces/damaged", "traces/pytorch", "traces/perfetto", "traces/node", "traces/firefox/processed", "traces/firefox/gecko", "traces/jsprofile", "traces/cpuprofile"}
-
-// largeRecording is the size from which on a recording is left out with -short.
-const largeRecording = 1 << 20
-
-// eachContextRecording runs a test for every recording that is there.
+// eachContextRecording runs a test for every recording that attribution is tried on.
 func eachContextRecording(t *testing.T, fn func(t *testing.T, name string, input []byte)) {
 	t.Helper()
-	eachRecordingOf(t, contextRecordings, fn)
+	eachRecordingOf(t, []string{"chrome", "damaged", "pytorch", "perfetto", "node", "firefox/processed", "firefox/gecko", "jsprofile", "cpuprofile"}, fn)
 }
 
-// eachRecordingOf calls fn with each recording of some folders: those of testdata, then those that only shared has.
+// eachRecordingOf calls fn with each recording of some folders.
 func eachRecordingOf(t *testing.T, folders []string, fn func(t *testing.T, name string, input []byte)) {
-	seen := map[string]bool{}
-	roots := []string{recording.Testdata(t)}
-	if shared, ok := recording.Shared(); ok {
-		roots = append(roots, shared)
-	}
-	for _, root := range roots {
-		for _, folder := range folders {
-			paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, path := range paths {
-				info, err := os.Stat(path)
-				name := strings.TrimPrefix(folder, "traces/") + "/" + strings.TrimSuffix(filepath.Base(path), ".gz")
-				if err != nil || !info.Mode().IsRegular() || testing.Short() && info.Size() > largeRecording || seen[name] || strings.HasSuffix(name, ".md") {
-					continue
-				}
-				seen[name] = true
-				t.Run(name, func(t *testing.T) { fn(t, name, recording.Read(t, path)) })
-			}
-		}
-	}
-	if len(seen) == 0 {
-		t.Fatal("there are no recordings")
+	for _, f := range recording.In(t, folders...) {
+		t.Run(f.Name, func(t *testing.T) { fn(t, f.Name, recording.Read(t, f.Path)) })
 	}
 }
 
@@ -327,11 +298,7 @@ func TestFirefoxRequests(t *testing.T) {
 		"ff-processed-flows-small": {"(unattributed)": {2, 1803, 33707449}, "window/19327352833": {6, 11707, 42706460}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/firefox/processed/"+name+".json")
-			if !ok {
-				t.Skip("this recording is among the optional ones")
-			}
-			_, result := attributeRecording(t, recording.Read(t, path), convert.Options{})
+			_, result := attributeRecording(t, recording.Read(t, recording.Large(t, "traces/firefox/processed/"+name+".json")), convert.Options{})
 			got := map[string]requests{}
 			table, err := tables.Of(result).Table(tables.TableOptions{Type: "Page"})
 			if err != nil {

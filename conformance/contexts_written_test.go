@@ -137,7 +137,7 @@ func attributed(t *testing.T, input []byte, opts convert.Options) []byte {
 // put into events; what is added stands after them on a sequence of its own, and breaks no rule.
 func TestAttributedTraceKeepsItsPackets(t *testing.T) {
 	kept := convert.Options{KeepPackets: true}
-	eachRecordingOf(t, []string{"traces/perfetto"}, func(t *testing.T, _ string, input []byte) {
+	eachRecordingOf(t, []string{"perfetto"}, func(t *testing.T, _ string, input []byte) {
 		output := attributed(t, input, kept)
 		sameFindings(t, input, output)
 		before, after := packets(t, input), packets(t, output)
@@ -180,11 +180,7 @@ func sequenceOf(t *testing.T, packet []byte) uint32 {
 
 // A packet in a bundle stays in a bundle of that codec.
 func TestAttributedTraceKeepsItsBundles(t *testing.T) {
-	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
-	input := recording.Read(t, path)
+	input := recording.Bytes(t, "traces/chrome/chrome-devtools-tiny.json")
 	for _, codec := range []pftrace.Compression{pftrace.Zlib, pftrace.Zstd} {
 		var bundled bytes.Buffer
 		if _, err := convert.Convert(context.Background(), &bundled, bytes.NewReader(input), convert.Options{Compression: codec}); err != nil {
@@ -208,10 +204,7 @@ func TestAttributedTraceKeepsItsBundles(t *testing.T) {
 // the one that is written without it. It is valid, and its bytes depend neither on workers nor on the memory budget.
 func TestAttributionOnlyAdds(t *testing.T) {
 	for _, name := range []string{"chrome-devtools-tiny", "chrome-devtools-small", "chrome-everything-small"} {
-		path, ok := recording.Find(t, "traces/chrome/"+name+".json")
-		if !ok {
-			t.Fatal("the recording is missing")
-		}
+		path := recording.Path(t, "traces/chrome/"+name+".json")
 		t.Run(name, func(t *testing.T) {
 			input := recording.Read(t, path)
 			sameItems(t, input)
@@ -280,11 +273,8 @@ func sameItems(t *testing.T, input []byte) {
 // what the two can differ by: JSON has whole microseconds, cut off at the begin and in the length of each slice, and each
 // of two recordings takes its own times, one a few microseconds after the other.
 func TestPairedCosts(t *testing.T) {
-	jsonPath, ok1 := recording.Find(t, "traces/chrome/chrome-paired-tiny.json")
-	nativePath, ok2 := recording.Find(t, "traces/perfetto/chrome-paired-tiny.pftrace")
-	if !ok1 || !ok2 {
-		t.Fatal("the paired recordings are not there")
-	}
+	jsonPath := recording.Path(t, "traces/chrome/chrome-paired-tiny.json")
+	nativePath := recording.Path(t, "traces/perfetto/chrome-paired-tiny.pftrace")
 	// The JSON recording began in the middle of the native one, one thread after the other.
 	window := attribution.Options{From: 3678_825_000_000, To: 3679_200_000_000}
 	costs := func(path string) (self map[string]timeline.Nanos, slices map[string]int64) {
@@ -327,11 +317,7 @@ func TestPairedCosts(t *testing.T) {
 
 // The catalogue has what is known of input events; the values were read from the events of the recording.
 func TestInputsInCatalogue(t *testing.T) {
-	path, ok := recording.Find(t, "traces/chrome/chrome-everything-small.json")
-	if !ok {
-		t.Fatal("the recording is not there")
-	}
-	tl, err := load(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{Attribute: &attribution.Options{}})
+	tl, err := load(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-everything-small.json")), convert.Options{Attribute: &attribution.Options{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,11 +389,7 @@ func TestConvertedCosts(t *testing.T) {
 // chromeRecording returns a recording of Chrome. Those that are too large for the repository are optional.
 func chromeRecording(t *testing.T, name string) []byte {
 	t.Helper()
-	path, ok := recording.Find(t, "traces/chrome/"+name+".json")
-	if !ok {
-		t.Skip("this recording is too large for the repository, and not in a folder shared beside it")
-	}
-	return recording.Read(t, path)
+	return recording.Read(t, recording.Large(t, "traces/chrome/"+name+".json"))
 }
 
 // Slices of a thread that overlap stand on several tracks in a conversion. Of those that begin at one time the longer one is

@@ -58,11 +58,7 @@ func TestCostTablesAddUp(t *testing.T) {
 		"cpuprofile/cdp-page-small.cpuprofile", "jsprofile/selfprof-medium.json",
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/"+name)
-			if !ok {
-				t.Fatal("the recording is not there")
-			}
-			_, result := attributeRecording(t, recording.Read(t, path), convert.Options{})
+			_, result := attributeRecording(t, recording.Bytes(t, "traces/"+name), convert.Options{})
 			tableOf := func(opts tables.TableOptions) *tables.Table {
 				table, err := tables.Of(result).Table(opts)
 				if err != nil {
@@ -105,11 +101,7 @@ func TestCostTablesAddUp(t *testing.T) {
 // What contexts cost in parts of a trace adds up to what they cost in all of it (attribution.md, Cost): windows cut intervals.
 func TestCostWindowsAddUp(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-tiny.json", "firefox/processed/ff-processed-tiny.json"} {
-		path, ok := recording.Find(t, "traces/"+name)
-		if !ok {
-			t.Fatalf("%s is not there", name)
-		}
-		input := recording.Read(t, path)
+		input := recording.Bytes(t, "traces/"+name)
 		selfTimes := func(from, to timeline.Nanos) map[string]timeline.Nanos {
 			window := attribution.Options{From: trace.Nanos(from), To: trace.Nanos(to), FromStart: true}
 			_, result := attributeRecording(t, input, convert.Options{Attribute: &window})

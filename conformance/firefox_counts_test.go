@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,41 +22,12 @@ type firefoxCounts struct {
 	Markers, Samples, Values, Constants int
 }
 
-// firefoxProfiles returns the profiles of testdata and of shared, by folder and name.
-func firefoxProfiles(t *testing.T, folders ...string) map[string]string {
-	t.Helper()
-	roots := []string{recording.Testdata(t)}
-	if shared, ok := recording.Shared(); ok {
-		roots = append(roots, shared)
-	}
-	paths := map[string]string{}
-	for _, root := range roots {
-		for _, folder := range folders {
-			found, _ := filepath.Glob(filepath.Join(root, "traces", "firefox", folder, "*.json*"))
-			for _, path := range found {
-				name := folder + "/" + recording.Name(path)
-				if _, ok := paths[name]; !ok {
-					paths[name] = path
-				}
-			}
-		}
-	}
-	if len(paths) == 0 {
-		t.Fatal("no profiles")
-	}
-	return paths
-}
-
 // TestFirefoxCounts converts all profiles that can be found and counts, thread by thread, what is in the input and in
 // the output: nothing is missing, nothing is new. The flows are compared with all their members.
 func TestFirefoxCounts(t *testing.T) {
-	paths := firefoxProfiles(t, "gecko", "processed", "processed-versions")
-	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		t.Run(name, func(t *testing.T) {
-			if info, err := os.Stat(paths[name]); err == nil && info.Size() > maxShort && testing.Short() {
-				t.Skip("large recordings are left out with -short")
-			}
-			input := recording.Read(t, paths[name])
+	for _, f := range recording.In(t, "firefox") {
+		t.Run(f.Name, func(t *testing.T) {
+			input := recording.Read(t, f.Path)
 			naive := readNaively(t, input)
 			output, report := convertTrace(t, input, convert.Options{})
 			p, err := project(output)

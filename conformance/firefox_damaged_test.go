@@ -16,11 +16,7 @@ func TestFirefoxDamaged(t *testing.T) {
 		"cut60pct-ff-processed-tiny": ",",
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/damaged/"+name+".json")
-			if !ok {
-				t.Fatal("the recording is missing")
-			}
-			input := recording.Read(t, path)
+			input := recording.Bytes(t, "traces/damaged/"+name+".json")
 			naive := readNaively(t, closeBrackets(t, input, separator))
 			output, report := convertTrace(t, input, convert.Options{})
 			p, err := project(output)

@@ -2,8 +2,7 @@ package conformance
 
 import (
 	"fmt"
-	"maps"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -26,19 +25,15 @@ const (
 
 // TestFirefoxVersions holds that one recording says the same in all versions of the processed format, and in the raw one.
 func TestFirefoxVersions(t *testing.T) {
-	paths := firefoxProfiles(t, "processed-versions")
-	reference, ok := recording.Find(t, "traces/firefox/processed/ff-processed-tiny.json")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
+	reference := recording.Path(t, "traces/firefox/processed/ff-processed-tiny.json")
 	want := firefoxEvents(t, reference)
-	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		t.Run(filepath.Base(name), func(t *testing.T) {
+	for _, f := range recording.In(t, "firefox/processed-versions") {
+		t.Run(path.Base(f.Name), func(t *testing.T) {
 			tolerance := int64(0)
-			if strings.Contains(name, "gecko") {
+			if strings.Contains(f.Name, "gecko") {
 				tolerance = 1
 			}
-			sameEvents(t, want, firefoxEvents(t, paths[name]), tolerance)
+			sameEvents(t, want, firefoxEvents(t, f.Path), tolerance)
 		})
 	}
 }
@@ -47,24 +42,12 @@ func TestFirefoxVersions(t *testing.T) {
 // the front end changes: times of child processes by at most a nanosecond (its sums are doubles), and the events that
 // changedByFrontEnd knows.
 func TestFirefoxPairs(t *testing.T) {
-	names := []string{"tiny", "sandbox", "markers-only", "small", "flows-small", "js-only", "flows-medium"}
-	found := 0
-	for _, name := range names {
-		raw, ok := recording.Find(t, "traces/firefox/gecko/ff-gecko-"+name+".json")
-		processed, ok2 := recording.Find(t, "traces/firefox/processed/ff-processed-"+name+".json")
-		if !ok || !ok2 {
-			continue
-		}
-		found++
+	for _, name := range []string{"tiny", "sandbox", "markers-only", "small", "flows-small", "js-only", "flows-medium"} {
 		t.Run(name, func(t *testing.T) {
-			if name == "flows-medium" && testing.Short() {
-				t.Skip("large recordings are left out with -short")
-			}
+			raw := recording.Large(t, "traces/firefox/gecko/ff-gecko-"+name+".json")
+			processed := recording.Large(t, "traces/firefox/processed/ff-processed-"+name+".json")
 			sameEvents(t, firefoxEvents(t, processed), firefoxEvents(t, raw), 1)
 		})
-	}
-	if found == 0 {
-		t.Fatal("no pair of profiles")
 	}
 }
 

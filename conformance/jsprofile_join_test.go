@@ -16,14 +16,8 @@ import (
 // What the page saw of itself lies, in the trace that Chrome recorded meanwhile, over what Chrome says was going on: every
 // stretch of layout, style and so on begins inside of a slice that is just that. Moved by 3 ms nearly none does.
 func TestSelfProfileLiesOverItsTrace(t *testing.T) {
-	trace, ok := recording.Find(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
-	profile, ok := recording.Find(t, "traces/jsprofile/selfprof-matching-trace.json")
-	if !ok {
-		t.Fatal("the profile is missing")
-	}
+	trace := recording.Path(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
+	profile := recording.Path(t, "traces/jsprofile/selfprof-matching-trace.json")
 	opts := convert.Options{SelfProfile: convert.SelfProfileOptions{
 		Join: func() (io.ReadCloser, error) { return os.Open(trace) },
 	}}
@@ -77,14 +71,8 @@ func TestSelfProfileLiesOverItsTrace(t *testing.T) {
 // The same recording as a Perfetto trace gives the page the same time origin: with the samples of all V8 profiles, with those
 // of the page's own, and with the pieces of the profiles. With the samples of another one only it says what is missing.
 func TestSelfProfileJoinsPerfettoTrace(t *testing.T) {
-	trace, ok := recording.Find(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
-	profile, ok := recording.Find(t, "traces/jsprofile/selfprof-matching-trace.json")
-	if !ok {
-		t.Fatal("the profile is missing")
-	}
+	trace := recording.Path(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
+	profile := recording.Path(t, "traces/jsprofile/selfprof-matching-trace.json")
 	const origin = 4_392_129_925_000 // as the JSON trace says
 	for _, c := range []struct {
 		name string

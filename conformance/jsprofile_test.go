@@ -75,11 +75,7 @@ func TestSelfProfiles(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".expected.json")
 		t.Run(name, func(t *testing.T) {
-			source, ok := recording.Find(t, "traces/jsprofile/"+name+".json")
-			if !ok {
-				t.Fatal("the recording is missing")
-			}
-			checkSelfProfile(t, recording.Read(t, source), readSelfProfileResult(t, path))
+			checkSelfProfile(t, recording.Bytes(t, "traces/jsprofile/"+name+".json"), readSelfProfileResult(t, path))
 		})
 	}
 }

@@ -25,13 +25,9 @@ var sameValue = gocmp.Comparer(func(a, b trace.Value) bool { return a.Kind() == 
 // same recording as JSON: calls with all that they say, states and samples must be equal, to the nanosecond. The calls of
 // JSON traces are held against those of DevTools in TestProfileCallTraces.
 func TestNativeProfileCalls(t *testing.T) {
-	paths := sampledRecordings(t, "perfetto")
-	if len(paths) < 2 {
-		t.Fatalf("only %d recordings", len(paths))
-	}
-	for name, path := range paths {
-		t.Run(name, func(t *testing.T) {
-			input := recording.Read(t, path)
+	for _, f := range recording.In(t, "perfetto") {
+		t.Run(f.Name, func(t *testing.T) {
+			input := recording.Read(t, f.Path)
 			twin := asJSON(t, input)
 			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined} {
 				opts := convert.Options{JSCalls: mode, Profile: convert.ProfileAll}
@@ -63,11 +59,7 @@ func TestNativeProfileCalls(t *testing.T) {
 // TestNativeProfilesSameBytes holds that neither workers nor memory change what profiles in Perfetto traces become.
 func TestNativeProfilesSameBytes(t *testing.T) {
 	for _, name := range []string{"chrome-devtools-tiny.pftrace", "chrome-paired-tiny.pftrace"} {
-		path, ok := recording.Find(t, "traces/perfetto/"+name)
-		if !ok {
-			t.Fatal("the recording is missing")
-		}
-		if _, report := convertCalls(t, recording.Read(t, path), convert.Options{JSCalls: convert.JSCallsRefined}); len(report.JSCalls) == 0 {
+		if _, report := convertCalls(t, recording.Bytes(t, "traces/perfetto/"+name), convert.Options{JSCalls: convert.JSCallsRefined}); len(report.JSCalls) == 0 {
 			t.Errorf("%s: no calls", name)
 		}
 	}
@@ -76,10 +68,10 @@ func TestNativeProfilesSameBytes(t *testing.T) {
 // TestNativeProfilesOnce holds that what weft wrote is read as it is: what was made of profiles is made once, whether their
 // events are still there, as they are with --js-calls off --samples none, or not.
 func TestNativeProfilesOnce(t *testing.T) {
-	for name, path := range sampledRecordings(t, "perfetto") {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range recording.In(t, "perfetto") {
+		t.Run(f.Name, func(t *testing.T) {
 			for _, opts := range []convert.Options{{}, {Profile: convert.ProfileAll, JSCalls: convert.JSCallsSeparate}, eventsOnly} {
-				first, report := convertTrace(t, recording.Read(t, path), opts)
+				first, report := convertTrace(t, recording.Read(t, f.Path), opts)
 				second, again := convertTrace(t, first, convert.Options{NoLongTasks: opts.NoLongTasks})
 				if report.Events != again.Events || len(again.Profiles)+len(again.JSCalls) > 0 {
 					t.Errorf("%v: %+v became %+v, with calls of %v", opts.JSCalls, report.Events, again.Events, again.Profiles)
@@ -297,11 +289,7 @@ func legacyMarks(t *testing.T, native []byte) map[string]bool {
 // with a sample; the refined ones begin with the event that they made, and displaced samples are in other events.
 func TestPairedProfiles(t *testing.T) {
 	load := func(name string) (samples map[thread][]stackAt, calls map[thread][]callAt) {
-		path, ok := recording.Find(t, "traces/"+name)
-		if !ok {
-			t.Fatal("the recording is missing")
-		}
-		return samplesAndCalls(t, recording.Read(t, path))
+		return samplesAndCalls(t, recording.Bytes(t, "traces/"+name))
 	}
 	samples, calls := load("perfetto/chrome-paired-tiny.pftrace")
 	partSamples, partCalls := load("chrome/chrome-paired-tiny.json")

@@ -25,10 +25,7 @@ var (
 // reading in blocks takes place is tested where it can be seen, in package chromejson.
 func pathInputs(t *testing.T) map[string][]byte {
 	t.Helper()
-	path, ok := recording.Find(t, "traces/node/node-v24-all-node_trace.json")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
+	path := recording.Path(t, "traces/node/node-v24-all-node_trace.json")
 	var pytorch bytes.Buffer
 	if err := tracegen.WritePyTorch(&pytorch, tracegen.PyTorch{Seed: 5, Bytes: 9 << 20}); err != nil {
 		t.Fatal(err)
@@ -39,6 +36,7 @@ func pathInputs(t *testing.T) map[string][]byte {
 // However the work is divided, between goroutines and between memory and disk, the bytes are those of one goroutine that
 // keeps everything in memory. Any two of a budget, a number of workers and a codec occur together.
 func TestAllPathsGiveTheSameBytes(t *testing.T) {
+	recording.NeedAll(t, "converts large traces in many ways")
 	for name, input := range pathInputs(t) {
 		t.Run(name, func(t *testing.T) {
 			const blocks = 8

@@ -22,11 +22,7 @@ import (
 func TestPresContexts(t *testing.T) {
 	for _, name := range []string{"dtrace-seed", "dtrace-layout", "bpftrace17-json", "bpftrace17-unsorted"} {
 		t.Run(name, func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/probes/"+name+".probelines")
-			if !ok {
-				t.Fatal("the recording is missing")
-			}
-			input := recording.Read(t, path)
+			input := recording.Bytes(t, "traces/probes/"+name+".probelines")
 			result := filepath.Join(recording.Testdata(t), "conformance", "probes", "real", name+".expected.json.gz")
 			want := sweepContexts(t, recording.Read(t, result))
 			if len(want) < 2 {

@@ -42,11 +42,7 @@ func TestFormsOfProbeLines(t *testing.T) {
 // all tracers keep.
 func calls(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	path, ok := recording.Find(t, "traces/probes/"+name+".probelines")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
-	p, _ := mustProject(t, recording.Read(t, path), convert.Options{})
+	p, _ := mustProject(t, recording.Bytes(t, "traces/probes/"+name+".probelines"), convert.Options{})
 	all := map[string][]string{}
 	for _, s := range p.slices {
 		if s.category != "js" {

@@ -2,11 +2,7 @@ package conformance
 
 import (
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -24,11 +20,11 @@ var onLanes = map[string]int{"node-v24-all-node_trace devtools": 4}
 // the calls nest: on their own thread, and but for known ones on no lane beside it.
 func TestSampledRecordings(t *testing.T) {
 	for _, folder := range []string{"cpuprofile", "jsprofile", "node", "perfetto"} {
-		paths := sampledRecordings(t, folder)
-		for _, name := range slices.Sorted(maps.Keys(paths)) {
-			t.Run(folder+"/"+name, func(t *testing.T) {
+		for _, f := range recording.In(t, folder) {
+			name := recording.Name(f.Name)
+			t.Run(f.Name, func(t *testing.T) {
 				for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate, convert.JSCallsOff} {
-					p, _ := mustProject(t, recording.Read(t, paths[name]), convert.Options{JSCalls: mode})
+					p, _ := mustProject(t, recording.Read(t, f.Path), convert.Options{JSCalls: mode})
 					lanes, open := 0, 0
 					for _, s := range p.slices {
 						isCall := s.category == "v8.cpu_profiler" || folder == "cpuprofile" || folder == "jsprofile"
@@ -48,40 +44,12 @@ func TestSampledRecordings(t *testing.T) {
 	}
 }
 
-// sampledRecordings returns the recordings in a folder of traces, those in a folder shared beside the repository included,
-// by their names.
-func sampledRecordings(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	roots := []string{recording.Testdata(t)}
-	if shared, ok := recording.Shared(); ok {
-		roots = append(roots, shared)
-	}
-	paths := map[string]string{}
-	for _, root := range roots {
-		entries, err := os.ReadDir(filepath.Join(root, "traces", folder))
-		if err != nil {
-			continue // shared need not have every folder
-		}
-		for _, e := range entries {
-			if name := recording.Name(e.Name()); paths[name] == "" && !strings.HasPrefix(name, "cut60pct") {
-				paths[name] = filepath.Join(root, "traces", folder, e.Name())
-			}
-		}
-	}
-	if len(paths) == 0 {
-		t.Fatalf("no recordings in %s", folder)
-	}
-	return paths
-}
-
 // TestSamplesDoNotChangeCalls holds that calls and states are the same, whatever becomes of the samples they are made of.
 func TestSamplesDoNotChangeCalls(t *testing.T) {
+	recording.NeedAll(t, "converts recordings in nine ways")
 	for _, name := range []string{"chrome/chrome-devtools-small.json", "cpuprofile/cdp-page-small.cpuprofile", "jsprofile/selfprof-small.json"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/"+name)
-			if !ok {
-				t.Fatal("the recording is missing")
-			}
+			path := recording.Path(t, "traces/"+name)
 			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate} {
 				var first []string
 				for i, form := range []pftrace.Samples{pftrace.StackSample, pftrace.StreamingProfile, pftrace.NoSamples} {

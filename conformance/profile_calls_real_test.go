@@ -22,11 +22,7 @@ func TestProfileCallTraces(t *testing.T) {
 		if strings.HasPrefix(name, "node") {
 			folder = "node"
 		}
-		path, ok := recording.Find(t, "traces/"+folder+"/"+name+".json")
-		if !ok {
-			t.Skip("this recording is too large for the repository, and not in a folder shared beside it")
-		}
-		output, report := convertCalls(t, recording.Read(t, path), convert.Options{JSCalls: convert.JSCallsDevTools})
+		output, report := convertCalls(t, recording.Read(t, recording.Large(t, "traces/"+folder+"/"+name+".json")), convert.Options{JSCalls: convert.JSCallsDevTools})
 		if leftOut := compareCalls(t, name, expected, output); leftOut != leftOutOf[name] {
 			t.Errorf("the engine left %d calls out of its trees, not %d", leftOut, leftOutOf[name])
 		}
@@ -61,11 +57,7 @@ func TestProfileCallFiles(t *testing.T) {
 		}
 	}
 	callTables(t, "cpuprofile", numCallFiles, func(t *testing.T, name, _ string, expected []byte) {
-		path, ok := recording.Find(t, "traces/cpuprofile/"+name+".cpuprofile")
-		if !ok {
-			t.Fatal("the recording is missing")
-		}
-		compare(t, recording.Read(t, path), expected)
+		compare(t, recording.Bytes(t, "traces/cpuprofile/"+name+".cpuprofile"), expected)
 	})
 	callTables(t, "model", numCallModels+1, func(t *testing.T, name, dir string, expected []byte) {
 		if name == "SH01_chunks" {

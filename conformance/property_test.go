@@ -103,11 +103,8 @@ func inputs(t *testing.T) map[string][]byte {
 		"pytorch":   pytorch.Bytes(),
 		"misnested": tracegen.Misnested(4, 5000).JSON,
 	}
-	for _, name := range []string{"traces/chrome/chrome-devtools-small.json", "traces/node/node-v24-small-1-node_trace.json"} {
-		path, ok := recording.Find(t, name)
-		if !ok {
-			t.Fatalf("recording %s is missing", name)
-		}
+	for _, name := range []string{"traces/chrome/chrome-devtools-tiny.json", "traces/node/node-v24-small-1-node_trace.json"} {
+		path := recording.Path(t, name)
 		all[recording.Name(path)] = recording.Read(t, path)
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,8 +19,6 @@ import (
 const (
 	// maxProjected is the largest recording whose output is projected; larger ones are converted and verified only.
 	maxProjected = 64 << 20
-	// maxShort is the size of file, as stored, up to which recordings are tried with -short.
-	maxShort = 1 << 20
 )
 
 // tally counts what an input holds, as encoding/json sees it, and what weft has to make of it.
@@ -43,56 +42,24 @@ type inputEvent struct {
 // TestEveryRecording converts all recordings that can be found and holds the result against a count of the input's
 // events by phase: every event that makes a slice is a slice of the output, or is counted as lost under a name.
 func TestEveryRecording(t *testing.T) {
-	for _, folder := range []string{"chrome", "node", "damaged", "pytorch"} {
-		for _, path := range recordings(t, folder) {
-			t.Run(folder+"/"+recording.Name(path), func(t *testing.T) {
-				if info, err := os.Stat(path); err == nil && info.Size() > maxShort && testing.Short() {
-					t.Skip("large recordings are left out with -short")
-				}
-				input := recording.Read(t, path)
-				if len(input) > maxProjected {
-					convertLarge(t, input)
-					return
-				}
-				p, report := mustProject(t, input, eventsOnly)
-				checkPlausible(t, count(input), p, report)
-			})
+	for _, f := range recording.In(t, "chrome", "node", "damaged", "pytorch") {
+		if otherFormats.MatchString(f.Name) {
+			continue
 		}
-	}
-	if _, ok := recording.Shared(); !ok {
-		t.Log("no folder shared beside the checkout: only the recordings of testdata were checked")
+		t.Run(f.Name, func(t *testing.T) {
+			input := recording.Read(t, f.Path)
+			if len(input) > maxProjected {
+				convertLarge(t, input)
+				return
+			}
+			p, report := mustProject(t, input, eventsOnly)
+			checkPlausible(t, count(input), p, report)
+		})
 	}
 }
 
-// recordings returns the Chrome JSON recordings of one folder: those of testdata, then those that only shared has.
-func recordings(t *testing.T, folder string) []string {
-	t.Helper()
-	roots := []string{recording.Testdata(t)}
-	if shared, ok := recording.Shared(); ok {
-		roots = append(roots, shared)
-	}
-	var paths []string
-	seen := map[string]bool{}
-	for _, root := range roots {
-		dir := filepath.Join(root, "traces", folder)
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // shared need not have every folder
-		}
-		for _, e := range entries {
-			name := recording.Name(e.Name())
-			isOther := strings.HasPrefix(name, "cut60pct-") || name == "MANIFEST" // other formats
-			if !seen[name] && !isOther && strings.Contains(e.Name(), ".json") {
-				seen[name] = true
-				paths = append(paths, filepath.Join(dir, e.Name()))
-			}
-		}
-	}
-	if len(paths) == 0 {
-		t.Fatalf("no recordings in %s", folder)
-	}
-	return paths
-}
+// otherFormats matches the damaged recordings that are no Chrome traces.
+var otherFormats = regexp.MustCompile(`/cut60pct-`)
 
 // convertLarge converts and verifies a recording whose projection would take too much memory.
 func convertLarge(t *testing.T, input []byte) {

@@ -68,11 +68,7 @@ var drawings = []drawing{
 func TestViewerPictures(t *testing.T) {
 	for _, d := range drawings {
 		t.Run(d.file, func(t *testing.T) {
-			path, ok := recording.Find(t, d.recording)
-			if !ok {
-				t.Fatalf("recording %s is missing", d.recording)
-			}
-			p, _ := mustProject(t, recording.Read(t, path), convert.Options{})
+			p, _ := mustProject(t, recording.Bytes(t, d.recording), convert.Options{})
 			got := d.draw(p)
 			file := filepath.Join("..", "docs", "viewer", d.file)
 			if *update {

@@ -33,11 +33,7 @@ type allocInput struct {
 // allocInputs returns a recording of Chrome and its first third, and generated traces.
 func allocInputs(t *testing.T) []allocInput {
 	t.Helper()
-	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-small.json")
-	if !ok {
-		t.Fatal("no recording")
-	}
-	whole := recording.Read(t, path)
+	whole := recording.Bytes(t, "traces/chrome/chrome-devtools-small.json")
 	inputs := []allocInput{
 		{name: "recording", short: firstEvents(t, whole, len(whole)/3), long: whole},
 		{name: "pytorch", short: pyTorch(t, 1<<20), long: pyTorch(t, 4<<20)},
@@ -148,6 +144,7 @@ func events(opts convert.Options) convert.Options {
 // are text, names that are new) and groups of events at one time. On disk, records go through the codecs of runs one by
 // one. A bound that has to grow needs a reason.
 func TestAllocationsPerEvent(t *testing.T) {
+	recording.NeedAll(t, "counts allocations")
 	tests := []struct {
 		name string
 		max  float64

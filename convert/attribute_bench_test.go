@@ -15,13 +15,7 @@ import (
 // BenchmarkAttribute converts a recording as the command does, without and with attribution: the difference is what
 // attribution costs.
 func BenchmarkAttribute(b *testing.B) {
-	path, ok := recording.Find(b, "traces/chrome/chrome-devtools-medium.json")
-	if !ok {
-		path, ok = recording.Find(b, "traces/chrome/chrome-devtools-small.json")
-	}
-	if !ok {
-		b.Fatal("no recording")
-	}
+	path := recording.Large(b, "traces/chrome/chrome-devtools-medium.json", "traces/chrome/chrome-devtools-small.json")
 	input := recording.Read(b, path)
 	for _, bench := range []struct {
 		name string

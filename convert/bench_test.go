@@ -30,14 +30,11 @@ var benchInputs = []string{
 	"traces/chrome/chrome-devtools-long.json",
 }
 
-// longInput is the size from which an input is left out with -short.
-const longInput = 100 << 20
-
 // BenchmarkConvert converts recordings and a generated trace: with all arguments, without arguments, and with all
 // arguments in compressed bundles.
 func BenchmarkConvert(b *testing.B) {
 	for _, name := range benchInputs {
-		path, ok := recording.Find(b, name)
+		path, ok := recording.Locate(name)
 		if !ok {
 			b.Logf("%s is not in testdata and there is no folder shared: left out", name)
 			continue
@@ -54,9 +51,6 @@ func BenchmarkConvert(b *testing.B) {
 }
 
 func benchmarkInput(b *testing.B, input []byte) {
-	if testing.Short() && len(input) > longInput {
-		b.Skip("large inputs are left out with -short")
-	}
 	for _, variant := range []struct {
 		name string
 		opts convert.Options
@@ -70,7 +64,7 @@ func benchmarkInput(b *testing.B, input []byte) {
 		})
 	}
 	b.Run("encoding-json=typed", func(b *testing.B) { benchmarkDecode(b, input, decodeTyped) })
-	if len(input) <= longInput { // it takes many times the size of the input
+	if len(input) <= 100<<20 { // it takes many times the size of the input
 		b.Run("encoding-json=any", func(b *testing.B) { benchmarkDecode(b, input, decodeAny) })
 	}
 }

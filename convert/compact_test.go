@@ -18,11 +18,7 @@ func TestAttributedTimesOfCompactPackets(t *testing.T) {
 		{"ph":"X","name":"e","pid":1,"tid":5,"ts":1,"dur":2,"args":{"data":{"frame":"J"}}},{"ph":"X","name":"f","pid":1,"tid":6,"ts":1,"dur":3,"args":{"data":{"frame":"K"}}}]`
 	inputs := map[string][]byte{"more contexts than microseconds": []byte(short)}
 	for _, name := range []string{"traces/chrome/chrome-devtools-small.json.gz", "traces/chrome/chrome-everything-small.json.gz"} {
-		path, ok := recording.Find(t, name)
-		if !ok {
-			t.Fatal("the recording is missing")
-		}
-		inputs[name] = recording.Read(t, path)
+		inputs[name] = recording.Bytes(t, name)
 	}
 	for name, input := range inputs {
 		opts := convert.Options{Attribute: &attribution.Options{}}

@@ -244,6 +244,7 @@ func (m *manyOnes) Read(p []byte) (int, error) {
 // TestProfileTooLarge holds that a profile which does not fit in memory is an error, long before it
 // was read to its end.
 func TestProfileTooLarge(t *testing.T) {
+	recording.NeedAll(t, "makes a profile beyond the limits")
 	ones := new(manyOnes)
 	ones.left.Store(100_000_000)
 	input := io.MultiReader(strings.NewReader(`{`+twoNodes+`,"samples":[`), ones, strings.NewReader(`1]}`))

@@ -135,11 +135,7 @@ func TestLongTasksChangeNothingElse(t *testing.T) {
 		"traces/chrome/chrome-devtools-small.json.gz", "traces/chrome/chrome-everything-small.json.gz", "traces/firefox/gecko/ff-gecko-small.json.gz",
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, ok := recording.Find(t, name)
-			if !ok {
-				t.Fatal("the recording is missing")
-			}
-			input := unpacked(t, recording.Read(t, path))
+			input := unpacked(t, recording.Read(t, recording.Large(t, name)))
 			if strings.Contains(name, "chrome") {
 				input = slowed(input)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -88,6 +89,7 @@ func timed(f func()) time.Duration {
 
 // TestMemoryOfManyInputs: what is made for one input serves the next one. With blocks and windows of its own each would allocate 9 MB.
 func TestMemoryOfManyInputs(t *testing.T) {
+	recording.NeedAll(t, "measures memory")
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collections take what is left for the next input
 	few, many := ranks(t, 2, 2<<20), ranks(t, 12, 2<<20)
 	few.DryRun, many.DryRun = true, true

@@ -59,10 +59,7 @@ func chromePage(name string, at int) string {
 
 // firefoxPage is the same of Firefox: one tab, in which a window is around another one.
 func firefoxPage(t *testing.T, name string, start int64) string {
-	path, ok := recording.Find(t, "conformance/firefox-flows/profiles/01_simple_chain_term.json")
-	if !ok {
-		t.Skip("there is no profile")
-	}
+	path := recording.Large(t, "conformance/firefox-flows/profiles/01_simple_chain_term.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

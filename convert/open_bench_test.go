@@ -21,7 +21,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, name := range []string{
 		"traces/chrome/chrome-devtools-small.json", "traces/chrome/chrome-devtools-medium.json", "traces/chrome/chrome-devtools-long.json",
 	} {
-		path, ok := recording.Find(b, name)
+		path, ok := recording.Locate(name)
 		if !ok {
 			b.Logf("%s is not in testdata and there is no folder shared: left out", name)
 			continue

@@ -5,9 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -22,91 +21,44 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// shortInput is the size up to which tests of all recordings take one with -short, which the race detector runs with.
+// shortInput is the size up to which tests try more than one way with a recording.
 const shortInput = 128 << 10
 
-// takes reports whether a test of recordings takes one of this size.
-func takes(t *testing.T, path string) bool {
-	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.Size() < shortInput || info.Size() < 8<<20 && !testing.Short()
-}
-
-// forEachRecording runs a test with every recording of testdata that is not damaged; with -short only with the small ones.
+// forEachRecording runs a test with every recording that is not damaged.
 func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
-	testdata := filepath.Join(recording.Testdata(t), "traces")
-	for _, path := range recordings(t, testdata) {
-		if !damaged(path) && takes(t, path) {
-			runRecording(t, testdata, path, fn)
+	for _, f := range recordings(t) {
+		if !f.Damaged() {
+			runRecording(t, f, fn)
 		}
 	}
 }
 
-// forEachInput runs a test with every recording, the damaged ones and those of the shared folder included; with -short only with
-// the small ones of testdata.
+// forEachInput runs a test with every recording, the damaged ones included.
 func forEachInput(t *testing.T, fn func(t *testing.T, data []byte)) {
-	testdata := filepath.Join(recording.Testdata(t), "traces")
-	names := map[string]bool{}
-	for _, path := range recordings(t, testdata) {
-		names[recording.Name(path)] = true
-		if takes(t, path) {
-			runRecording(t, testdata, path, fn)
-		}
-	}
-	shared, ok := recording.Shared()
-	if !ok || testing.Short() {
-		return
-	}
-	shared = filepath.Join(shared, "traces")
-	for _, path := range recordings(t, shared) {
-		if !names[recording.Name(path)] && takes(t, path) {
-			runRecording(t, shared, path, fn)
-		}
+	for _, f := range recordings(t) {
+		runRecording(t, f, fn)
 	}
 }
 
-// damaged reports whether a recording is damaged, by its name.
-func damaged(path string) bool {
-	return strings.Contains(path, "damaged") || strings.Contains(path, "cut60pct")
+// damaged reports whether a test is of a damaged recording, by its name.
+func damaged(name string) bool {
+	return strings.Contains(name, "damaged") || strings.Contains(name, "cut60pct")
 }
 
-// recordings returns the files of recordings in a folder.
-func recordings(t *testing.T, root string) (paths []string) {
+func recordings(t *testing.T) []recording.File {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name := d.Name(); name == "scripts" || name == "src" { // of the probes
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		switch name := strings.TrimSuffix(path, ".gz"); {
-		case filepath.Base(name) == "MANIFEST.json", strings.HasSuffix(name, ".expected.json"):
-		case slices.Contains([]string{".json", ".cpuprofile", ".probelines", ".pftrace"}, filepath.Ext(name)):
-			paths = append(paths, path)
-		}
-		return nil
+	return slices.DeleteFunc(recording.In(t, "."), func(f recording.File) bool {
+		info, err := os.Stat(f.Path)
+		return err != nil || info.Size() > 8<<20 || strings.HasPrefix(f.Name, "probes/scripts") || strings.HasPrefix(f.Name, "probes/src") ||
+			strings.HasSuffix(f.Name, ".expected.json") ||
+			!slices.Contains([]string{".json", ".cpuprofile", ".probelines", ".pftrace"}, path.Ext(f.Name))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
 }
 
-func runRecording(t *testing.T, root, path string, fn func(t *testing.T, data []byte)) {
-	name, err := filepath.Rel(root, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Run(filepath.ToSlash(name), func(t *testing.T) {
+func runRecording(t *testing.T, f recording.File, fn func(t *testing.T, data []byte)) {
+	t.Run(f.Name, func(t *testing.T) {
 		t.Parallel()
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(f.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,11 +256,7 @@ func firstDifference(what string, was, is []string) string {
 
 // TestOpenLeavesSamples opens a trace with options about the form of an output, which are not about what is read.
 func TestOpenLeavesSamples(t *testing.T) {
-	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
-	if !ok {
-		t.Fatal("no recording")
-	}
-	data := recording.Read(t, path)
+	data := recording.Bytes(t, "traces/chrome/chrome-devtools-tiny.json")
 	want := openTrace(t, data).Summary()
 	opts := convert.Options{Samples: pftrace.NoSamples, Packets: pftrace.Compact, Compression: pftrace.Zstd, JSCalls: convert.JSCallsOff}
 	ctx, cancel := context.WithCancel(t.Context())

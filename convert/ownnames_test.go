@@ -21,7 +21,6 @@ import (
 // which weft keeps what it knows of an event: the answers are those for arguments with any other names.
 func TestForeignArguments(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
-		skipLarge(t, data)
 		foreign := withoutMarks(t, converted(t, data))
 		other := editTrace(t, foreign, func(p *protos.TracePacket) {
 			for _, name := range p.GetInternedData().GetDebugAnnotationNames() {
@@ -51,7 +50,6 @@ const misleading = `{"tdur":77000000,"id":"0x9","id2":{"global":"0x9"},"ph":"(",
 // TestForeignJSONArguments does the same for traces of Chrome, each event of which has such arguments.
 func TestForeignJSONArguments(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
-		skipLarge(t, data)
 		data = unpacked(t, data)
 		var document map[string]json.RawMessage
 		if json.Unmarshal(data, &document) != nil || document["traceEvents"] == nil {

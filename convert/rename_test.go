@@ -71,7 +71,6 @@ func TestRenamed(t *testing.T) {
 // the marks of weft they are treated like tracks with any other names.
 func TestRenamedForeign(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
-		skipLarge(t, data)
 		foreign := withoutMarks(t, converted(t, data))
 		checkRenamed(t, foreign, func(t *testing.T, data []byte, give func(string) string) []byte {
 			return renamedTrace(t, data, unlessMeaning(give))
@@ -82,7 +81,6 @@ func TestRenamedForeign(t *testing.T) {
 // TestRenamedInput gives processes and threads other names in the recordings themselves, for each reader.
 func TestRenamedInput(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
-		skipLarge(t, data)
 		data = unpacked(t, data)
 		path := t.Name()
 		var rename func(t *testing.T, data []byte, give func(string) string) []byte
@@ -130,13 +128,6 @@ func checkRenamed(t *testing.T, data []byte, rename func(*testing.T, []byte, fun
 		if diff := cmp.Diff(want, answersOf(t, rename(t, data, give))); diff != "" {
 			t.Errorf("%s: answers with old names (-) and new ones (+) differ:\n%.3000s", name, diff)
 		}
-	}
-}
-
-// skipLarge skips large recordings with -short.
-func skipLarge(t *testing.T, data []byte) {
-	if testing.Short() && len(data) > 256<<10 {
-		t.Skip("a large recording")
 	}
 }
 

@@ -163,7 +163,7 @@ func TestSameEventsCases(t *testing.T) {
 
 // TestSameEventsShuffled does it with traces of weft whose packets are in no order, so that what follows from their order is wrong.
 func TestSameEventsShuffled(t *testing.T) {
-	path, _ := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
+	path := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	opts := convert.Options{TempDir: t.TempDir(), Packets: pftrace.Plain, Compression: pftrace.Uncompressed}
 	var whole bytes.Buffer
 	if _, err := convert.Convert(t.Context(), &whole, bytes.NewReader(recording.Read(t, path)), opts); err != nil {

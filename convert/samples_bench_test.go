@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -74,6 +75,7 @@ func BenchmarkSamples(b *testing.B) {
 // TestSampleAllocations holds that neither samples nor calls cost allocations of their own, but for the blocks of memory
 // that thousands of them share.
 func TestSampleAllocations(t *testing.T) {
+	recording.NeedAll(t, "counts allocations")
 	for name, write := range map[string]func(io.Writer, tracegen.CPUProfile) error{
 		"cpuprofile": tracegen.WriteCPUProfile, "chrome": tracegen.WriteSampledTrace,
 	} {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -28,6 +29,7 @@ func sampledTrace(tb testing.TB, samples int) []byte {
 // of samples and calls is about half a byte, what is seen varies by a megabyte or two, and a sample that is held takes 24 in its table
 // alone.
 func TestMemoryOfSamples(t *testing.T) {
+	recording.NeedAll(t, "measures memory")
 	peak := func(samples int) int64 {
 		input := sampledTrace(t, samples)
 		w := &memoryWatch{input: bytes.NewReader(input)}
@@ -82,6 +84,7 @@ func (w *memoryWatch) Write(p []byte) (int, error) {
 // TestSamplesWithinMemory holds that samples and calls are the same for every budget and number of workers, and that no temporary
 // file stays behind.
 func TestSamplesWithinMemory(t *testing.T) {
+	recording.NeedAll(t, "converts 20 times")
 	input := sampledTrace(t, 100_000)
 	var want [sha256.Size]byte
 	for _, memory := range []int64{1 << 30, 256 << 20, 32 << 20, 1 << 20, 1} {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -25,10 +26,8 @@ var serverInputs = []struct {
 // small: ids of traces, which are texts that events share, and how spans descend from each other, up to limits. The inputs are made
 // while they are read; the larger ones have 200 MB.
 func TestMemoryOfRequests(t *testing.T) {
-	large := 200 << 20
-	if testing.Short() {
-		large = 60 << 20
-	}
+	recording.NeedAll(t, "converts 900 MB")
+	const large = 200 << 20
 	for _, in := range serverInputs {
 		t.Run(in.name, func(t *testing.T) {
 			peak := func(size int) (memory, read int64) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -56,6 +57,7 @@ func BenchmarkManySmallFiles(b *testing.B) {
 // and what grows with the trace: records, arguments, flows. It was 7 MB for each of these files. The bounds are at most
 // twice what was measured when they were set.
 func TestAllocationsPerFile(t *testing.T) {
+	recording.NeedAll(t, "counts allocations")
 	const maxBytes, maxAllocations = 1_000_000, 1000
 	traces := smallTraces(t)
 	var c convert.Converter

@@ -6,8 +6,9 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // verifyBytes verifies a trace that is in memory.
@@ -18,26 +19,6 @@ func verifyBytes(t testing.TB, trace []byte, opts VerifyOptions) *VerifyReport {
 		t.Fatal(err)
 	}
 	return report
-}
-
-// recordings returns the Perfetto recordings in testdata, and those in a folder shared beside the checkout.
-func recordings(t testing.TB) []string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join("..", "testdata", "traces", "perfetto", "*.pftrace.gz"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("no recordings in testdata (%v)", err)
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if more, _ := filepath.Glob(filepath.Join(dir, "shared", "traces", "perfetto", "*.pftrace.gz")); len(more) > 0 {
-			return append(found, more...)
-		}
-	}
-	t.Log("no folder shared beside the checkout: only the recording in testdata is used")
-	return found
 }
 
 func readGzip(t testing.TB, path string) []byte {
@@ -60,10 +41,10 @@ func readGzip(t testing.TB, path string) []byte {
 
 // Chrome's own traces break no rule; what they do that weft does not are warnings.
 func TestVerifyRecordings(t *testing.T) {
-	for _, path := range recordings(t) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
+	for _, f := range recording.In(t, "perfetto") {
+		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			report := verifyBytes(t, readGzip(t, path), VerifyOptions{})
+			report := verifyBytes(t, readGzip(t, f.Path), VerifyOptions{})
 			if report.Events == 0 {
 				t.Error("no events")
 			}

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // What weft promises about weft.v1 is checked by buf: names, numbers and types stay, fields are added. Of Perfetto's part only the wire
 // counts.
 func TestBreaking(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs buf")
-	}
+	recording.NeedAll(t, "runs buf")
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

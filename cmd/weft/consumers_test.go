@@ -78,10 +78,7 @@ func nodeFolder(t *testing.T, folder string) string {
 // tiny returns the path of the recording that the programs read.
 func tiny(t *testing.T) string {
 	t.Helper()
-	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
+	path := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	return path
 }
 
@@ -107,6 +104,7 @@ func sums(t *testing.T, path string) string {
 
 // The programs of docs/consumers count all events, and say so if a stream is not complete, wherever it is cut.
 func TestConsumers(t *testing.T) {
+	recording.NeedAll(t, "builds and runs programs of other languages")
 	path := tiny(t)
 	want := sums(t, path)
 	if page := pipelinesPage(t); !strings.Contains(page, "prints `"+strings.TrimSpace(want)+"`") {

@@ -46,10 +46,7 @@ const (
 // When garbage is collected decides how high a run's peak is, and that differs by some MiB from run to run, by more on a busy
 // machine. It only ever adds, so the least of several runs counts; they go on until it is low enough.
 func TestExportMemory(t *testing.T) {
-	path, whole := recording.Find(t, "traces/chrome/chrome-devtools-long.json")
-	if !whole || testing.Short() {
-		t.Skip("needs a recording that is not among the testdata, and some seconds")
-	}
+	path := recording.Large(t, "traces/chrome/chrome-devtools-long.json")
 	const runs = 8
 	least := map[string]int64{}
 	low := func(compress string, limit int64) bool {

@@ -12,10 +12,7 @@ import (
 // The bytes of an export depend neither on the number of workers nor on the memory, also where records, contexts and costs are sorted
 // on disk. Of Parquet, small budgets have smaller groups of rows; the budgets here are on one side each.
 func TestExportSameBytes(t *testing.T) {
-	path, whole := recording.Find(t, "traces/chrome/chrome-devtools-medium.json")
-	if !whole || testing.Short() {
-		path, _ = recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
-	}
+	path := recording.Large(t, "traces/chrome/chrome-devtools-medium.json", "traces/chrome/chrome-devtools-tiny.json")
 	data := recording.Read(t, path)
 	export := func(args ...string) string {
 		c := newConsole(bytes.NewReader(data), false)

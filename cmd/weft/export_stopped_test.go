@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // splitExport are the arguments of an export of six events into three files and a manifest.
@@ -159,7 +161,7 @@ func TestExportKilledAtEveryStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := 1; ; at++ {
-		if testing.Short() && at%4 != 0 && at < 12 {
+		if !recording.All() && at%4 != 0 && at < 12 {
 			continue // the last steps are those of the names
 		}
 		dir := splitFolder(t, true)

@@ -23,6 +23,7 @@ const marks = "\u202eE\u2066\u200f\x1b[31m\x1b]0;t\x07\x1b[2J\r\n\x00\u009b31m\u
 // No text of an input, its name among them, reaches a terminal with what controls terminals or changes the order of what they show:
 // not in tables, not in messages, not in what weft says instead of an answer. In JSON and in exported data all is as in the input.
 func TestNothingReachesTheTerminal(t *testing.T) {
+	recording.NeedAll(t, "runs 40 commands on 8 formats")
 	t.Setenv("NO_COLOR", "1")
 	dir := t.TempDir()
 	names := hostileInputs(t, dir)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // screenOf returns what weft info prints of a file on a terminal of a width.
@@ -27,10 +28,10 @@ func screenOf(t *testing.T, path string, width int) string {
 
 // What weft info prints of a recording fits a screen. Each of the commands that it suggests works on the file, and finds something in it.
 func TestInfoFitsAScreen(t *testing.T) {
-	for name, path := range recordings(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Chdir(filepath.Dir(path))
-			path := filepath.Base(path)
+	for _, f := range recording.Some(recording.In(t, ".")) {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Chdir(filepath.Dir(f.Path))
+			path := filepath.Base(f.Path)
 			for _, width := range []int{80, 100} {
 				lines := strings.Split(strings.TrimSuffix(screenOf(t, path, width), "\n"), "\n")
 				if len(lines) > 40 {

@@ -28,10 +28,7 @@ import (
 // recordingNamed returns the path of a recording, below traces.
 func recordingNamed(t *testing.T, name string) string {
 	t.Helper()
-	path, ok := recording.Find(t, "traces/"+name)
-	if !ok {
-		t.Skipf("%s is not here", name)
-	}
+	path := recording.Large(t, "traces/"+name)
 	return path
 }
 
@@ -416,9 +413,9 @@ func ranks(t *testing.T, n, size int) (paths []string) {
 
 // Ranks have the same pids and the same flow ids, and nothing to do with each other.
 func TestMergeRanks(t *testing.T) {
-	size := 20_000_000
-	if testing.Short() {
-		size = 1_000_000
+	size := 200_000
+	if recording.All() {
+		size = 20_000_000
 	}
 	paths := ranks(t, 8, size)
 	var single []convert.Report
@@ -432,7 +429,7 @@ func TestMergeRanks(t *testing.T) {
 	if n := report.Tracks; n.Processes != 24 || n.Threads != 32 {
 		t.Errorf("%d processes, %d threads", n.Processes, n.Threads)
 	}
-	if !testing.Short() {
+	if recording.All() {
 		want := convert.EventCounts{Slices: 315_305, Instants: 79_653, CounterValues: 6_104, Flows: 110_187}
 		if diff := cmp.Diff(want, report.Events); diff != "" {
 			t.Error(diff)
@@ -698,6 +695,7 @@ func TestMergeByInvocations(t *testing.T) {
 
 // Damaged recordings are merged as far as they can be read, or left out; nothing panics.
 func TestMergeDamaged(t *testing.T) {
+	recording.NeedAll(t, "merges every damaged recording")
 	damaged, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "damaged", "*"))
 	if err != nil || len(damaged) < 10 {
 		t.Fatalf("%d recordings: %v", len(damaged), err)
@@ -758,17 +756,12 @@ func TestMergeAnyTwo(t *testing.T) {
 		"firefox/gecko/ff-gecko-tiny.json", "firefox/gecko/ff-gecko-tracingfeature-nosamples.json", "perfetto/chrome-devtools-tiny.pftrace",
 		"perfetto/chrome-paired-tiny.pftrace", "chrome/chrome-devtools-ui-saved-small.json",
 	} {
-		if path, ok := recording.Find(t, "traces/"+name); ok {
-			anchored = append(anchored, path)
-		}
-	}
-	if len(anchored) < 5 {
-		t.Skip("there are too few recordings")
+		anchored = append(anchored, recording.Path(t, "traces/"+name))
 	}
 	apart := regexp.MustCompile(`^REALTIME − MONOTONIC differ by [0-9]{1,3} ns$`)
 	for i, b := range anchored {
 		for k, a := range anchored[:i] {
-			if testing.Short() && (i+k)%4 != 0 {
+			if !recording.All() && (i+k)%4 != 0 {
 				continue
 			}
 			report, _ := merged(t, "--dry-run", "a="+a, "b="+b)

@@ -11,14 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // On every system and machine weft writes the same bytes: also where an int has 32 bits, and in WebAssembly. The first
 // call holds all in memory, the second one sorts on disk.
 func TestSameBytesEverywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("weft is built three times")
-	}
+	recording.NeedAll(t, "weft is built three times")
 	traces, err := filepath.Abs("../../testdata/traces")
 	if err != nil {
 		t.Fatal(err)

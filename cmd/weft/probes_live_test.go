@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/probescripts"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracer"
 )
 
@@ -30,8 +31,8 @@ import (
 
 // missingForPrograms says what is missing to compile the programs of testdata and to trace them, "" if nothing is.
 func missingForPrograms() string {
-	if testing.Short() {
-		return "-short"
+	if !recording.All() {
+		return "WEFT_TESTS=all"
 	}
 	if os.Geteuid() != 0 {
 		return "not root"

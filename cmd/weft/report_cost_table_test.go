@@ -12,6 +12,7 @@ import (
 
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // Numbers stand below each other whatever script the names are in; long names lose their middle; columns without a value are
@@ -100,10 +101,7 @@ func TestCostCSV(t *testing.T) {
 
 // On a terminal the table loses the columns that people miss least, not the ends of its lines.
 func TestCostsFitTheTerminal(t *testing.T) {
-	path, ok := recordings(t)["chrome/chrome-devtools-tiny.json"]
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
+	path := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	for width, want := range map[int]string{80: "self ms", 120: "CPU ms", 300: "CPU unknown ms"} {
 		stdout := new(bytes.Buffer)
 		env := &environment{

@@ -15,25 +15,6 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// recordings returns the files of testdata/traces, by their names there without ".gz".
-func recordings(t *testing.T) map[string]string {
-	t.Helper()
-	root := filepath.Join(recording.Testdata(t), "traces")
-	found := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() {
-			var name string
-			name, err = filepath.Rel(root, path)
-			found[strings.TrimSuffix(filepath.ToSlash(name), ".gz")] = path
-		}
-		return err
-	})
-	if err != nil || len(found) < 50 {
-		t.Fatalf("%d recordings, %v", len(found), err)
-	}
-	return found
-}
-
 // eventReportCalls are the reports on slices in the forms that are compared, each unless the main one before it says enough.
 var eventReportCalls = []struct {
 	args []string
@@ -58,14 +39,12 @@ func TestEventReportsOnRecordings(t *testing.T) {
 	report := func(t *testing.T, args []string, path string) string {
 		return string(runWeft(t, append(append([]string{"report"}, args...), path)...))
 	}
-	for name, path := range recordings(t) {
-		if strings.HasPrefix(name, "probes/") {
-			continue // TestReportsOnProbes knows the right results
+	for _, f := range recording.Some(recording.In(t, ".")) {
+		name, path := f.Name, f.Path
+		if strings.HasPrefix(name, "probes/") || !strings.HasPrefix(path, recording.Testdata(t)) {
+			continue // TestReportsOnProbes knows the right results, and golden files are of the recordings in testdata
 		}
 		t.Run(name, func(t *testing.T) {
-			if info, err := os.Stat(path); err == nil && info.Size() > 60_000 && testing.Short() {
-				t.Skip("takes seconds")
-			}
 			trace := filepath.Join(t.TempDir(), "converted.pftrace")
 			runWeft(t, "convert", "--quiet", "-o", trace, path)
 			var golden bytes.Buffer
@@ -168,13 +147,7 @@ func TestReportsOnProbes(t *testing.T) {
 	for _, path := range append(cases, real...) {
 		name, _, _ := strings.Cut(filepath.Base(path), ".")
 		t.Run(name, func(t *testing.T) {
-			source, ok := recording.Find(t, "conformance/probes/cases/"+name+".probelines")
-			if !ok {
-				source, ok = recording.Find(t, "traces/probes/"+name+".probelines")
-			}
-			if !ok {
-				t.Fatal("no input")
-			}
+			source := recording.Large(t, "conformance/probes/cases/"+name+".probelines", "traces/probes/"+name+".probelines")
 			texts := &probeTexts{}
 			unmarshal(t, recording.Read(t, path), texts)
 			check(t, source, texts.byArgs())
@@ -184,16 +157,13 @@ func TestReportsOnProbes(t *testing.T) {
 	for _, path := range tables {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			name := strings.NewReplacer("_seed.txt", "", ".txt", "", "dtrace-seed.", "", "_", "-").Replace(filepath.Base(path))
-			source, ok := recording.Find(t, "conformance/probes/goldens/"+strings.ReplaceAll(name, "-", "_")+"_seed.probelines")
+			source := "conformance/probes/goldens/" + strings.ReplaceAll(name, "-", "_") + "_seed.probelines"
 			if strings.HasPrefix(filepath.Base(path), "dtrace-seed.") {
-				source, ok = recording.Find(t, "traces/probes/dtrace-seed.probelines")
-			}
-			if !ok {
-				t.Fatal("no input")
+				source = "traces/probes/dtrace-seed.probelines"
 			}
 			want := strings.TrimSuffix(string(recording.Read(t, path)), "\n\n") // DTrace ends with an empty line
 			want = strings.TrimSuffix(want, "\n") + "\n"
-			check(t, source, map[string]*string{name: &want})
+			check(t, recording.Path(t, source), map[string]*string{name: &want})
 		})
 	}
 	if len(cases) < 29 || len(real) < 22 || len(tables) != 6 || compared < 300 {
@@ -204,10 +174,7 @@ func TestReportsOnProbes(t *testing.T) {
 // Probes that know nothing of layout and script have tables without rows.
 func TestReportsOnOtherProbes(t *testing.T) {
 	for _, name := range []string{"python311-returns-only", "libc-memory-threads"} {
-		source, ok := recording.Find(t, "traces/probes/"+name+".probelines")
-		if !ok {
-			t.Fatalf("%s is missing", name)
-		}
+		source := recording.Path(t, "traces/probes/"+name+".probelines")
 		for _, report := range []string{"layout-count", "layout-time", "js-funcalls"} {
 			if got := runWeft(t, "report", report, source); bytes.Count(got, []byte{'\n'}) != 1 {
 				t.Errorf("%s of %s:\n%s", report, name, got)

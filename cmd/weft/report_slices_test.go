@@ -19,7 +19,7 @@ func TestAnswersOfConversions(t *testing.T) {
 		"firefox/processed/ff-processed-tiny.json.gz", "node/node-v24-small-1-node_trace.json.gz", "perfetto/chrome-devtools-tiny.pftrace.gz",
 		"pytorch/pytorch-small.json.gz", "probes/dtrace-js.probelines.gz",
 	}
-	if !testing.Short() {
+	if recording.All() {
 		recordings = append(recordings, "chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",
 			"firefox/gecko/ff-gecko-tiny.json.gz", "perfetto/chrome-paired-tiny.pftrace.gz")
 	}

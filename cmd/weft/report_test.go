@@ -265,12 +265,8 @@ func TestReportsSurviveConversion(t *testing.T) {
 		"node/node-v24-small-1-node_trace.json", "jsprofile/selfprof-medium.json", "jsprofile/cut60pct-selfprof-markers-small.json",
 		"firefox/processed/ff-processed-tiny.json", "perfetto/chrome-devtools-tiny.pftrace",
 	} {
-		source, ok := recording.Find(t, "traces/"+name)
-		if !ok {
-			t.Logf("%s is not here", name)
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
+			source := recording.Path(t, "traces/"+name)
 			trace := filepath.Join(t.TempDir(), "converted.pftrace")
 			runWeft(t, "convert", "--quiet", "-o", trace, source)
 			counted := 0
@@ -307,10 +303,7 @@ func TestReportsOnOtherForms(t *testing.T) {
 		{"jsprofile/selfprof-markers-medium.json", "none", []string{"samples states", "gc runs"}},
 		{"chrome/chrome-with-selfprof-and-inspector.json", "none", []string{"samples states", "gc runs", "layout-thrashing stacks"}},
 	} {
-		source, ok := recording.Find(t, "traces/"+test.trace)
-		if !ok {
-			t.Fatalf("%s is missing", test.trace)
-		}
+		source := recording.Path(t, "traces/"+test.trace)
 		t.Run(test.form+" "+test.trace, func(t *testing.T) {
 			trace := filepath.Join(t.TempDir(), "converted.pftrace")
 			runWeft(t, "convert", "--quiet", "--samples", test.form, "-o", trace, source)

@@ -64,7 +64,7 @@ func (k knobs) options(from, to int64) options.Rules {
 // FuzzRun attributes whatever can be read as a Chrome JSON trace, with any options: nothing panics, costs add up to the
 // time in which threads were busy in the window, also where they do not fit into memory, and what is written back walks.
 func FuzzRun(f *testing.F) {
-	if root, ok := recording.Find(f, "conformance/contexts/README.md"); ok {
+	if root := recording.Path(f, "conformance/contexts/README.md"); root != "" {
 		paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.json"))
 		if err != nil {
 			f.Fatal(err)

@@ -67,11 +67,7 @@ func TestRecordedInputs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/chrome/"+name+".json")
-			if !ok {
-				t.Skip("this recording is among the optional ones")
-			}
-			a := attribute(t, recording.Read(t, path), options.Rules{})
+			a := attribute(t, recording.Read(t, recording.Large(t, "traces/chrome/"+name+".json")), options.Rules{})
 			if diff := cmp.Diff(want, a.inputLines()); diff != "" {
 				t.Errorf("inputs (-want +got)\n%s", diff)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/propagation"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -119,6 +120,7 @@ const maxPeak = 24 << 20
 
 // Attribution of what is made to hurt it takes neither much memory nor much time, and costs add up.
 func TestHostileShapes(t *testing.T) {
+	recording.NeedAll(t, "measures memory")
 	for name, shape := range hostileShapes {
 		t.Run(name, func(t *testing.T) {
 			input := shape()
@@ -131,6 +133,7 @@ func TestHostileShapes(t *testing.T) {
 
 // The memory that attribution takes does not grow with the length of a trace.
 func TestMemoryOfLongTraces(t *testing.T) {
+	recording.NeedAll(t, "measures memory")
 	var b bytes.Buffer
 	if err := tracegen.WritePyTorch(&b, tracegen.PyTorch{Seed: 1, Bytes: 16 << 20}); err != nil {
 		t.Fatal(err)

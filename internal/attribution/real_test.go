@@ -16,10 +16,7 @@ import (
 
 // TestThreads compares 200 generated threads of explicit events with what catapult's importer made of them.
 func TestThreads(t *testing.T) {
-	path, ok := recording.Find(t, "conformance/contexts/fuzz/threads.expected.json")
-	if !ok {
-		t.Fatal("the case is not there")
-	}
+	path := recording.Path(t, "conformance/contexts/fuzz/threads.expected.json")
 	var want expected
 	readJSON(t, path, &want)
 	a := attribute(t, recording.Read(t, strings.Replace(path, ".expected.json", ".json", 1)), options.Rules{Sources: []trees.Via{trees.ViaExplicit}})
@@ -43,10 +40,7 @@ func TestThreads(t *testing.T) {
 // TestRecordedFrames compares the time of every frame on every thread of recorded traces with values that another
 // program computed by the rules.
 func TestRecordedFrames(t *testing.T) {
-	path, ok := recording.Find(t, "conformance/contexts/real/chrome-devtools-tiny.expected.json")
-	if !ok {
-		t.Fatal("the cases are not there")
-	}
+	path := recording.Path(t, "conformance/contexts/real/chrome-devtools-tiny.expected.json")
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.expected.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -54,10 +48,7 @@ func TestRecordedFrames(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".expected.json")
 		t.Run(name, func(t *testing.T) {
-			trace, ok := recording.Find(t, "traces/chrome/"+name+".json")
-			if !ok {
-				t.Skip("this recording is among the optional ones")
-			}
+			trace := recording.Large(t, "traces/chrome/"+name+".json")
 			checkRecordedFrames(t, path, trace)
 		})
 	}

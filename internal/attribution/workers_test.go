@@ -29,12 +29,8 @@ func TestWorkers(t *testing.T) {
 		long = append(long, x("FunctionCall", i%7, 0, fmt.Sprintf(`,"args":{"data":{"text":"%03000d","frame":"F%d"}}`, i, i%50)))
 	}
 	inputs := map[string][]byte{"many at one time": events(list...), "long arguments at one time": events(long...)}
-	for _, name := range []string{"chrome-devtools-tiny", "chrome-everything-small"} {
-		path, ok := recording.Find(t, "traces/chrome/"+name+".json")
-		if !ok {
-			t.Fatal("the recording is missing")
-		}
-		inputs[name] = recording.Read(t, path)
+	for _, name := range recording.Some([]string{"chrome-devtools-tiny", "chrome-everything-small"}) {
+		inputs[name] = recording.Bytes(t, "traces/chrome/"+name+".json")
 	}
 	for name, input := range inputs {
 		for _, opts := range []options.Rules{{}, {Intervals: true}} {

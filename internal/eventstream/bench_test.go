@@ -15,19 +15,15 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// long returns the longest recording of Chrome that is there, and whether it is the long one.
-func long(tb testing.TB) (data []byte, whole bool) {
-	path, whole := recording.Find(tb, "traces/chrome/chrome-devtools-long.json")
-	if !whole {
-		path, _ = recording.Find(tb, "traces/chrome/chrome-devtools-small.json")
-	}
-	return recording.Read(tb, path), whole
+// long returns the longest recording of Chrome that is there.
+func long(tb testing.TB) []byte {
+	return recording.Read(tb, recording.Large(tb, "traces/chrome/chrome-devtools-long.json", "traces/chrome/chrome-devtools-small.json"))
 }
 
 // BenchmarkExport compares what an export takes with reading the input and one walk, which is what convert.Open does: run it with
 // -cpu 1. The target is 1.35 times that.
 func BenchmarkExport(b *testing.B) {
-	data, _ := long(b)
+	data := long(b)
 	open := func(b *testing.B) *trace.Trace {
 		tr, err := convert.Open(context.Background(), bytes.NewReader(data), convert.Options{TempDir: b.TempDir(), Workers: 1})
 		if err != nil {

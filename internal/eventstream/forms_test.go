@@ -3,9 +3,7 @@ package eventstream_test
 import (
 	"bytes"
 	"encoding/json"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -24,23 +22,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// eachRecording runs a test with each trace of the testdata folder.
+// eachRecording runs a test with each recording that can be read.
 func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline)) {
-	root, files := filepath.Join(recording.Testdata(t), "traces"), 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{TempDir: t.TempDir()})
-		if err != nil {
-			return nil // a note about the recordings
-		}
-		files++
-		t.Run(filepath.Base(path), func(t *testing.T) { test(t, bridge.Timeline(tr)) })
-		return tr.Close()
-	})
-	if err != nil || files < 10 {
-		t.Fatalf("%d recordings, error %v", files, err)
+	for _, f := range recording.In(t, ".") {
+		t.Run(f.Name, func(t *testing.T) {
+			tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, f.Path)), convert.Options{TempDir: t.TempDir()})
+			if err != nil {
+				t.Skip(err) // some are damaged beyond reading
+			}
+			defer tr.Close()
+			test(t, bridge.Timeline(tr))
+		})
 	}
 }
 
@@ -105,7 +97,7 @@ func TestForms(t *testing.T) {
 		enc, lines := eventstream.NewEncoder(tl), eventstream.NewLines(tl)
 		n := 0
 		eachRow(t, tl, func(row *resolved.Row) {
-			if n++; testing.Short() && n%8 != 0 && n > 100 {
+			if n++; !recording.All() && n%8 != 0 && n > 100 {
 				return
 			}
 			event := readRecord(t, enc.Event(row)).GetEvent()
@@ -130,7 +122,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%d events were cut", enc.Cut)
 		}
 	})
-	if testing.Short() {
+	if !recording.All() {
 		return // some events were left out
 	}
 	for _, never := range []string{"contexts", "input", "cpu"} { // without attribution, of one input; TestUnusualEvents

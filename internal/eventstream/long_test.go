@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -13,10 +14,7 @@ import (
 // The long recording has as many events, with the calls of DevTools, and as much time in slices whose ends are in the input, as the
 // specification of streams has counted. Slices that did not end have a length since then.
 func TestLongRecording(t *testing.T) {
-	data, whole := long(t)
-	if !whole || testing.Short() {
-		t.Skip("needs a recording that is not among the testdata, and some seconds")
-	}
+	data := recording.Read(t, recording.Large(t, "traces/chrome/chrome-devtools-long.json"))
 	tr, err := convert.Open(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), JSCalls: convert.JSCallsDevTools})
 	if err != nil {
 		t.Fatal(err)

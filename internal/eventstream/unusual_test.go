@@ -9,6 +9,7 @@ import (
 
 	weftv1 "github.com/weft-trace/weft/gen/weft/v1"
 	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -128,9 +129,7 @@ func TestDeepArguments(t *testing.T) {
 
 // An event that is too large is cut: arguments as text, what is small stays.
 func TestCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a gigabyte")
-	}
+	recording.NeedAll(t, "needs a gigabyte")
 	long := strings.Repeat("ä", 35<<20)
 	tl := build(t, func(b *timeline.Builder) error {
 		e := b.Args()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // A list on disk that cannot be read again ends the run with an error, not as if all were done.
@@ -276,11 +277,9 @@ func TestLossyInputsStay(t *testing.T) {
 // as convert makes it, and the rest has a failure with position or stack.
 func TestAllFormatsWithFailures(t *testing.T) {
 	const recordings = "../../../shared/traces"
-	if testing.Short() {
-		t.Skip("converts hundreds of files")
-	}
+	recording.NeedAll(t, "converts hundreds of files")
 	if !fileExists(recordings) {
-		t.Skip("there are no recordings")
+		t.Skip("skipped: the folder shared is not beside the checkout")
 	}
 	a := newTestArchive(t, map[string]string{"panic.json": strings.Replace(small, `"a"`, `"bad word"`, 1)})
 	const copies, longest = 4, 1 << 20

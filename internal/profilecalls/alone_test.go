@@ -102,11 +102,7 @@ func TestProfiles(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".expected.json.gz")
 		t.Run(name, func(t *testing.T) {
-			input, ok := recording.Find(t, "traces/cpuprofile/"+name+".cpuprofile")
-			if !ok {
-				t.Fatal("the profile is not in testdata")
-			}
-			compareAlone(t, readProfile(t, recording.Read(t, input)), recording.Read(t, path))
+			compareAlone(t, readProfile(t, recording.Bytes(t, "traces/cpuprofile/"+name+".cpuprofile")), recording.Read(t, path))
 		})
 	}
 }

@@ -128,11 +128,7 @@ var recordings = []string{
 // recorded reads a recorded trace; the largest ones are not part of the project.
 func recorded(t *testing.T, name string) *trace {
 	t.Helper()
-	path, ok := recording.Find(t, "traces/"+name+".json")
-	if !ok {
-		t.Skip("this recording is not part of the project")
-	}
-	return readTrace(t, recording.Read(t, path))
+	return readTrace(t, recording.Read(t, recording.Large(t, "traces/"+name+".json")))
 }
 
 // TestRecordings is TestCases for recorded traces.

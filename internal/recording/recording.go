@@ -1,13 +1,19 @@
-// Package recording finds recorded traces for tests and benchmarks: those of the module's testdata folder, and larger
-// ones in an optional folder named shared beside the checkout. It is used by nothing else.
+// Package recording finds recorded traces for tests and benchmarks, and decides how much of the tests runs. The recordings are in the
+// module's testdata folder; larger ones are in an optional folder named shared beside the checkout.
+//
+// By default tests are quick and use testdata only, so that they do the same on every machine. With WEFT_TESTS=all in the
+// environment, everything runs and shared is used where it exists. CONTRIBUTING.md lists what that adds.
 package recording
 
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,28 +31,136 @@ func Testdata(tb testing.TB) string {
 	return dir
 }
 
-// Find returns the path of a file of the testdata folder or, when it is not there, of the shared folder. The name has
-// slashes and is relative to either folder, for example "traces/chrome/chrome-devtools-tiny.json"; the name with a
-// ".gz" after it is accepted as well. ok is false if the file is in neither.
-func Find(tb testing.TB, name string) (path string, ok bool) {
+// All reports whether the whole of the tests runs: WEFT_TESTS=all.
+func All() bool { return os.Getenv("WEFT_TESTS") == "all" }
+
+// NeedAll skips a test that takes long or needs what not every machine has, unless the whole of the tests runs. The reason
+// completes the sentence "skipped: …".
+func NeedAll(tb testing.TB, reason string) {
 	tb.Helper()
-	Testdata(tb)
-	return Locate(name)
+	if !All() {
+		tb.Skipf("skipped: %s; WEFT_TESTS=all runs it", reason)
+	}
 }
 
-// Locate is Find for programs, which may run anywhere: outside of the module there is no testdata folder.
+// Some returns every fourth item, the first one included, unless the whole of the tests runs.
+func Some[T any](all []T) []T {
+	if All() {
+		return all
+	}
+	var some []T
+	for i := 0; i < len(all); i += 4 {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// Path returns the path of a file in testdata, for example "traces/chrome/chrome-devtools-tiny.json"; a file with ".gz" after the
+// name is found as well.
+func Path(tb testing.TB, name string) string {
+	tb.Helper()
+	path, ok := locate([]string{Testdata(tb)}, name)
+	if !ok {
+		tb.Fatalf("%s is not in testdata", name)
+	}
+	return path
+}
+
+// Large is Path for the first of some files that is there, which may be in shared. Benchmarks and the whole of the tests look there
+// too. A test whose files are missing is skipped; it fails where shared exists, because then the name is wrong.
+func Large(tb testing.TB, names ...string) string {
+	tb.Helper()
+	roots := Roots(tb)
+	for _, name := range names {
+		if path, ok := locate(roots, name); ok {
+			return path
+		}
+	}
+	if len(roots) > 1 {
+		tb.Fatalf("%s is neither in testdata nor in shared", names[0])
+	}
+	tb.Skipf("skipped: %s is not in testdata; WEFT_TESTS=all with the folder shared beside the checkout runs it", names[0])
+	return ""
+}
+
+// Roots returns the folders in which Large looks: testdata, and shared where it is used.
+func Roots(tb testing.TB) []string {
+	tb.Helper()
+	roots := []string{Testdata(tb)}
+	_, bench := tb.(*testing.B)
+	if shared, ok := shared(); ok && (bench || All()) {
+		roots = append(roots, shared)
+	}
+	return roots
+}
+
+// A File is a recording of the folders that Roots returns.
+type File struct {
+	Name string // with slashes, below traces and without ".gz": "chrome/chrome-devtools-tiny.json"
+	Path string
+}
+
+// maxQuick is the size, as stored, of the largest recording that In returns where the tests are to be quick.
+const maxQuick = 215_000
+
+// In returns the recordings in some folders of traces and below, for example "firefox/processed", sorted by name: of testdata, and
+// those that only shared has. Unless the whole of the tests runs, large ones are left out.
+func In(tb testing.TB, folders ...string) []File {
+	tb.Helper()
+	var files []File
+	seen := map[string]bool{}
+	for _, root := range Roots(tb) {
+		traces := filepath.Join(root, "traces")
+		for _, folder := range folders {
+			err := filepath.WalkDir(filepath.Join(traces, filepath.FromSlash(folder)), func(path string, d fs.DirEntry, err error) error {
+				if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".md") || d.Name() == "MANIFEST.json" {
+					return err
+				}
+				info, err := d.Info()
+				if err != nil || info.Size() > maxQuick && !All() {
+					return err
+				}
+				name, err := filepath.Rel(traces, path)
+				if name = strings.TrimSuffix(filepath.ToSlash(name), ".gz"); err == nil && !seen[name] {
+					seen[name] = true
+					files = append(files, File{name, path})
+				}
+				return err
+			})
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // testdata need not have every folder
+				tb.Fatal(err)
+			}
+		}
+	}
+	if len(files) == 0 {
+		tb.Fatalf("no recordings in %q", folders)
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return files
+}
+
+// Damaged reports whether a recording is damaged, by its name.
+func (f File) Damaged() bool {
+	return strings.HasPrefix(f.Name, "damaged/") || strings.Contains(f.Name, "cut60pct")
+}
+
+// Locate is Large for programs, which may run anywhere: outside of the module there is no testdata folder. It always looks in both folders.
 func Locate(name string) (path string, ok bool) {
-	var folders []string
+	var roots []string
 	if dir, ok := locateTestdata(); ok {
-		folders = append(folders, dir)
+		roots = append(roots, dir)
 	}
-	if shared, ok := Shared(); ok {
-		folders = append(folders, shared)
+	if shared, ok := shared(); ok {
+		roots = append(roots, shared)
 	}
-	for _, folder := range folders {
+	return locate(roots, name)
+}
+
+func locate(roots []string, name string) (path string, ok bool) {
+	for _, root := range roots {
 		for _, file := range []string{name, name + ".gz"} {
-			path := filepath.Join(folder, filepath.FromSlash(file))
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			path := filepath.Join(root, filepath.FromSlash(file))
+			if _, err := os.Stat(path); err == nil {
 				return path, true
 			}
 		}
@@ -54,13 +168,19 @@ func Locate(name string) (path string, ok bool) {
 	return "", false
 }
 
-// Shared returns the optional folder of larger recordings: a folder named shared beside any folder above the test.
-func Shared() (dir string, ok bool) {
+// shared returns the optional folder of larger recordings: a folder named shared beside any folder above the test.
+func shared() (dir string, ok bool) {
 	parent, ok := findUp(filepath.Join("shared", "traces"))
 	if !ok {
 		return "", false
 	}
 	return filepath.Join(parent, "shared"), true
+}
+
+// Bytes returns the contents of a file in testdata, unpacked.
+func Bytes(tb testing.TB, name string) []byte {
+	tb.Helper()
+	return Read(tb, Path(tb, name))
 }
 
 // Read returns the contents of a file, unpacked if it is a gzip stream.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
@@ -362,31 +362,16 @@ func TestKeepURLs(t *testing.T) {
 
 // Pages of recordings in all formats keep the rules, and stay small.
 func TestRecordings(t *testing.T) {
-	began := time.Now()
-	root := recording.Testdata(t)
-	err := filepath.WalkDir(filepath.Join(root, "traces"), func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || testing.Short() && time.Since(began) > 20*time.Second {
-			return err
-		}
-		if strings.HasSuffix(path, ".md") {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
+	for _, f := range recording.Some(recording.In(t, ".")) {
+		t.Run(f.Name, func(t *testing.T) {
+			text := recording.Read(t, f.Path)
 			if _, err := convert.Convert(t.Context(), io.Discard, bytes.NewReader(text), convert.Options{}); err != nil {
 				t.Skip(err)
 			}
-			page := pageOf(t, filepath.Base(path), bytes.NewReader(text), Options{})
+			page := pageOf(t, path.Base(f.Name), bytes.NewReader(text), Options{})
 			check(t, page)
 			t.Logf("%d KB", len(page)/1000)
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -394,11 +379,7 @@ func TestRecordings(t *testing.T) {
 func TestSizesOfPages(t *testing.T) {
 	for name, limit := range map[string]int{"chrome-devtools-medium.json.gz": 300_000, "chrome-devtools-long.json.gz": 450_000} {
 		t.Run(name, func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/chrome/"+name)
-			if !ok {
-				t.Skip("this large recording is not here")
-			}
-			page := pageOf(t, name, bytes.NewReader(recording.Read(t, path)), Options{})
+			page := pageOf(t, name, bytes.NewReader(recording.Read(t, recording.Large(t, "traces/chrome/"+name))), Options{})
 			if check(t, page); len(page) > limit {
 				t.Errorf("%d bytes, more than %d", len(page), limit)
 			}

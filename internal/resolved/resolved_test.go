@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -17,23 +15,17 @@ import (
 	"github.com/weft-trace/weft/internal/tracetext"
 )
 
-// eachRecording runs a test with each trace of the testdata folder.
+// eachRecording runs a test with each recording that can be read.
 func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline)) {
-	root, files := filepath.Join(recording.Testdata(t), "traces"), 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{TempDir: t.TempDir()})
-		if err != nil {
-			return nil // a note about the recordings
-		}
-		files++
-		t.Run(filepath.Base(path), func(t *testing.T) { test(t, bridge.Timeline(tr)) })
-		return tr.Close()
-	})
-	if err != nil || files < 10 {
-		t.Fatalf("%d recordings, error %v", files, err)
+	for _, f := range recording.In(t, ".") {
+		t.Run(f.Name, func(t *testing.T) {
+			tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, f.Path)), convert.Options{TempDir: t.TempDir()})
+			if err != nil {
+				t.Skip(err) // some are damaged beyond reading
+			}
+			defer tr.Close()
+			test(t, bridge.Timeline(tr))
+		})
 	}
 }
 

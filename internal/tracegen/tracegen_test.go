@@ -12,10 +12,7 @@ import (
 
 // The committed trace is what the generator makes, so that the two cannot drift apart.
 func TestPyTorchIsTheCommittedTrace(t *testing.T) {
-	path, ok := recording.Find(t, "traces/pytorch/pytorch-small.json")
-	if !ok {
-		t.Fatal("testdata/traces/pytorch/pytorch-small.json.gz is missing")
-	}
+	path := recording.Path(t, "traces/pytorch/pytorch-small.json")
 	var got bytes.Buffer
 	if err := WritePyTorch(&got, PyTorch{Seed: 1, Bytes: 300_000}); err != nil {
 		t.Fatal(err)

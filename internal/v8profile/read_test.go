@@ -309,11 +309,7 @@ func TestReadRecordings(t *testing.T) {
 		{"node-v24-thread1", 807, 824, 754, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path, ok := recording.Find(t, "traces/cpuprofile/"+c.name+".cpuprofile")
-			if !ok {
-				t.Fatal("not in testdata")
-			}
-			p, found := read(t, bytes.NewReader(recording.Read(t, path)))
+			p, found := read(t, bytes.NewReader(recording.Bytes(t, "traces/cpuprofile/"+c.name+".cpuprofile")))
 			span := int64(p.Samples().Time(p.Len()-1)-p.Start) / 1_000_000
 			if p.Len() != c.samples || p.NodeCount() != c.nodes || span-c.span > 60 || c.span-span > 60 || found != c.backwards {
 				t.Errorf("%d samples, %d nodes, %d ms, %q; want %+v", p.Len(), p.NodeCount(), span, found, c)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // Each system has its way to open an address; $BROWSER comes first everywhere.
@@ -105,9 +107,7 @@ func TestOpenBrowser(t *testing.T) {
 
 // A program that still runs after three seconds is the browser.
 func TestBrowserThatStays(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it is waited for")
-	}
+	recording.NeedAll(t, "it is waited for")
 	stays, _ := script(t, "stays", "exec sleep 4")
 	t.Setenv("BROWSER", stays)
 	began := time.Now()

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // testServer is a Server that serves one trace until the test ends.
@@ -485,9 +487,7 @@ func TestSlowRequests(t *testing.T) {
 	if server.ReadHeaderTimeout != 10*time.Second || server.ReadTimeout != 10*time.Second || server.IdleTimeout != 10*time.Second || server.WriteTimeout != 10*time.Second || server.MaxHeaderBytes > 1<<16 {
 		t.Errorf("%+v", server)
 	}
-	if testing.Short() {
-		t.Skip("a time-out takes ten seconds")
-	}
+	recording.NeedAll(t, "a time-out takes ten seconds")
 	slow := []net.Conn{
 		dial(t, s.listener, "GET / HTT"),
 		dial(t, s.listener, "POST /status HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nabc"),
@@ -504,9 +504,7 @@ func TestSlowRequests(t *testing.T) {
 
 // A page that listens for events stays connected beyond the time-out of requests.
 func TestEventsOutliveTimeout(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a time-out takes ten seconds")
-	}
+	recording.NeedAll(t, "a time-out takes ten seconds")
 	s := startServer(t, Options{})
 	events := listenTo(t, s)
 	events()

@@ -30,14 +30,9 @@ func TestMain(m *testing.M) {
 
 // A whole run with tiny inputs: every promise has a row, and nothing is left behind.
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds weft and runs it some dozen times")
-	}
+	recording.NeedAll(t, "builds weft and runs it some dozen times")
 	dir := t.TempDir()
-	tiny, ok := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
-	if !ok {
-		t.Fatal("no recording")
-	}
+	tiny := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	var out, log bytes.Buffer
 	c := config{runs: 1, pytorch: 1, large: 2, files: 3, sizes: []int64{1, 2}, growth: true, profile: true, temp: dir,
 		recorded: tiny, only: "conversion|memory|start|files|ranks"} // the benchmarks of packets and samples would run for seconds

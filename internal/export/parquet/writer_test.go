@@ -42,11 +42,7 @@ func TestColumns(t *testing.T) {
 // open opens a recording.
 func open(t *testing.T, name string) *timeline.Timeline {
 	t.Helper()
-	path, ok := recording.Find(t, name)
-	if !ok {
-		t.Fatalf("no %s", name)
-	}
-	tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{TempDir: t.TempDir()})
+	tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Bytes(t, name)), convert.Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,7 @@ import (
 // BenchmarkRead reads a recording of Chrome into a timeline, and compares with what encoding/json takes to decode the
 // same bytes into structs with typed header fields and raw args.
 func BenchmarkRead(b *testing.B) {
-	path, ok := recording.Find(b, "traces/chrome/chrome-devtools-medium.json")
-	if !ok {
-		path, ok = recording.Find(b, "traces/chrome/chrome-devtools-small.json")
-	}
-	if !ok {
-		b.Fatal("no recording")
-	}
+	path := recording.Large(b, "traces/chrome/chrome-devtools-medium.json", "traces/chrome/chrome-devtools-small.json")
 	data := recording.Read(b, path)
 	reference := measureJSON(b, data)
 	for _, c := range []struct {

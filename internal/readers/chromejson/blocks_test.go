@@ -13,11 +13,7 @@ import (
 // would pass without any. Recordings of one event a line, and with white space in between.
 func TestBlocksReachTheEnd(t *testing.T) {
 	for _, name := range []string{"traces/chrome/chrome-devtools-small.json", "traces/node/node-v24-all-node_trace.json"} {
-		path, ok := recording.Find(t, name)
-		if !ok {
-			t.Fatalf("recording %s is missing", name)
-		}
-		data := recording.Read(t, path)
+		data := recording.Bytes(t, name)
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log})
 		rd := newReader(t.Context(), bytes.NewReader(data), b, Options{Problems: log, Workers: 2})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -263,29 +262,22 @@ func (c *cancelAfter) Read(p []byte) (int, error) {
 // otherFormats matches the damaged recordings that are no Chrome traces.
 var otherFormats = regexp.MustCompile(`cut60pct-(ff|selfprof|cdp)-`)
 
-// recordings returns the recordings of Chrome and Node in the module's testdata.
-func recordings(tb testing.TB, folders ...string) (paths []string) {
+// recordings returns the recordings of Chrome and Node in some folders.
+func recordings(tb testing.TB, folders ...string) []recording.File {
 	tb.Helper()
-	for _, folder := range folders {
-		found, err := filepath.Glob(filepath.Join(recording.Testdata(tb), "traces", folder, "*.json*"))
-		if err != nil || len(found) == 0 {
-			tb.Fatalf("no recordings in %s: %v", folder, err)
-		}
-		paths = append(paths, slices.DeleteFunc(found, otherFormats.MatchString)...)
-	}
-	return paths
+	return slices.DeleteFunc(recording.In(tb, folders...), func(f recording.File) bool { return otherFormats.MatchString(f.Name) })
 }
 
 // Real files give the same through any window, and as many records as their events promise.
 func TestRecordings(t *testing.T) {
-	for _, path := range recordings(t, "chrome", "node", "damaged", "pytorch") {
-		t.Run(recording.Name(path), func(t *testing.T) {
-			data := recording.Read(t, path)
+	for _, f := range recordings(t, "chrome", "node", "damaged", "pytorch") {
+		t.Run(f.Name, func(t *testing.T) {
+			data := recording.Read(t, f.Path)
 			want := dump(t, bytes.NewReader(data), Options{})
 			if strings.HasPrefix(want, "error") {
 				t.Fatal(want)
 			}
-			if testing.Short() || len(data) > 1<<20 {
+			if len(data) > 1<<20 {
 				return
 			}
 			got := dump(t, iotest.OneByteReader(bytes.NewReader(data)), Options{window: 16})
@@ -298,15 +290,15 @@ func TestRecordings(t *testing.T) {
 
 // Without arguments there are the same events.
 func TestNoArgsKeepsEvents(t *testing.T) {
-	for _, path := range recordings(t, "node", "damaged") {
-		data := recording.Read(t, path)
+	for _, f := range recordings(t, "node", "damaged") {
+		data := recording.Read(t, f.Path)
 		all, logAll, _ := read(t, bytes.NewReader(data), Options{})
 		none, logNone, _ := read(t, bytes.NewReader(data), Options{Args: NoArgs()})
 		if all.Len() != none.Len() {
-			t.Errorf("%s: %d records with arguments, %d without", recording.Name(path), all.Len(), none.Len())
+			t.Errorf("%s: %d records with arguments, %d without", f.Name, all.Len(), none.Len())
 		}
 		if diff := cmp.Diff(logAll.Lost(), logNone.Lost()); diff != "" {
-			t.Errorf("%s: problems that lose something differ: %s", recording.Name(path), diff)
+			t.Errorf("%s: problems that lose something differ: %s", f.Name, diff)
 		}
 	}
 }

@@ -19,7 +19,7 @@ var benchmarked = []string{
 
 func eachProfile(b *testing.B, fn func(b *testing.B, input []byte)) {
 	for _, name := range benchmarked {
-		path, ok := recording.Find(b, name)
+		path, ok := recording.Locate(name)
 		if !ok {
 			continue
 		}

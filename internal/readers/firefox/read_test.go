@@ -28,11 +28,7 @@ func TestReaderError(t *testing.T) {
 
 // A context that is done ends the reading and the converting.
 func TestCancel(t *testing.T) {
-	path, ok := recording.Find(t, "traces/firefox/processed/ff-processed-tiny.json")
-	if !ok {
-		t.Fatal("the recording is missing")
-	}
-	input := string(recording.Read(t, path))
+	input := string(recording.Bytes(t, "traces/firefox/processed/ff-processed-tiny.json"))
 	for _, cancelAt := range []int{0, len(input) / 2, len(input)} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := io.MultiReader(strings.NewReader(input[:cancelAt]), cancelingReader{cancel}, strings.NewReader(input[cancelAt:]))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -75,7 +76,7 @@ func TestDamageInOneMessage(t *testing.T) {
 	}
 	damaged := 0
 	step := 1
-	if testing.Short() {
+	if !recording.All() {
 		step = 7
 	}
 	for _, i := range []int{0, len(spans) - 2} {
@@ -167,7 +168,7 @@ func TestDamageInOneProtobufMessage(t *testing.T) {
 	}
 	begin := bytes.Index(input, []byte("span 1"))
 	step := 1
-	if testing.Short() {
+	if !recording.All() {
 		step = 7
 	}
 	worst := map[int]int{}

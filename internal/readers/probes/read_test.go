@@ -8,7 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -25,13 +25,11 @@ import (
 // recordings returns all recordings of tracers by name.
 func recordings(tb testing.TB) map[string][]byte {
 	tb.Helper()
-	paths, err := filepath.Glob(filepath.Join(recording.Testdata(tb), "traces", "probes", "*.gz"))
-	if err != nil || len(paths) == 0 {
-		tb.Fatal("no recordings", err)
-	}
 	all := map[string][]byte{}
-	for _, path := range paths {
-		all[strings.TrimSuffix(filepath.Base(path), ".probelines.gz")] = recording.Read(tb, path)
+	for _, f := range recording.In(tb, "probes") {
+		if name, ok := strings.CutSuffix(path.Base(f.Name), ".probelines"); ok {
+			all[name] = recording.Read(tb, f.Path)
+		}
 	}
 	return all
 }
