@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
@@ -32,6 +33,8 @@ type Rewrite struct {
 	Append func(*Appender) error
 	// Clock is the clock of the times that Append gives.
 	Clock timeline.Clock
+	// Problems counts packets that are too large with what is added, and were made smaller; nil: nobody does.
+	Problems *problem.Log
 }
 
 // PacketNote is what the track event of a packet gets.
@@ -71,7 +74,13 @@ func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error 
 			return err
 		}
 	}
-	return c.flush()
+	err := c.flush()
+	for _, out := range c.outs {
+		if out != nil && rw.Problems != nil {
+			rw.Problems.AddN(problem.EventSizeLimit, out.shortened, problem.NoPosition, "")
+		}
+	}
+	return err
 }
 
 // append adds the packets of Append, in bundles of their own if the input has any.
