@@ -396,7 +396,7 @@ var kinds = [numKinds]struct {
 	SlicesWithoutEnd:    {"slices_without_end", Info, "A slice has no end; it has no cost."},
 
 	PacketTruncated:        {"packet_truncated", Lost, "The trace ends in the middle of a packet; weft dropped that packet."},
-	PacketMalformed:        {"packet_malformed", Lost, "A packet is malformed; weft dropped it."},
+	PacketMalformed:        {"packet_malformed", Lost, "A packet, or a part of one, is malformed; weft dropped it."},
 	PacketInvalidState:     {"packet_invalid_state", Lost, "A packet needs state of its sequence that was lost; weft dropped the packet."},
 	PacketNotConverted:     {"packet_not_converted", Lost, "weft's model has no counterpart for a packet or field; weft dropped it (counted once per kind and packet)."},
 	PacketDetailSkipped:    {"packet_detail_skipped", Info, "A packet or field describes the recording, or its processes and threads, and holds no event; weft dropped it (counted once per kind and packet)."},
