@@ -85,7 +85,8 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	if err != nil {
 		return nil, err
 	}
-	if l.kept != nil && !changed {
+	damaged := l.problems.Count(problem.PacketMalformed)+l.problems.Count(problem.PacketTruncated) > 0
+	if l.kept != nil && !changed && !damaged {
 		return l.keep(dst, tl, began, func(dst io.Writer, src io.Reader) error {
 			_, err := io.Copy(dst, src)
 			return err

@@ -62,6 +62,9 @@ var errReported = errors.New("failed")
 
 // run executes the program with its arguments (the first is its own name) and returns the exit code.
 func run(ctx context.Context, args []string, env *environment) int {
+	ofRun := *env
+	ofRun.files = newUsedFiles()
+	env = &ofRun
 	app := newApp(env)
 	help := new(helpWriter)
 	app.Writer = help
@@ -202,6 +205,12 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 		for _, c := range append(command.Subcommands, command) {
 			c.OnUsageError = onUsageError
 			c.HideHelpCommand = true
+			c.Before = func(c *cli.Context) error {
+				for _, flag := range readFlags {
+					env.files.reads(c.String(flag))
+				}
+				return nil
+			}
 			setHelp(c)
 		}
 	}
@@ -323,6 +332,7 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
 	}
+	env.files.note(name, info)
 	if !info.Mode().IsRegular() {
 		return &input{f, -1}, nil
 	}

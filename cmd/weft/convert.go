@@ -329,19 +329,12 @@ func outputPlace(input inputs.File, dir string) string {
 
 // check refuses combinations that cannot work, before anything is read.
 func (j *convertJob) check() error {
-	if j.isInput(j.reportFile) {
-		return usagef("%s is an input; choose another --report-file", j.reportFile)
-	}
-	found := folders{}
 	for _, c := range j.conversions {
-		if j.reportFile != "" && found.placeKey(c.output) == found.placeKey(j.reportFile) {
-			return usagef("%s cannot hold both the trace and the report", outputName(c.output))
+		if c.info != nil {
+			j.env.files.note(c.input, c.info)
 		}
 		switch {
 		case c.output != "-":
-			if j.isInput(c.output) {
-				return usagef("%s is an input; choose another place with -o", c.output)
-			}
 		case j.env.isTerminal(j.env.stdout):
 			return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
 		case j.reportJSON && j.reportFile == "":
@@ -349,20 +342,6 @@ func (j *convertJob) check() error {
 		}
 	}
 	return nil
-}
-
-// isInput reports whether an output would replace one of the inputs.
-func (j *convertJob) isInput(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	for _, c := range j.conversions {
-		if c.info != nil && os.SameFile(info, c.info) {
-			return true
-		}
-	}
-	return false
 }
 
 // run converts all inputs. A failure does not stop the others.
@@ -373,6 +352,11 @@ func (j *convertJob) run(ctx context.Context) error {
 	}
 	if reportOutput != nil {
 		defer reportOutput.Abort()
+	}
+	for _, c := range j.conversions { // before any of them begins
+		if err := j.env.files.check(c.output); err != nil {
+			return err
+		}
 	}
 	defer j.folders.removeEmpty()
 	p := j.progress()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -210,10 +209,7 @@ func (j *exportJob) choosePlace(c *cli.Context) error {
 	if j.place == "-" && j.form.binary && j.env.isTerminal(j.env.stdout) {
 		return usagef("weft does not write %s to a terminal; use -o FILE or a pipe", j.form.name)
 	}
-	in, err := os.Stat(j.input)
-	if out, outErr := os.Stat(j.place); err == nil && outErr == nil && in.Mode().IsRegular() && os.SameFile(in, out) {
-		return usagef("%s is the input; choose another place with -o", j.place)
-	}
+	j.env.files.reads(j.input)
 	return nil
 }
 

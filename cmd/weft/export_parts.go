@@ -95,8 +95,6 @@ type parts struct {
 	form   eventForm
 	header *eventstream.Header
 
-	taken   map[string]bool // places of the manifest and of all parts, by placeKey
-	folders folders
 	outputs []*output // of all parts, without a name yet; the last one is being written
 	coder   io.WriteCloser
 	counted *countedWriter
@@ -132,11 +130,8 @@ type manifestFile struct {
 
 // newParts begins the first file and the manifest, so that places that cannot be written are known before the input is read.
 func (x *eventExport) newParts(ctx context.Context) (*parts, error) {
-	p := &parts{x: x, ctx: ctx, taken: map[string]bool{}, folders: folders{}}
+	p := &parts{x: x, ctx: ctx}
 	if x.manifest != "" {
-		if err := p.take(x.manifest); err != nil {
-			return nil, err
-		}
 		list, err := createOutput(ctx, x.env, x.manifest, x.force)
 		if err != nil {
 			return nil, err
@@ -152,36 +147,11 @@ func (x *eventExport) newParts(ctx context.Context) (*parts, error) {
 
 // create makes the file of the next part.
 func (p *parts) create() error {
-	if err := p.take(p.partName(len(p.outputs))); err != nil {
-		return err
-	}
 	out, err := createOutput(p.ctx, p.x.env, p.partName(len(p.outputs)), p.x.force)
 	if err == nil {
 		p.outputs = append(p.outputs, out)
 	}
 	return err
-}
-
-// take refuses a place that is an input, or that another output has: with --force it would be replaced.
-func (p *parts) take(place string) error {
-	if place == "-" {
-		return nil
-	}
-	key := p.folders.placeKey(place)
-	if p.taken[key] {
-		return usagef("%s is the manifest and a file that it lists; choose another place for one of them", place)
-	}
-	p.taken[key] = true
-	out, err := os.Stat(place)
-	if err != nil || !out.Mode().IsRegular() {
-		return nil // nothing to be lost
-	}
-	for _, name := range []string{p.x.input, p.x.joined} {
-		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
-			return usagef("%s is an input; choose another place", place)
-		}
-	}
-	return nil
 }
 
 // partName returns the name of a part: trace.json-00002.events.binpb.zst for the second one.

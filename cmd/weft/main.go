@@ -37,6 +37,8 @@ type environment struct {
 	// beforeStep is called before output files are created, written, closed, renamed or removed; its error is that of the step.
 	// Tests stop the program there. nil: nothing happens.
 	beforeStep func() error
+
+	files *usedFiles // of the run; run makes them
 }
 
 // step tells that a change of an output file is next.

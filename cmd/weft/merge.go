@@ -118,7 +118,7 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 func (j *mergeJob) findSources(c *cli.Context) error {
 	args := c.Args().Slice()
 	if list := c.String(inputsFrom); list != "" {
-		more, err := j.readList(list)
+		more, err := j.readList(c.Context, list)
 		if err != nil {
 			return err
 		}
@@ -149,6 +149,7 @@ func (j *mergeJob) findSources(c *cli.Context) error {
 		}
 		j.Sources = append(j.Sources, merge.Source{Name: name, File: files[i]})
 	}
+	j.env.files.reads(files...)
 	return j.checkReadOnce(c.String(inputsFrom) == inputs.Stdin)
 }
 
@@ -230,16 +231,12 @@ func inputNames(given, files []string) []string {
 }
 
 // readList reads the inputs that a list names.
-func (j *mergeJob) readList(list string) (names []string, err error) {
-	in := io.Reader(j.env.stdin)
-	if list != inputs.Stdin {
-		f, err := os.Open(list)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", list, withoutPath(err))
-		}
-		defer f.Close()
-		in = f
+func (j *mergeJob) readList(ctx context.Context, list string) (names []string, err error) {
+	in, err := openInput(ctx, j.env, list)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<16)
 	for lines.Scan() {
@@ -441,15 +438,6 @@ func (j *mergeJob) checkOutput() error {
 		return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
 	case j.output == "-" && j.reportJSON && j.reportFile == "":
 		return usagef("standard output cannot hold both the trace and the JSON report; use --report-file FILE")
-	}
-	out, err := os.Stat(j.output)
-	if err != nil {
-		return nil
-	}
-	for i := range j.Sources {
-		if in, err := os.Stat(j.Sources[i].File); err == nil && os.SameFile(in, out) {
-			return usagef("%s is an input; choose another place with -o", j.output)
-		}
 	}
 	return nil
 }

@@ -28,9 +28,12 @@ type output struct {
 	finished bool // everything is written, and the file is closed
 }
 
-// createOutput begins to write path; "-" is standard output. An existing file is replaced only with force. What is no
-// regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
+// createOutput begins to write path; "-" is standard output. An existing file is replaced only with force, and what the run
+// reads never. What is no regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
 func createOutput(ctx context.Context, env *environment, path string, force bool) (*output, error) {
+	if err := env.files.take(path); err != nil {
+		return nil, err
+	}
 	if path == "-" {
 		return &output{Writer: bufio.NewWriterSize(env.stdout, outputBuffer), env: env}, nil
 	}
@@ -148,7 +151,7 @@ func (o *output) commit() error {
 	if _, err := os.Lstat(o.path); err == nil && !o.force {
 		return errors.New("appeared during the conversion; --force replaces it")
 	}
-	if err := o.env.step(); err != nil {
+	if err := errors.Join(o.env.step(), o.env.files.checkRead(o.path)); err != nil {
 		return err
 	}
 	err := os.Rename(o.temp, o.path)

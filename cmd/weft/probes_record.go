@@ -186,6 +186,7 @@ func (j *recordJob) findCommand() error {
 		return fmt.Errorf("-c: %s: the tracer would split this path at its spaces; use a link without spaces", path)
 	}
 	j.tracer.Command = strings.TrimSpace(path + " " + arguments)
+	j.env.files.reads(path)
 	if j.tracer.Traced == "" {
 		j.tracer.Traced = path
 	}

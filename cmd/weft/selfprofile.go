@@ -83,7 +83,7 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 
 // joinedTrace returns what opens the trace of --join.
 func joinedTrace(ctx context.Context, name string) func() (io.ReadCloser, error) {
-	open := reopener(ctx, nil, name)
+	open := reopener(ctx, &environment{}, name)
 	return func() (io.ReadCloser, error) {
 		info, err := os.Stat(name)
 		switch {

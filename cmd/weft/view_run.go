@@ -44,6 +44,11 @@ func (j *viewJob) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if j.output != "" {
+		if err := j.env.files.check(j.output); err != nil {
+			return err
+		}
+	}
 	v := &viewing{viewJob: j, handover: view.MaxHandover}
 	if v.server, err = j.listen(); err != nil {
 		return err

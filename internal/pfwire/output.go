@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
@@ -29,6 +30,10 @@ type bundler struct {
 	// buf holds the packets of the current bundle. The writer appends a whole packet and calls packetDone.
 	buf  []byte
 	mark int // end of the packets that are complete
+	done int // end of what packetDone has seen
+
+	maxPacket int    // the size of the largest packet; a larger one is made smaller
+	shortened uint64 // number of these
 
 	compress func([]byte) ([]byte, error) // nil: packets stay as they are
 	field    int                          // of TracePacket that holds a bundle
@@ -48,6 +53,7 @@ type bundler struct {
 func (o *bundler) holdBack(limit int, full func() error) {
 	o.hold, o.limit, o.full = true, limit, full
 	o.buf, o.held = o.held[:0], o.buf
+	o.done = 0
 }
 
 // maxHeld bounds the packets that are held back: those of a segment mostly take a third of it. It makes no difference to the output.
@@ -57,7 +63,7 @@ const maxHeld = 8 << 20
 // appends the packet to a buffer, changed or not.
 func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) error {
 	held := o.buf
-	o.buf, o.held, o.hold, o.mark = o.held[:0], held, false, 0
+	o.buf, o.held, o.hold, o.mark, o.done = o.held[:0], held, false, 0, 0
 	for at := 0; at < len(held); {
 		size, n := decodeVarint(held[at+1:]) // after the tag
 		end := at + 1 + n + int(size)
@@ -75,6 +81,10 @@ func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) 
 
 // packetDone is called when a whole packet has been appended to buf.
 func (o *bundler) packetDone() error {
+	if len(o.buf)-o.done > o.maxPacket {
+		o.shorten()
+	}
+	o.done = len(o.buf)
 	if o.hold {
 		if len(o.buf) < o.limit {
 			return nil
@@ -92,18 +102,26 @@ func (o *bundler) packetDone() error {
 		return err
 	}
 	o.buf = append(o.buf, o.last...)
-	if o.mark = len(o.buf); o.mark < bundleLimit {
+	o.mark, o.done = len(o.buf), len(o.buf)
+	if o.mark < bundleLimit {
 		return nil
 	}
 	// A packet too large for a bundle is written as it is, and its memory is not kept.
 	_, err := o.emit(o.buf)
-	o.buf, o.last, o.mark = nil, nil, 0
+	o.buf, o.last, o.mark, o.done = nil, nil, 0, 0
 	return err
+}
+
+// shorten makes the packets smaller of which readers would skip one because of its size.
+func (o *bundler) shorten() {
+	shorter, n := shortenPackets(slices.Clone(o.buf[:o.done]), o.buf[o.done:], o.maxPacket)
+	o.buf = shorter
+	o.shortened += n
 }
 
 // flush emits the complete packets, which must be all there are.
 func (o *bundler) flush() (err error) {
-	defer func() { o.buf, o.mark = o.buf[:0], 0 }()
+	defer func() { o.buf, o.mark, o.done = o.buf[:0], 0, 0 }()
 	if len(o.buf) == 0 {
 		return nil
 	}
@@ -154,7 +172,7 @@ func (b *Buffers) get(form bundleForm, emit emitter) *bundler {
 
 // put takes back a bundler that is flushed.
 func (b *Buffers) put(form bundleForm, o *bundler) {
-	o.emit, o.full = nil, nil
+	o.emit, o.full, o.maxPacket, o.shortened = nil, nil, MaxPacketSize, 0
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	if b.free == nil {
@@ -164,7 +182,7 @@ func (b *Buffers) put(form bundleForm, o *bundler) {
 }
 
 func newBundler(form bundleForm, emit emitter) *bundler {
-	o := &bundler{emit: emit}
+	o := &bundler{emit: emit, maxPacket: MaxPacketSize}
 	level := form.level
 	if form.codec != NoCodec && level == 0 {
 		level = defaultLevel[form.codec]

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
@@ -16,7 +17,7 @@ import (
 // Rewrite copies a trace packet by packet and adds to it. What it does not change stays byte for
 // byte, what it does not understand included. Packets in bundles come into bundles of the same codec, which are filled
 // anew: so nothing is left of how they were filled with what an earlier Rewrite has added. Places where no packet can be
-// read are left out.
+// read are left out, and parts of packets that cannot be parsed.
 type Rewrite struct {
 	// Notes gives the debug annotations that track events get, in the order of their packets, and false at the end. nil:
 	// there are none.
@@ -32,6 +33,9 @@ type Rewrite struct {
 	Append func(*Appender) error
 	// Clock is the clock of the times that Append gives.
 	Clock timeline.Clock
+	// Problems counts what is left out because it cannot be parsed, unless the reader of the trace has counted such, and packets
+	// that are too large with what is added, and were made smaller. nil: nobody does.
+	Problems *problem.Log
 }
 
 // PacketNote is what the track event of a packet gets.
@@ -71,7 +75,16 @@ func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error 
 			return err
 		}
 	}
-	return c.flush()
+	err := c.flush()
+	if rw.Problems != nil && rw.Problems.Count(problem.PacketMalformed) == 0 {
+		rw.Problems.AddN(problem.PacketMalformed, c.malformed, problem.NoPosition, "")
+	}
+	for _, out := range c.outs {
+		if out != nil && rw.Problems != nil {
+			rw.Problems.AddN(problem.EventSizeLimit, out.shortened, problem.NoPosition, "")
+		}
+	}
+	return err
 }
 
 // append adds the packets of Append, in bundles of their own if the input has any.
@@ -105,6 +118,7 @@ type copier struct {
 	have  bool // note is valid
 
 	packets   int64  // that were read
+	malformed uint64 // those that could not be parsed as a whole
 	dropping  uint32 // the appended sequence that is left out, 0: none
 	sequences *sequenceSet
 	event     []byte
@@ -126,6 +140,13 @@ func (c *copier) nextNote() (err error) {
 func (c *copier) packet(p *Packet) error {
 	body, index := p.Bytes, c.packets
 	c.packets++
+	if !isWhole(body) {
+		c.malformed++
+		var ok bool
+		if body, ok = prune(nil, body, packetSchema, 0); !ok {
+			return nil
+		}
+	}
 	sequence := p.Fields.Sequence.ID
 	if c.dropping != 0 && sequence == c.dropping {
 		return nil

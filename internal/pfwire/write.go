@@ -39,7 +39,8 @@ type Options struct {
 	Workers     int
 	Buffers     *Buffers // keep memory from one Write to the next; nil: none is kept
 
-	maxHeld int // 0: maxHeld
+	maxHeld   int // 0: maxHeld
+	maxPacket int // 0: MaxPacketSize
 }
 
 // ParseOptions returns the options with these words; "" is the zero value.
@@ -120,9 +121,11 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 		part := *w
 		part.sequences = slices.Clone(w.sequences)
 		part.out, part.problems = buffers.get(form, emit), &problems[i]
+		part.out.maxPacket = cmp.Or(opts.maxPacket, MaxPacketSize)
 		if err := part.write(ctx, i); err != nil {
 			return err
 		}
+		part.problems.AddN(problem.EventSizeLimit, part.out.shortened, problem.NoPosition, "")
 		buffers.put(form, part.out)
 		return nil
 	})

@@ -396,7 +396,7 @@ var kinds = [numKinds]struct {
 	SlicesWithoutEnd:    {"slices_without_end", Info, "A slice has no end; it has no cost."},
 
 	PacketTruncated:        {"packet_truncated", Lost, "The trace ends in the middle of a packet; weft dropped that packet."},
-	PacketMalformed:        {"packet_malformed", Lost, "A packet is malformed; weft dropped it."},
+	PacketMalformed:        {"packet_malformed", Lost, "A packet, or a part of one, is malformed; weft dropped it."},
 	PacketInvalidState:     {"packet_invalid_state", Lost, "A packet needs state of its sequence that was lost; weft dropped the packet."},
 	PacketNotConverted:     {"packet_not_converted", Lost, "weft's model has no counterpart for a packet or field; weft dropped it (counted once per kind and packet)."},
 	PacketDetailSkipped:    {"packet_detail_skipped", Info, "A packet or field describes the recording, or its processes and threads, and holds no event; weft dropped it (counted once per kind and packet)."},
@@ -407,7 +407,7 @@ var kinds = [numKinds]struct {
 	TrackRoleInvalid:       {"track_role_invalid", Info, "weft's data about a track is damaged; weft reads the track as one of another producer."},
 	PageInvalid:            {"page_invalid", Info, "weft's data about a page is damaged; weft leaves the page out."},
 
-	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export; weft truncated its longest arguments and texts."},
+	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export, or a packet more than 256 MiB in a trace; weft truncated its longest arguments and texts."},
 
 	StreamIncomplete: {"stream_incomplete", Lost, "A stream of events has no footer, ends inside a record, or holds other numbers of events than its footer says; weft read what there is."},
 	StreamNewer:      {"stream_newer", Info, "A stream of events is of a later version of weft; weft passed over what it does not know."},

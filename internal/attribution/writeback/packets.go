@@ -62,7 +62,7 @@ func (a *Additions) CanRewrite() bool {
 // Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the additions into
 // the copy, in place of those of an earlier attribution. src is that trace, which must not be compressed as a whole.
 func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, events *Packets) error {
-	rw := pfwire.Rewrite{Marker: timeline.AppendedAttribute, Clock: a.result.Timeline.Clocks().Trace}
+	rw := pfwire.Rewrite{Marker: timeline.AppendedAttribute, Clock: a.result.Timeline.Clocks().Trace, Problems: a.result.Timeline.Problems()}
 	if !a.parts.NoNotes {
 		sets, err := a.setsOfPackets(events)
 		if err != nil {

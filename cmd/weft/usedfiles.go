@@ -1,0 +1,87 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// readFlags are the flags that name a file which a command reads.
+var readFlags = [...]string{"join", "phases", "program", "script", "ui"}
+
+// usedFiles are the files that a run reads and writes. No output takes the place of one of them, even with --force.
+type usedFiles struct {
+	lock    sync.Mutex
+	read    map[string]fs.FileInfo // by name
+	written map[string]bool        // by placeKey
+	folders folders
+}
+
+func newUsedFiles() *usedFiles {
+	return &usedFiles{read: map[string]fs.FileInfo{}, written: map[string]bool{}, folders: folders{}}
+}
+
+// reads notes files that the run reads, or is going to. openInput notes those that it opens; this is for files that are
+// opened after an output, or by others.
+func (u *usedFiles) reads(names ...string) {
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			u.note(name, info)
+		}
+	}
+}
+
+func (u *usedFiles) note(name string, info fs.FileInfo) {
+	if u == nil || !info.Mode().IsRegular() {
+		return
+	}
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	u.read[name] = info
+}
+
+// checkRead refuses a place at which there is a file that the run reads, under whatever name.
+func (u *usedFiles) checkRead(place string) error {
+	out, err := os.Stat(place)
+	if u == nil || err != nil || !out.Mode().IsRegular() {
+		return nil // nothing to be lost
+	}
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	for _, in := range u.read {
+		if os.SameFile(in, out) {
+			return usagef("%s is an input; choose another place for the output", place)
+		}
+	}
+	return nil
+}
+
+// check refuses a place as checkRead does, and one that another output has; "-" is standard output.
+func (u *usedFiles) check(place string) error {
+	if u == nil {
+		return nil
+	}
+	u.lock.Lock()
+	written := u.written[u.folders.placeKey(place)]
+	u.lock.Unlock()
+	switch info, err := os.Stat(place); {
+	case place != "-" && err == nil && !info.Mode().IsRegular():
+		return nil // a device takes everything
+	case written:
+		return usagef("%s cannot hold two outputs; choose another place for one of them", outputName(place))
+	case place == "-":
+		return nil
+	}
+	return u.checkRead(place)
+}
+
+// take gives a place to an output, or refuses it as check does.
+func (u *usedFiles) take(place string) error {
+	err := u.check(place)
+	if err == nil && u != nil {
+		u.lock.Lock()
+		defer u.lock.Unlock()
+		u.written[u.folders.placeKey(place)] = true
+	}
+	return err
+}
