@@ -69,7 +69,9 @@ func (e *emitter) add(h *head, payload []byte) error {
 	}
 	from := len(e.buf)
 	e.buf = append(e.buf, payload...)
-	e.group = append(e.group, waiting{*h, from, len(e.buf)})
+	w := waiting{*h, from, len(e.buf)}
+	w.resource, w.scope = e.resources.refs[h.resource], e.scopes.refs[h.scope]
+	e.group = append(e.group, w)
 	return nil
 }
 
