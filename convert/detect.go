@@ -414,34 +414,3 @@ func (s *memberScan) seen() string {
 	}
 	return b.String()
 }
-
-// strangers are files that people pass by mistake, by their first bytes.
-var strangers = []struct{ magic, what string }{
-	{"\xFF\xD8\xFF", "a JPEG picture"},
-	{"\x89PNG\r\n\x1A\n", "a PNG picture"},
-	{"GIF8", "a GIF picture"},
-	{"%PDF-", "a PDF document"},
-	{"\x7FELF", "an ELF binary"},
-	{"SQLite format 3\x00", "an SQLite database"},
-	{"<", "an HTML or XML document"},
-	{"\xFD7zXZ\x00", "an xz archive; unpack it first"},
-	{"BZh", "a bzip2 archive; unpack it first"},
-	{"7z\xBC\xAF\x27\x1C", "a 7z archive; unpack it first"},
-	{"\x04\x22\x4D\x18", "an lz4 archive; unpack it first"},
-	{"\xFF\xFE", "UTF-16 text; save it as UTF-8 first"},
-	{"\xFE\xFF", "UTF-16 text; save it as UTF-8 first"},
-	{"PERFILE2", "a perf.data file"},
-	{"# tracer:", "an ftrace text log"},
-	{"JAVA PROFILE", "a Java heap dump"},
-}
-
-// notATrace is the error for an input that is neither JSON nor Perfetto.
-func notATrace(head []byte) error {
-	for _, s := range strangers {
-		if bytes.HasPrefix(head, []byte(s.magic)) {
-			return fmt.Errorf("%w: this is %s", ErrUnknownFormat, s.what)
-		}
-	}
-	return fmt.Errorf("%w: it begins with %q; weft converts %s", ErrUnknownFormat,
-		head[:min(len(head), 16)], supportedSentence())
-}

@@ -87,7 +87,7 @@ func TestDetect(t *testing.T) {
 		{"chrome_lines_like_bpftrace", "[\n" + `{"ph":"i","ts":1,"pid":1,"tid":1,"args":{"type":"printf","data":"P1\t"}},` + "\n]", FormatChromeJSON},
 		{"perfetto", "\x0A\x05\x50\x01\x82\x01\x00", FormatPerfetto},
 		{"perfetto_123_bytes", "\x0A{\x50\x01\x82\x01\x00", FormatPerfetto},
-		{"perfetto_91_bytes", "\x0A[\x08\x01", FormatPerfetto},
+		{"perfetto_91_bytes", "\x0A[\x50\x01", FormatPerfetto},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -36,7 +36,8 @@ func New(b *timeline.Builder, parent timeline.TrackID, spec timeline.TrackSpec, 
 	return s
 }
 
-// Take returns the track of an interval and its index among the tracks of the Set. Intervals come in the order of their starts.
+// Take returns the track of an interval and its index among the tracks of the Set. Intervals come in the order of their starts. One without
+// length would lie in another one that starts with it, so its track is not free before the next time.
 func (s *Set) Take(start, end timeline.Nanos) (track timeline.TrackID, lane int) {
 	for s.busy.Len() > 0 && s.busy.Top().end <= start {
 		s.free.Push(s.busy.Pop().lane)
@@ -47,7 +48,7 @@ func (s *Set) Take(start, end timeline.Nanos) (track timeline.TrackID, lane int)
 	} else {
 		s.tracks = append(s.tracks, s.b.NewTrack(s.parent, s.spec))
 	}
-	s.busy.Push(busy{end, lane})
+	s.busy.Push(busy{max(end, start+1), lane})
 	return s.tracks[lane], lane
 }
 

@@ -73,9 +73,9 @@ func (s *sniffer) fill(f io.ReaderAt) (int, error) {
 	return n, err
 }
 
-// isAmbiguous reports whether more than headSize bytes are needed: a new line begins a Perfetto trace, and text of a tracer whose
-// probe lines come later.
-func isAmbiguous(head []byte) bool { return pfwire.LooksLikeTrace(head[:min(len(head), headSize)]) }
+// isAmbiguous reports whether more than headSize bytes are needed: a new line begins a Perfetto trace, other files of protobuf, and text of
+// a tracer whose probe lines come later.
+func isAmbiguous(head []byte) bool { return bytes.HasPrefix(head, []byte("\n")) }
 
 // head returns the first bytes of what is unpacked; what cannot be unpacked has none.
 func (s *sniffer) head(packed []byte) []byte {

@@ -14,10 +14,12 @@ import (
 // elsewhere are the files that step through encoded fields by themselves, and what for. Most look for the places of bytes, which
 // no decoder tells.
 var elsewhere = map[string]string{
+	"convert/strangers.go":                    "tells files of protobuf apart that weft does not read",
 	"internal/eventstream/annotations.go":     "turns arguments into those of weft.v1",
 	"internal/eventstream/args.go":            "weft.v1: leaves out what has no room",
 	"internal/eventstream/parse.go":           "decodes the messages of weft.v1",
 	"internal/eventstream/read.go":            "the records of weft.v1",
+	"internal/pfwire/detect.go":               "tells packets from other messages",
 	"internal/pfwire/packets.go":              "the framing of packets in a file and in a bundle",
 	"internal/pfwire/rewrite.go":              "finds bytes of a packet that it replaces",
 	"internal/pfwire/write.go":                "divides arguments in front of and after one",

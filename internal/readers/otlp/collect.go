@@ -38,8 +38,8 @@ type head struct {
 	trace      traceID
 	id, parent uint64 // 0: none
 	offset     int64  // in the input
-	resource   uint32
-	scope      uint32
+	resource   uint32 // a reference of its table until spans are emitted, then the entry
+	scope      uint32 // likewise
 	flags      headFlags
 }
 
@@ -212,12 +212,13 @@ func idOfSpan(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// table holds what many spans share, resources or scopes, encoded. Equal ones are one entry, if they come before the spans that refer
-// to them, as everybody writes them. Entry 0 is that of spans that have none, or for which there was no room.
+// table holds what many spans share, resources or scopes, encoded. Equal ones are one entry. A span refers to it by a number of refs, because
+// what its list shares may come after it. Entry 0 is that of spans that have none, or for which there was no room.
 type table struct {
 	log     *problem.Log
 	entries []entry
-	ids     map[string]uint32 // by what is encoded
+	refs    []uint32          // the entries to which spans refer
+	ids     map[string]uint32 // refs by what is encoded
 	size    int
 }
 
@@ -231,41 +232,47 @@ type entry struct {
 const (
 	maxTableSize = 32 << 20
 	entryCost    = 128 // of an entry beside its bytes
+	refCost      = 4
 	maxSchemas   = 16
 )
 
 func newTable(log *problem.Log) table {
-	return table{log: log, entries: make([]entry, 1), ids: map[string]uint32{}}
+	return table{log: log, entries: make([]entry, 1), refs: make([]uint32, 1), ids: map[string]uint32{}}
 }
 
-// add adds an entry; 0 if there is no room for it.
-func (t *table) add(encoded []byte) uint32 {
-	cost := len(encoded) + entryCost
-	if t.size+cost > maxTableSize {
+// hasRoom takes room, and counts that there is none.
+func (t *table) hasRoom(size int) bool {
+	if t.size+size > maxTableSize {
 		t.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
-		return 0
+		return false
 	}
-	t.size += cost
-	t.entries = append(t.entries, entry{encoded: bytes.Clone(encoded)})
-	return uint32(len(t.entries) - 1)
+	t.size += size
+	return true
 }
 
-// intern returns the entry of what is encoded.
+// refer returns a new reference to an entry.
+func (t *table) refer(entry int) uint32 {
+	t.refs = append(t.refs, uint32(entry))
+	return uint32(len(t.refs) - 1)
+}
+
+// intern returns the reference to the entry of what is encoded; 0 if there is no room for it.
 func (t *table) intern(encoded []byte) uint32 {
-	id, ok := t.ids[string(encoded)]
-	if !ok {
-		if id = t.add(encoded); id != 0 {
-			t.ids[string(t.entries[id].encoded)] = id
-		}
+	ref, ok := t.ids[string(encoded)]
+	if !ok && t.hasRoom(len(encoded)+entryCost) {
+		t.entries = append(t.entries, entry{encoded: bytes.Clone(encoded)})
+		ref = t.refer(len(t.entries) - 1)
+		t.ids[string(encoded)] = ref
 	}
-	return id
+	return ref
 }
 
 // pending is the entry of a list of spans that is being read: it may come before its spans or after them.
 type pending struct {
 	of        *table
-	id        uint32
+	ref       uint32
 	state     pendingState
+	encoded   []byte // of what spans refer to already
 	schemaURL string
 }
 
@@ -274,42 +281,45 @@ type pendingState uint8
 const (
 	nothingYet pendingState = iota
 	isKnown                 // the entry was read
-	isPromised              // spans refer to an entry of their own that is still empty
+	isPromised              // spans refer to an entry that is not known before the list ends
 )
 
-// use returns the entry for a span.
+// use returns the reference for a span.
 func (p *pending) use() uint32 {
 	if p.state == nothingYet {
-		p.state, p.id = isPromised, p.of.add(nil)
+		p.state = isPromised
+		if p.of.hasRoom(refCost) {
+			p.ref = p.of.refer(0)
+		}
 	}
-	return p.id
+	return p.ref
 }
 
 // set says what the entry is. Of several, the fields add up, as those of messages of protobuf do.
 func (p *pending) set(encoded []byte) error {
 	switch {
-	case p.state == isPromised && p.id != 0:
-		e := &p.of.entries[p.id]
-		if p.of.size+len(encoded) > maxTableSize {
-			p.of.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
-			break
-		}
-		p.of.size += len(encoded)
-		e.encoded = append(e.encoded, encoded...)
+	case p.state == isPromised && p.of.size+len(p.encoded)+len(encoded) > maxTableSize:
+		p.of.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
+	case p.state == isPromised:
+		p.encoded = append(p.encoded, encoded...)
 	case p.state == isKnown:
-		p.id = p.of.intern(slices.Concat(p.of.entries[p.id].encoded, encoded))
-	case p.state == nothingYet:
-		p.state, p.id = isKnown, p.of.intern(encoded)
+		p.ref = p.of.intern(slices.Concat(p.of.entries[p.of.refs[p.ref]].encoded, encoded))
+	default:
+		p.state, p.ref = isKnown, p.of.intern(encoded)
 	}
 	return nil
 }
 
-// end notes the schema, which comes after the spans.
+// end notes what comes after the spans: the entry to which they refer, and its schema.
 func (p *pending) end() {
-	if p.schemaURL == "" || p.state == nothingYet || p.id == 0 {
+	if p.state == isPromised && p.ref != 0 && len(p.encoded)+len(p.schemaURL) > 0 {
+		p.of.refs[p.ref] = p.of.refs[p.of.intern(p.encoded)]
+	}
+	id := p.of.refs[p.ref]
+	if p.schemaURL == "" || id == 0 {
 		return
 	}
-	e := &p.of.entries[p.id]
+	e := &p.of.entries[id]
 	if len(e.schemas) < maxSchemas && !slices.Contains(e.schemas, p.schemaURL) && p.of.size+len(p.schemaURL) <= maxTableSize {
 		p.of.size += len(p.schemaURL)
 		e.schemas = append(e.schemas, p.schemaURL)

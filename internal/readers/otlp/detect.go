@@ -16,6 +16,8 @@ const (
 	// detectFields is how many fields of a message are looked at: an element of it is among the first few. After damage each byte may be where
 	// a message begins.
 	detectFields = 8
+	// spanFieldsSeen is the same for a span, whose ids may come after its attributes and events.
+	spanFieldsSeen = 64
 )
 
 // form is how messages of protobuf follow each other in a file.
@@ -59,79 +61,151 @@ func isJSONMessage(b []byte) bool {
 func bounded(b []byte, size uint64) []byte { return b[:min(uint64(len(b)), size)] }
 
 // isTraces reports whether a message, of which b may be only the beginning, is TracesData with something in it that no other kind of
-// file has there: an attribute of a resource, a scope or a span.
+// file has there: an attribute of a resource, a scope or a span. The fields of a message have no order: the Collector writes the last ones
+// first.
 func isTraces(b []byte) bool {
-	resourceSpans, ok := first(b, tracesResourceSpans)
-	if !ok {
-		return false
-	}
-	for n := 0; len(resourceSpans) > 0 && n < detectFields; n++ {
-		field, inner, rest, ok := cutField(resourceSpans)
-		switch {
-		case !ok:
-			return false
-		case field == resourceSpansResource && isAttributed(inner, resourceAttributes):
-			return true
-		case field == resourceSpansScopeSpans || field == resourceSpansLibraries:
-			return isScopeSpans(inner)
-		case field > resourceSpansSchemaURL:
+	for n := 0; len(b) > 0 && n < detectFields; n++ {
+		tag, resourceSpans, rest, ok := cutField(b)
+		if !ok || tag != wire.Tag(tracesResourceSpans, wire.Len) {
 			return false
 		}
-		resourceSpans = rest
-	}
-	return false
-}
-
-// isScopeSpans reports whether a message begins like ScopeSpans: with a scope that has a name, or with a span.
-func isScopeSpans(b []byte) bool {
-	for n := 0; len(b) > 0 && n < detectFields; n++ {
-		field, inner, rest, ok := cutField(b)
-		switch {
-		case !ok || field > scopeSpansSchemaURL:
-			return false
-		case field == scopeSpansSpans:
-			id, ok := first(inner, spanTraceID)
-			return ok && len(id) == traceIDSize
+		if isResourceSpans(resourceSpans) {
+			return true
 		}
 		b = rest
 	}
 	return false
 }
 
-// isAttributed reports whether a message begins with an attribute: a text and a value.
+// isResourceSpans reports whether a message begins like ResourceSpans: with a resource that has an attribute, or with a span.
+func isResourceSpans(b []byte) bool {
+	for n := 0; len(b) > 0 && n < detectFields; n++ {
+		tag, inner, rest, ok := cutField(b)
+		if !ok {
+			return false
+		}
+		switch tag {
+		case wire.Tag(resourceSpansResource, wire.Len):
+			ok = isAttributed(inner, resourceAttributes)
+		case wire.Tag(resourceSpansScopeSpans, wire.Len), wire.Tag(resourceSpansLibraries, wire.Len):
+			ok = isScopeSpans(inner)
+		case wire.Tag(resourceSpansSchemaURL, wire.Len):
+			ok = false
+		default:
+			return false
+		}
+		if ok {
+			return true
+		}
+		b = rest
+	}
+	return false
+}
+
+// isScopeSpans reports whether a message begins like ScopeSpans, with a span among its first fields.
+func isScopeSpans(b []byte) bool {
+	for n := 0; len(b) > 0 && n < detectFields; n++ {
+		tag, inner, rest, ok := cutField(b)
+		if !ok {
+			return false
+		}
+		switch tag {
+		case wire.Tag(scopeSpansSpans, wire.Len):
+			return looksLikeSpan(inner)
+		case wire.Tag(scopeSpansScope, wire.Len), wire.Tag(scopeSpansSchemaURL, wire.Len):
+			b = rest
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// looksLikeSpan reports whether a message begins like a span: with fields that spans have, and among them the id of a trace, or an attribute where
+// many of these come first.
+func looksLikeSpan(b []byte) bool {
+	found := false
+	for n := 0; len(b) > 0 && n < spanFieldsSeen; n++ {
+		tag, inner, rest, ok := cutField(b)
+		if !ok || !mayBeOfSpan(tag) {
+			return false
+		}
+		switch tag {
+		case wire.Tag(spanTraceID, wire.Len):
+			return len(inner) == traceIDSize
+		case wire.Tag(spanAttributes, wire.Len):
+			found = found || isKeyValue(inner)
+		case wire.Tag(spanEvents, wire.Len):
+			found = found || isAttributed(inner, eventAttributes)
+		}
+		b = rest
+	}
+	return found
+}
+
+// mayBeOfSpan reports whether spans have a field, or may have it in a later version of the schema.
+func mayBeOfSpan(tag uint32) bool { return spanMessage.hasTag(tag) || tag>>3 > spanFlags }
+
+// isAttributed reports whether a message has an attribute among its first fields. number is that of its list of attributes.
 func isAttributed(b []byte, number int) bool {
-	attribute, ok := first(b, number)
-	if !ok {
-		return false
+	for n := 0; len(b) > 0 && n < detectFields; n++ {
+		tag, inner, rest, ok := cutField(b)
+		if !ok {
+			return false
+		}
+		if tag == wire.Tag(number, wire.Len) {
+			return isKeyValue(inner)
+		}
+		b = rest
 	}
-	field, key, rest, ok := cutField(attribute)
-	if !ok || field != keyValueKey || len(key) == 0 || bytes.IndexFunc(key, isControl) >= 0 || !utf8.Valid(key) {
-		return false
+	return false
+}
+
+// isKeyValue reports whether a message is an attribute: a text and a value.
+func isKeyValue(b []byte) bool {
+	named := false
+	for n := 0; len(b) > 0 && n < detectFields; n++ {
+		tag, inner, rest, ok := cutField(b)
+		switch {
+		case !ok:
+			return false
+		case tag == wire.Tag(keyValueKey, wire.Len):
+			named = len(inner) > 0 && bytes.IndexFunc(inner, isControl) < 0 && utf8.Valid(inner)
+		case tag != wire.Tag(keyValueValue, wire.Len):
+			return false
+		}
+		b = rest
 	}
-	field, _, _, ok = cutField(rest)
-	return len(rest) == 0 || ok && field == keyValueValue
+	return named
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// first returns the content of the first field of a message, if that has the given number.
-func first(b []byte, number int) ([]byte, bool) {
-	field, inner, _, ok := cutField(b)
-	return inner, ok && field == number
-}
-
-// cutField returns the number and the content of the first field of a message, which must be one with a length, and what comes after
-// it. Of a field that goes on after the end of b it returns what there is.
-func cutField(b []byte) (field int, inner, rest []byte, ok bool) {
-	tag, n := binary.Uvarint(b)
-	if n <= 0 || tag&7 != wire.Len || tag>>3 == 0 || tag > math.MaxUint32 {
+// cutField returns the tag and the content of the first field of a message, and what comes after it. Only a field with a length has
+// content. Of a field that goes on after the end of b it returns what there is.
+func cutField(b []byte) (tag uint32, inner, rest []byte, ok bool) {
+	long, n := binary.Uvarint(b)
+	if n <= 0 || long>>3 == 0 || long>>3 > wire.MaxField {
 		return 0, nil, nil, false
 	}
 	b = b[n:]
-	size, n := binary.Uvarint(b)
-	if n <= 0 || size > math.MaxInt64 {
+	size := uint64(0)
+	switch long & 7 {
+	case wire.Varint:
+		_, n = binary.Uvarint(b)
+		return uint32(long), nil, b[max(n, 0):], n > 0
+	case wire.Fixed64:
+		size = 8
+	case wire.Fixed32:
+		size = 4
+	case wire.Len:
+		if size, n = binary.Uvarint(b); n <= 0 || size > math.MaxInt64 {
+			return 0, nil, nil, false
+		}
+		inner = bounded(b[n:], size)
+		return uint32(long), inner, b[n+len(inner):], true
+	default:
 		return 0, nil, nil, false
 	}
-	inner = bounded(b[n:], size)
-	return int(tag >> 3), inner, b[n+len(inner):], true
+	return uint32(long), nil, b[len(bounded(b, size)):], true
 }

@@ -38,7 +38,7 @@ type waiting struct {
 }
 
 // maxGroup and maxGroupSize bound the spans of one start that are put in order together, and their bytes; of more, parents may be placed
-// after their children.
+// after their children, and arrows lead to them.
 const (
 	maxGroup     = 1 << 14
 	maxGroupSize = 16 << 20
@@ -69,17 +69,19 @@ func (e *emitter) add(h *head, payload []byte) error {
 	}
 	from := len(e.buf)
 	e.buf = append(e.buf, payload...)
-	e.group = append(e.group, waiting{*h, from, len(e.buf)})
+	w := waiting{*h, from, len(e.buf)}
+	w.resource, w.scope = e.resources.refs[h.resource], e.scopes.refs[h.scope]
+	e.group = append(e.group, w)
 	return nil
 }
 
-// flush adds the spans of one start: the longest first, and of those of one length parents before their children.
+// flush adds the spans of one start: parents, and spans to which links refer, before those that refer to them, and then the longest first.
 func (e *emitter) flush() error {
 	if e.ctx.Err() != nil {
 		return e.ctx.Err()
 	}
 	if len(e.group) > 1 {
-		sortGroup(e.group)
+		e.sortGroup()
 	}
 	for i := range e.group {
 		w := &e.group[i]
@@ -104,43 +106,76 @@ func (h *head) endOrEndless() timeline.Nanos {
 	return h.end
 }
 
-// sortGroup puts spans of one start in order: the longest first, and of those of one length parents before their children.
-func sortGroup(group []waiting) {
-	slices.SortStableFunc(group, func(a, b waiting) int { return cmp.Compare(b.endOrEndless(), a.endOrEndless()) })
-	for i := 0; i < len(group); {
-		j := i + 1
-		for j < len(group) && group[j].end == group[i].end {
-			j++
-		}
-		if j-i > 1 {
-			parentsFirst(group[i:j])
-		}
-		i = j
-	}
-}
-
-// parentsFirst puts the parents among spans in front of their children, and changes nothing else.
-func parentsFirst(spans []waiting) {
-	byKey := make(map[spanKey]int, len(spans))
-	for i := range spans {
-		if key := spans[i].key(); key.isValid() {
+// sortGroup puts spans of one start in order: what comes first in the timeline is where an arrow between two of them leads from, so those to
+// which others refer come first. Else the longest do.
+func (e *emitter) sortGroup() {
+	slices.SortStableFunc(e.group, func(a, b waiting) int { return cmp.Compare(b.endOrEndless(), a.endOrEndless()) })
+	byKey := make(map[spanKey]int, len(e.group))
+	for i := range e.group {
+		if key := e.group[i].key(); key.isValid() {
 			byKey[key] = i
 		}
 	}
-	out, done := make([]waiting, 0, len(spans)), make([]bool, len(spans))
-	var chain []int
-	for i := range spans {
-		chain = chain[:0]
-		for k, ok := i, true; ok && !done[k]; { // up to the first ancestor that is placed, or that the chain has already
-			done[k] = true
-			chain = append(chain, k)
-			k, ok = byKey[spans[k].parentKey()]
-		}
-		for _, k := range slices.Backward(chain) {
-			out = append(out, spans[k])
+	o := ordering{causes: make([][]int, len(e.group)), seen: make([]bool, len(e.group))}
+	for i := range e.group {
+		o.causes[i] = e.causes(&e.group[i], byKey)
+	}
+	for i := range e.group {
+		o.place(i)
+	}
+	sorted := make([]waiting, 0, len(e.group))
+	for _, i := range o.order {
+		sorted = append(sorted, e.group[i])
+	}
+	copy(e.group, sorted)
+}
+
+// causes returns the spans of a group to which a span refers: the parent, and those of its links.
+func (e *emitter) causes(w *waiting, byKey map[spanKey]int) (found []int) {
+	add := func(key spanKey) {
+		if i, ok := byKey[key]; ok {
+			found = append(found, i)
 		}
 	}
-	copy(spans, out)
+	if w.parent != 0 {
+		add(w.parentKey())
+	}
+	for r := wire.NewReader(e.buf[w.from:w.to]); r.Next(); {
+		if r.Tag() == wire.Tag(spanLinks, wire.Len) {
+			add(linkKey(r.Bytes()))
+		}
+	}
+	return found
+}
+
+// ordering puts things after their causes and changes nothing else. In a circle, some cause comes later.
+type ordering struct {
+	causes [][]int
+	seen   []bool
+	stack  []int // each is a cause of the one before
+	order  []int
+}
+
+// place appends a thing to the order, and its causes in front of it.
+func (o *ordering) place(i int) {
+	if o.seen[i] {
+		return
+	}
+	o.seen[i] = true
+	o.stack = append(o.stack[:0], i)
+	for len(o.stack) > 0 {
+		top := o.stack[len(o.stack)-1]
+		left := o.causes[top]
+		if len(left) == 0 {
+			o.order, o.stack = append(o.order, top), o.stack[:len(o.stack)-1]
+			continue
+		}
+		o.causes[top] = left[1:]
+		if cause := left[0]; !o.seen[cause] {
+			o.seen[cause] = true
+			o.stack = append(o.stack, cause)
+		}
+	}
 }
 
 // span adds a span with its events, and notes what it refers to.

@@ -55,12 +55,11 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, parent uin
 		}
 		r.close(s.lane, h.start)
 	}
-	if s.end > h.start {
-		r.spans[s.lane] = append(r.spans[s.lane], s)
-		if s.key.isValid() {
-			r.open[s.key] = s
-		}
+	if s.end > h.start && s.key.isValid() {
+		r.open[s.key] = s
 	}
+	s.end = max(s.end, h.start+1) // what starts with a span without length is not below it
+	r.spans[s.lane] = append(r.spans[s.lane], s)
 	return track, parent, nested
 }
 

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -16,14 +15,15 @@ func isElement(message string, text []byte) bool {
 	case tracesMessage:
 		return isTraces(text)
 	case resourceSpansMessage:
-		field, inner, _, ok := cutField(text)
-		return ok && field == resourceSpansScopeSpans && isScopeSpans(inner)
+		tag, inner, _, ok := cutField(text)
+		return ok && tag == wire.Tag(resourceSpansScopeSpans, wire.Len) && isScopeSpans(inner)
 	}
 	_, ok := spanField(text)
 	return ok
 }
 
-// spanField returns the length of a field of ScopeSpans that begins like a span with its two ids, and that of what is before its content.
+// spanField returns the length of what is before the content of a field of ScopeSpans that has a span with its two ids. Beyond
+// spanFieldsSeen, or the end of the text, ids are not found.
 func spanField(text []byte) (head int, ok bool) {
 	if len(text) < 2 || text[0] != byte(wire.Tag(scopeSpansSpans, wire.Len)) {
 		return 0, false
@@ -32,9 +32,22 @@ func spanField(text []byte) (head int, ok bool) {
 	if n <= 0 || size < idsSize || size > maxMessage {
 		return 0, false
 	}
-	ids := text[1+n:]
-	return 1 + n, len(ids) >= idsSize && bytes.HasPrefix(ids, []byte{spanTraceID<<3 | wire.Len, traceIDSize}) &&
-		bytes.HasPrefix(ids[2+traceIDSize:], []byte{spanSpanID<<3 | wire.Len, spanIDSize})
+	return 1 + n, hasIDs(bounded(text[1+n:], size))
+}
+
+// hasIDs reports whether the first fields of a message are those of a span, with its two ids.
+func hasIDs(b []byte) bool {
+	trace, span := false, false
+	for n := 0; len(b) > 0 && n < spanFieldsSeen && !(trace && span); n++ {
+		tag, inner, rest, ok := cutField(b)
+		if !ok || !mayBeOfSpan(tag) {
+			return false
+		}
+		trace = trace || tag == wire.Tag(spanTraceID, wire.Len) && len(inner) == traceIDSize
+		span = span || tag == wire.Tag(spanSpanID, wire.Len) && len(inner) == spanIDSize
+		b = rest
+	}
+	return trace && span
 }
 
 // idsSize is the length of the fields of both ids of a span.

@@ -75,6 +75,7 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	defer r.ahead.close()
 	defer r.pieces.close()
 	packets := pfwire.NewPacketReader(src)
+	strange, known := 0, false // messages with something in them, up to the first one that may be a packet
 	for n := 0; ; n++ {
 		if err := r.interrupted(); err != nil {
 			return err
@@ -89,9 +90,15 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 			}
 			continue
 		}
+		if !known && len(packet.Bytes) > 0 {
+			strange, known = strange+1, pfwire.IsPacket(packet.Bytes)
+		}
 		if err := r.packet(&packet); err != nil {
 			return err
 		}
+	}
+	if strange > 0 && !known {
+		return errNoPacket
 	}
 	offset, truncated := packets.Truncated()
 	if offset == 0 && !truncated {
@@ -112,6 +119,9 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	}
 	return nil
 }
+
+// errNoPacket is the error for another file of protobuf, in which no message may be a packet.
+var errNoPacket = errors.New("no Perfetto trace: no message in it is a packet of one")
 
 // badPacket counts a place where no packet can be read. It returns errors of the source, and an error at the start of
 // the input, which is then not a trace.

@@ -1,0 +1,144 @@
+package otlp
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// inner are the messages in the fields of a message of OTLP, but for those whose fields become arguments in the order in which they are.
+type inner map[int]inner
+
+func messagesOfTraces() inner {
+	value, attribute := inner{}, inner{}
+	attribute[keyValueValue] = value
+	value[valueArray], value[valueKVList] = inner{listValues: value}, inner{listValues: attribute}
+	span := inner{
+		spanAttributes: attribute, spanEvents: {eventAttributes: attribute}, spanStatus: {},
+	}
+	scopeSpans := inner{scopeSpansScope: {scopeAttributes: attribute}, scopeSpansSpans: span}
+	resource := inner{resourceAttributes: attribute}
+	return inner{tracesResourceSpans: {resourceSpansResource: resource, resourceSpansScopeSpans: scopeSpans}}
+}
+
+// reorder writes the fields of a message, and of those in it, in the order of their numbers that rank gives. Elements of a list stay in order.
+func reorder(t *testing.T, encoded []byte, in inner, rank func(number int) int) []byte {
+	t.Helper()
+	type field struct {
+		rank int
+		raw  []byte
+	}
+	var fields []field
+	r := wire.NewReader(encoded)
+	for r.Next() {
+		raw := r.Raw()
+		if sub, ok := in[r.Field()]; ok && r.Type() == wire.Len {
+			raw = wire.AppendBytes(nil, r.Field(), reorder(t, r.Bytes(), sub, rank))
+		}
+		fields = append(fields, field{rank(r.Field()), raw})
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	slices.SortStableFunc(fields, func(a, b field) int { return a.rank - b.rank })
+	var out []byte
+	for _, f := range fields {
+		out = append(out, f.raw...)
+	}
+	return out
+}
+
+// orders are orders of fields: the Collector writes the last number first, and protobuf allows all of them.
+func orders() map[string]func(number int) int {
+	all := map[string]func(int) int{"descending": func(number int) int { return -number }}
+	for seed := range uint64(5) {
+		shuffled := rand.New(rand.NewPCG(seed, 0)).Perm(1 << 11)
+		all["shuffled "+string('0'+rune(seed))] = func(number int) int { return shuffled[number%len(shuffled)] }
+	}
+	return all
+}
+
+// The fields of messages may come in any order: what is read is the same in all forms.
+func TestFieldOrder(t *testing.T) {
+	for c, encoded := range messageCases(t) {
+		want := withoutPlaces(dump(t, bytes.NewReader(framed(formPlain, encoded)), caseOptions(t, c)))
+		for name, rank := range orders() {
+			message := reorder(t, encoded, messagesOfTraces(), rank)
+			for _, form := range []form{formPlain, formVarint, formFrames} {
+				input := framed(form, message)
+				if got := formOf(input); got != form {
+					t.Errorf("%s, %s: form %d is taken for %d", c.Name, name, form, got)
+				} else if diff := cmp.Diff(want, withoutPlaces(dump(t, bytes.NewReader(input), caseOptions(t, c)))); diff != "" {
+					t.Errorf("%s, %s, form %d: -in order +reordered:\n%s", c.Name, name, form, diff)
+				}
+			}
+		}
+	}
+}
+
+// Long lists in front of all that identifies a message do not hide it.
+func TestFieldOrderOfLongSpans(t *testing.T) {
+	for name, field := range map[string]int{"attributes": spanAttributes, "events": spanEvents} {
+		element := fuzzAttribute()
+		if field == spanEvents {
+			element = wire.AppendBytes(nil, eventAttributes, element)
+		}
+		span := []byte(nil)
+		for len(span) < 2*detectWithin {
+			span = wire.AppendBytes(span, field, element)
+		}
+		span = append(span, fuzzSpan()...)
+		scope := wire.AppendBytes(wire.AppendString(nil, scopeSpansSchemaURL, "https://example.com"), scopeSpansSpans, span)
+		message := wire.AppendBytes(nil, tracesResourceSpans, wire.AppendBytes(nil, resourceSpansScopeSpans, scope))
+		tl, _, err := read(t, bytes.NewReader(frame(message)), Options{})
+		if err != nil || tl.Totals().Slices != 1 {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// After damage, reading goes on at the next span, whatever comes first in it.
+func TestDamageInAnyOrder(t *testing.T) {
+	for name, rank := range orders() {
+		span := wire.AppendBytes(nil, scopeSpansSpans, reorder(t, fuzzSpan(), messagesOfTraces()[tracesResourceSpans][resourceSpansScopeSpans][scopeSpansSpans], rank))
+		scope := slices.Concat(span, []byte{0x0f}, span, span)
+		resource := wire.AppendBytes(nil, resourceSpansScopeSpans, scope)
+		tl, log, err := read(t, bytes.NewReader(frame(wire.AppendBytes(nil, tracesResourceSpans, resource))), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := tl.Totals().Slices; n != 3 || log.Count(problem.OTLPMessageMalformed) != 1 {
+			t.Errorf("%s: %d spans, want 3; counted %d times", name, n, log.Count(problem.OTLPMessageMalformed))
+		}
+	}
+}
+
+// What the Collector writes is read whole, and what it repeats in each message is there once.
+func TestCollectorRecording(t *testing.T) {
+	packed, err := os.Open("../../../testdata/traces/otlp/collector.proto.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	in, err := unpack.Strict(t.Context(), packed, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	tl, log, err := read(t, in, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spans, events, resources = 960, 376, 2
+	if got := tl.Totals(); got.Slices != spans || got.Instants != events+resources || len(log.Totals()) != 0 {
+		t.Errorf("%d slices, %d instants; problems: %v", got.Slices, got.Instants, log.Totals())
+	}
+}
