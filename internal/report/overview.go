@@ -46,6 +46,8 @@ type ProcessTime struct {
 	Shows   string           `json:"shows,omitempty"`  // the url that its threads show
 	Threads int              `json:"threads"`          // with events
 	Busy    timeline.Nanos   `json:"busy_ns"`
+
+	Recorded RecordedAs `json:"-"`
 }
 
 // ThreadTime is the time that a thread was busy: with tasks and other slices, or by its samples if it has no tasks of an event
@@ -190,7 +192,7 @@ func (c *overviewCollector) addProcesses() {
 		if !ok {
 			k = len(c.out.Processes)
 			index[id] = k
-			c.out.Processes = append(c.out.Processes, ProcessTime{Process: t.Process, PID: t.PID, Labels: c.tl.Track(id).Labels})
+			c.out.Processes = append(c.out.Processes, ProcessTime{Process: t.Process, PID: t.PID, Recorded: t.Recorded, Labels: c.tl.Track(id).Labels})
 		}
 		p := &c.out.Processes[k]
 		p.Threads++

@@ -184,10 +184,8 @@ func (p *page) busyFindings() (list []finding) {
 			length(t.List[0].Duration), mostOf(&t.List[0], false)))
 	}
 	if a.Slices != nil {
-		for i := range a.Slices.Devices {
-			if d := &a.Slices.Devices[i]; d.Window > 0 && d.Idle > d.Window/5 {
-				list = append(list, p.finding(d.Idle, Slices, "<b>Device %s</b> was idle for %s, %s of the time from its first work to its last.", thousands(d.Device), length(d.Idle), share(d.Idle, d.Window)))
-			}
+		if f, ok := p.deviceFinding(); ok {
+			list = append(list, f)
 		}
 	}
 	return list
