@@ -9,7 +9,6 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -19,7 +18,7 @@ import (
 type Overview struct {
 	Recording Recording `json:"recording"`
 
-	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first
+	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first, those of the browser itself last
 	Processes  []ProcessTime          `json:"processes"`  // likewise
 	Threads    []ThreadTime           `json:"threads"`    // likewise
 	Categories []CategoryCount        `json:"categories"` // the most events first
@@ -32,7 +31,7 @@ type Overview struct {
 	Devices bool `json:"devices"`
 }
 
-// PageTime is the time that threads worked for a page, or for a frame of another url inside it.
+// PageTime is the time that threads worked for a page and the frames in it.
 type PageTime struct {
 	URL  string         `json:"url"`
 	Busy timeline.Nanos `json:"busy_ns"`
@@ -118,7 +117,9 @@ func (c *overviewCollector) addThreads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.addPages(times)
+	if err := c.addPages(); err != nil {
+		return err
+	}
 	sampled, err := c.sampledThreads(ctx)
 	if err != nil {
 		return err
@@ -204,20 +205,51 @@ func (c *overviewCollector) addProcesses() {
 	slices.SortStableFunc(c.out.Processes, func(a, b ProcessTime) int { return cmp.Compare(b.Busy, a.Busy) })
 }
 
-// addPages lists the urls of frames.
-func (c *overviewCollector) addPages(times map[shown]timeline.Nanos) {
-	busy := map[string]timeline.Nanos{}
-	for k, t := range times {
-		if k.typ == trees.TypeFrame {
-			all := busy[k.url]
-			sum(&all, t)
-			busy[k.url] = all
+// addPages lists the pages that have urls, as the table of costs has them: each with its frames.
+func (c *overviewCollector) addPages() error {
+	t, err := c.tables.Table(costtables.TableOptions{Type: c.tables.DerivedName(costtables.TypePage)})
+	if err != nil {
+		return err
+	}
+	index := map[string]int{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if r.None || r.Self == 0 || !isURL(r.Name) {
+			continue
 		}
+		k, ok := index[r.Name]
+		if !ok {
+			k = len(c.out.Pages)
+			index[r.Name] = k
+			c.out.Pages = append(c.out.Pages, PageTime{URL: r.Name})
+		}
+		sum(&c.out.Pages[k].Busy, r.Self)
 	}
-	for _, url := range slices.Sorted(maps.Keys(busy)) {
-		c.out.Pages = append(c.out.Pages, PageTime{url, busy[url]})
+	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int {
+		return cmp.Or(compareBools(isOwnPage(a.URL), isOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
+	})
+	return nil
+}
+
+// compareBools sorts false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
 	}
-	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int { return cmp.Compare(b.Busy, a.Busy) })
+	return -1
+}
+
+// isOwnPage reports whether a page is part of the browser itself.
+func isOwnPage(url string) bool {
+	scheme, _, _ := strings.Cut(url, "://")
+	switch scheme {
+	case "chrome", "chrome-untrusted", "chrome-extension", "devtools", "edge", "moz-extension", "resource", "about":
+		return true
+	}
+	return false
 }
 
 // isURL reports whether a name is a url and no id. Pages that were only opened to be filled, about:blank, do not count.
