@@ -2,14 +2,15 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busyThreads finds out in a walk when the threads of a trace were busy: while any of their slices that have an end is open. Slices
-// that overlap others of their thread are on lanes or, as streams are written, on tracks of their own below it; time in which several
+// busyThreads finds out in a walk when the threads of a trace were busy: while any of their slices that have an end is open, unless the
+// innermost one is a system call that sleeps. Slices that overlap others of their thread are on lanes or, as streams are written, on tracks of their own below it; time in which several
 // are open counts once. T is what is noted of an open slice.
 type busyThreads[T any] struct {
 	tl       *timeline.Timeline
@@ -23,6 +24,8 @@ type busyThread[T any] struct {
 	since       timeline.Nanos // of the event before
 	first, last timeline.Nanos
 	busy        timeline.Nanos
+	cpu         timeline.Nanos // CPU time of the outermost slices that tell it
+	measured    timeline.Nanos // length of these slices
 	lanes       []busyLane[T]
 	slots       map[timeline.TrackLane]int // index in lanes
 	open        minheap.Heap[int]          // of those lanes that are busy, and of some that were
@@ -36,8 +39,27 @@ type busyLane[T any] struct {
 
 // busySlice is an open slice.
 type busySlice[T any] struct {
-	timed bool // else its time is that of the slice around it
-	note  T
+	timed  bool // else its time is that of the slice around it
+	sleeps bool
+	told   bool // it says its CPU time, or a slice around it does
+	from   timeline.Nanos
+	cpu    timeline.CPUTime // when it began; not given if a slice around it tells
+	note   T
+}
+
+// sleepingCalls are system calls in which a thread waits, mostly or always.
+var sleepingCalls = []string{
+	"accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "io_getevents", "kevent", "nanosleep", "pause", "poll", "ppoll", "pselect6",
+	"rt_sigsuspend", "rt_sigtimedwait", "select", "wait4", "waitid",
+}
+
+// sleeps reports whether a slice is a system call in which its thread waits.
+func sleeps(it *timeline.Item) bool {
+	if string(it.Category) != "syscall" {
+		return false
+	}
+	_, found := slices.BinarySearch(sleepingCalls, string(it.Name))
+	return found
 }
 
 func newBusyThreads[T any](tl *timeline.Timeline, selected *selection.Selection) busyThreads[T] {
@@ -107,8 +129,9 @@ func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 	t.since = it.TS
 	n := open.Len()
 	if it.Kind == timeline.ItemBegin {
-		*open.Innermost() = busySlice[T]{timed: hasEnd(&it.Head) && b.selected.Item(it), note: note(it, open)}
+		*open.Innermost() = b.begin(it, open, note(it, open))
 	} else {
+		t.end(it, thread, open.Innermost())
 		n-- // the one that ends
 	}
 	for n > 0 && !open.At(n-1).timed {
@@ -116,12 +139,37 @@ func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 	}
 	i := t.lane(timeline.TrackLane{Track: it.Track, Lane: it.Lane})
 	lane := &t.lanes[i]
-	if lane.busy = n > 0; lane.busy {
+	if lane.busy = n > 0 && !open.At(n-1).sleeps; lane.busy {
 		lane.innermost = open.At(n - 1).note
 		if !lane.queued {
 			lane.queued = true
 			t.open.Push(i)
 		}
+	}
+}
+
+// begin returns what is known of a slice that begins.
+func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note T) busySlice[T] {
+	s := busySlice[T]{timed: hasEnd(&it.Head) && b.selected.Item(it), sleeps: sleeps(it), from: it.TS, note: note}
+	if n := open.Len(); n > 1 && open.At(n-2).told {
+		s.told = true
+	} else if _, tells := it.ThreadTime.Nanos(); tells && s.timed {
+		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // of a part it is not known
+			s.told, s.cpu = true, it.ThreadTime
+		}
+	}
+	return s
+}
+
+// end takes in the CPU time of a slice that ends, if it is on the track of its thread: those on lanes have the same time.
+func (t *busyThread[T]) end(it *timeline.Item, thread timeline.TrackID, s *busySlice[T]) {
+	if s == nil || it.Track != thread || it.Lane > 0 {
+		return
+	}
+	from, tells := s.cpu.Nanos()
+	if to, ok := it.ThreadTime.Nanos(); tells && ok && to >= from {
+		sum(&t.cpu, to-from)
+		sum(&t.measured, it.TS-s.from)
 	}
 }
 

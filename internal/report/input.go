@@ -550,13 +550,13 @@ func (c *inputCollector) interaction(facts []int) (row inputRow, ok bool) {
 		row.main = c.handlers[f.process].thread
 	}
 	switch {
-	case c.opts.Kinds == nil && (row.Kind == MoveInput || row.Kind == OtherInput), c.opts.Kinds != nil && !slices.Contains(c.opts.Kinds, row.Kind):
+	case c.opts.Kinds == nil && !row.Kind.Usual(), c.opts.Kinds != nil && !slices.Contains(c.opts.Kinds, row.Kind):
 		c.out.Omitted[row.Kind]++
 		return row, false
 	case c.opts.Include != nil && !c.opts.Include(f.Start, f.latency()), c.opts.Thread != nil && !c.opts.Thread(row.main):
 		return row, false
 	}
-	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped
+	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped && !f.shown // else the page has measured the answer
 	from, to := c.processing(facts, f)
 	if end := f.Start + f.latency(); f.known && from >= f.Start && from <= end {
 		to = min(to, end)

@@ -46,6 +46,9 @@ type ThreadUse struct {
 	Shows   string         `json:"shows,omitempty"`   // the url of the page or worker that it runs
 	Sampled bool           `json:"sampled,omitempty"` // known by samples, not by slices
 	Busy    timeline.Nanos `json:"busy_ns"`
+	// CPU is the CPU time of the outermost slices that tell it, which took CPUOf; nil if none does.
+	CPU   *timeline.Nanos `json:"cpu_ns,omitempty"`
+	CPUOf timeline.Nanos  `json:"cpu_of_ns,omitempty"`
 	// ByKind are the times of Utilisation.Kinds, and Steps the same of each step.
 	ByKind []timeline.Nanos   `json:"by_kind_ns"`
 	Steps  [][]timeline.Nanos `json:"steps_ns"` // by kind, then by step
@@ -135,6 +138,9 @@ func (c *useCollector) choose(profiles *Profiles) {
 		row := ThreadUse{track: id, Sampled: sampled[id] != nil}
 		if t := c.threads[id]; t != nil && t.busy > 0 {
 			row.Busy, first, last = t.busy, min(first, t.first), max(last, t.last)
+			if t.measured > 0 {
+				row.CPU, row.CPUOf = new(t.cpu), t.measured
+			}
 		}
 		if t := sampled[id]; t != nil {
 			if from, to, ok := t.span(); ok {

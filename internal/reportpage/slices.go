@@ -86,7 +86,7 @@ func (p *page) deviceFinding() (finding, bool) {
 		title := p.deviceTitle(most)
 		return p.finding(most.Idle, Slices, "<b>%s</b> was idle for %s, %s of the time from the first work of a device to the last.", strings.ToUpper(title[:1])+title[1:], length(most.Idle), share(most.Idle, most.Window)), true
 	}
-	return p.finding(most.Idle, Slices, "<b>%s of %s</b> were idle for more than a fifth of the time from the first work of a device to the last; %s for most of it, %s.", thousands(int64(idle)),
+	return p.finding(most.Idle, Slices, "<b>%s of %s</b> were idle for more than a fifth of the time from the first work of a device to the last; the longest was %s, for %s of it.", thousands(int64(idle)),
 		count(len(list), "device"), p.deviceTitle(most), share(most.Idle, most.Window)), true
 }
 
