@@ -214,7 +214,7 @@ func processLines(processes []report.ProcessTime) (lines []string) {
 		if p.Busy == 0 {
 			break
 		}
-		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), p.PID.Title(elideTo(p.Process, 50), "pid"))
+		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), p.Recorded.Shown(p.PID).Title(elideTo(p.Process, 50), "pid"))
 		if shows := cmp.Or(p.Shows, strings.Join(p.Labels, ", ")); shows != "" && shows != p.Process {
 			line += "  " + shows
 		}
@@ -237,11 +237,11 @@ func threadLines(threads []report.ThreadTime) (lines []string) {
 
 // threadPlace names a thread for people: by what it shows, else by its process.
 func threadPlace(t *report.ThreadTime) string {
-	line := t.TID.Title(elideTo(t.Thread, 40), "tid")
+	line := t.ShownTID().Title(elideTo(t.Thread, 40), "tid")
 	if t.Shows != "" && t.Shows != t.Process {
 		return line + "  " + t.Shows
 	}
-	return line + " of " + t.PID.Title(elideTo(t.Process, 40), "pid")
+	return line + " of " + t.ShownPID().Title(elideTo(t.Process, 40), "pid")
 }
 
 // sampledLines has a line for each thread with samples, the busiest first.
@@ -252,7 +252,7 @@ func sampledLines(threads []report.ThreadTime) (lines []string) {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s of %s, %s", countText(t.Samples, "sample", "samples"),
-			t.TID.Title(elideTo(t.Thread, 40), "tid"), "about every "+milliText(t.Sampled/timeline.Nanos(t.Samples))))
+			t.ShownTID().Title(elideTo(t.Thread, 40), "tid"), "about every "+milliText(t.Sampled/timeline.Nanos(t.Samples))))
 	}
 	return lines
 }
@@ -267,7 +267,7 @@ func categoryWords(categories []report.CategoryCount) (words []string) {
 func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []string) {
 	for i := range tasks {
 		t := &tasks[i]
-		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), momentText(t.Start-start), t.TID.Title(elideTo(t.Thread, 24), "tid"))
+		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), momentText(t.Start-start), t.ShownTID().Title(elideTo(t.Thread, 24), "tid"))
 		if t.Name != "" {
 			line += ": " + placeText(t.Name, t.Location, screenWidth-labelWidth-4-cellwidth.Of(line))
 		}

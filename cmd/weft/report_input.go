@@ -319,7 +319,7 @@ func wayText(in *report.Interaction) (lines []string) {
 			after = "+" + after
 		}
 		lines = append(lines, fmt.Sprintf("%10s ms  %s of %s, %s ms", after, placeCell(&t.ThreadID).short,
-			elideTo(t.PID.Title(t.Process, "pid"), 40), millis(t.Self)))
+			elideTo(t.ShownPID().Title(t.Process, "pid"), 40), millis(t.Self)))
 	}
 	return lines
 }

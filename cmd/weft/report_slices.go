@@ -106,6 +106,9 @@ func slicesSummary(r *report.Slices, selected bool) []string {
 	lines := []string{line}
 	if j := r.Job; j != nil {
 		line := fmt.Sprintf("rank %d", j.Rank)
+		if j.Ranks > 1 {
+			line = fmt.Sprintf("%d ranks", j.Ranks)
+		}
 		if j.WorldSize > 0 {
 			line += fmt.Sprintf(" of %d", j.WorldSize)
 		}
@@ -213,15 +216,24 @@ func groupsTable(r *report.Slices, kind report.SliceKind, title string) table {
 	return out
 }
 
-// placeCell says where something happened: for people in short, with the number by which --thread finds it.
+// placeCell says where something happened: for people in short, with the number by which --thread finds it, or that of its recording.
 func placeCell(t *report.ThreadID) cell {
+	c := threadCell(t)
+	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {
+		c.short += " of " + printable(t.Recorded.Input)
+	}
+	return c
+}
+
+// threadCell is a placeCell where it is known which recording is meant.
+func threadCell(t *report.ThreadID) cell {
 	c := cell{text: t.Thread}
 	if t.Thread == "" && !t.TID.HasNumber() {
-		c.short = elideTo(t.PID.Title(t.Process, "pid"), placeWidth)
+		c.short = elideTo(t.ShownPID().Title(t.Process, "pid"), placeWidth)
 		return c
 	}
 	c.short = strings.TrimSpace(elideTo(t.Thread, placeWidth))
-	switch number := t.TID.Number(); {
+	switch number := t.ShownTID().Number(); {
 	case c.short == "":
 		c.short = "tid " + number
 	case !strings.Contains(c.short, number):
@@ -230,17 +242,55 @@ func placeCell(t *report.ThreadID) cell {
 	return c
 }
 
+// ranked reports whether there are devices of several ranks.
+func ranked(r *report.Slices) bool { return r.Job != nil && r.Job.Ranks > 1 }
+
+// placeOfRank returns what names the threads of a table that has a column of ranks where there are several.
+func placeOfRank(r *report.Slices) func(*report.ThreadID) cell {
+	if ranked(r) {
+		return threadCell
+	}
+	return placeCell
+}
+
+func rankCell(rank *int64) cell {
+	if rank == nil {
+		return cell{absent: true}
+	}
+	return countCell(*rank)
+}
+
+// deviceProcess is the title of the column with the process of devices: there is none where numbers and ranks tell devices apart.
+func deviceProcess(r *report.Slices) string {
+	known := map[[2]int64]bool{}
+	for i := range r.Devices {
+		key := [2]int64{-1, r.Devices[i].Device}
+		if rank := r.Devices[i].Rank; rank != nil {
+			key[0] = *rank
+		}
+		if known[key] {
+			return "process"
+		}
+		known[key] = true
+	}
+	return ""
+}
+
 func stepsTable(r *report.Slices) table {
+	place := placeOfRank(r)
 	out := table{name: "steps", title: "steps, in the order of time", columns: []column{
-		texts("name", "step"), texts("ts_ns", "at"), times("dur_ns", "ms"), times("device_busy_ns", "devices busy ms"), shares("busy"),
+		counts("rank", ""), texts("name", "step"), texts("ts_ns", "at"), times("dur_ns", "ms"), times("device_busy_ns", "devices busy ms"), shares("busy"),
 		texts("process", ""), texts("pid", ""), texts("thread", "thread"), texts("tid", ""),
 	}}
-	devices := timeline.Nanos(max(len(r.Devices), 1))
+	if ranked(r) {
+		out.columns[0].title, out.title = "rank", "steps, by rank and time"
+	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
+		devices := timeline.Nanos(max(s.Devices, 1))
 		out.rows = append(out.rows, []cell{
-			nameCell(s.Name, nameWidth), momentCell(s.Start, r.Start), timeCell(s.Duration), timeCell(s.DeviceBusy), shareCell(s.DeviceBusy/devices, s.Duration),
-			textCell(s.Process), textCell(s.PID.Number()), placeCell(&s.ThreadID), textCell(s.TID.Number()),
+			rankCell(s.Rank), nameCell(s.Name, nameWidth), momentCell(s.Start, r.Start), timeCell(s.Duration), timeCell(s.DeviceBusy), shareCell(s.DeviceBusy/devices, s.Duration),
+			textCell(s.Process), textCell(s.PID.Number()), place(&s.ThreadID), textCell(s.TID.Number()),
 		})
 	}
 	return out
@@ -248,37 +298,47 @@ func stepsTable(r *report.Slices) table {
 
 func devicesTable(r *report.Slices) table {
 	out := table{name: "devices", title: "devices: what they did between the first and the last work on any of them", columns: []column{
-		counts("device", "device"), texts("name", "model"), counts("kernels", "kernels"), counts("copies", "copies"), times("window_ns", ""),
+		counts("rank", ""), counts("device", "device"), texts("name", "model"), counts("kernels", "kernels"), counts("copies", "copies"), times("window_ns", ""),
 		spare(4, times("busy_ns", "busy ms")), shares("busy"), spare(3, times("idle_ns", "idle ms")), spare(2, shares("idle")),
 		times("compute_ns", "compute ms"), times("communication_ns", "communication ms"), times("copy_ns", "copy ms"), times("hidden_ns", "hidden ms"),
-		counts("bytes", ""), texts("process", ""), texts("pid", ""),
+		counts("bytes", ""), texts("process", deviceProcess(r)), texts("pid", ""),
 	}}
+	if ranked(r) {
+		out.columns[0].title = "rank"
+	}
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		out.rows = append(out.rows, []cell{
-			countCell(d.Device), {text: d.Name, short: elideTo(d.Name, placeWidth)}, countCell(d.Kernels), countCell(d.Copies), timeCell(d.Window),
+			rankCell(d.Rank), countCell(d.Device), {text: d.Name, short: elideTo(d.Name, placeWidth)}, countCell(d.Kernels), countCell(d.Copies), timeCell(d.Window),
 			timeCell(d.Busy), shareCell(d.Busy, d.Window), timeCell(d.Idle), shareCell(d.Idle, d.Window),
 			timeCell(d.Compute), timeCell(d.Communication), timeCell(d.Copy), timeCell(d.Hidden),
-			countCell(d.Bytes), textCell(d.Process), textCell(d.PID.Number()),
+			countCell(d.Bytes), {text: d.Process, short: elideTo(d.Recorded.Shown(d.PID).Title(d.Process, "pid"), 2*placeWidth)}, textCell(d.PID.Number()),
 		})
 	}
 	return out
 }
 
 func streamsTable(r *report.Slices) table {
+	place := placeOfRank(r)
 	out := table{name: "streams", title: "streams of devices", columns: []column{
-		texts("process", ""), texts("pid", ""), texts("thread", "stream"), texts("tid", ""), counts("device", "device"),
+		counts("rank", ""), texts("process", ""), texts("pid", ""), texts("thread", "stream"), texts("tid", ""), counts("device", "device"),
 		counts("kernels", "kernels"), spare(1, counts("copies", "copies")), times("window_ns", ""), spare(4, times("busy_ns", "busy ms")), shares("busy"),
 		spare(3, times("idle_ns", "idle ms")), shares("idle"), spare(2, times("overlap_ns", "overlap ms")), shares("overlap"),
 		times("longest_idle_ns", "longest idle ms"), texts("longest_idle_ts_ns", "at"),
 	}}
+	if ranked(r) {
+		out.columns[0].title = "rank"
+	}
 	for i := range r.Streams {
-		s := &r.Streams[i]
+		s, longest, at := &r.Streams[i], cell{absent: true}, cell{}
+		if s.LongestIdleAt != nil {
+			longest, at = timeCell(s.LongestIdle), momentCell(*s.LongestIdleAt, r.Start)
+		}
 		out.rows = append(out.rows, []cell{
-			textCell(s.Process), textCell(s.PID.Number()), placeCell(&s.ThreadID), textCell(s.TID.Number()), countCell(s.Device),
+			rankCell(s.Rank), textCell(s.Process), textCell(s.PID.Number()), place(&s.ThreadID), textCell(s.TID.Number()), countCell(s.Device),
 			countCell(s.Kernels), countCell(s.Copies), timeCell(s.Window), timeCell(s.Busy), shareCell(s.Busy, s.Window),
 			timeCell(s.Idle), shareCell(s.Idle, s.Window), timeCell(s.Overlap), shareCell(s.Overlap, s.Window),
-			timeCell(s.LongestIdle), momentCell(s.LongestIdleAt, r.Start),
+			longest, at,
 		})
 	}
 	return out

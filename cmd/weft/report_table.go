@@ -167,7 +167,7 @@ func writeReport(w io.Writer, on terminal, threads []threadTables, only, nothing
 
 // title names a thread: by what it shows, if that is known.
 func (t *threadTables) title() string {
-	title := t.TID.Title(clip(t.Thread), "tid") + " of " + t.PID.Title(clip(t.Process), "pid")
+	title := t.ShownTID().Title(clip(t.Thread), "tid") + " of " + t.ShownPID().Title(clip(t.Process), "pid")
 	if t.shows != "" && t.shows != t.Process {
 		title = elideTo(t.shows, maxShows) + ": " + title
 	}

@@ -190,7 +190,7 @@ func partText(p *report.WorkPart) string {
 // taskDetails says of a task in lines what it did and what can be split.
 func taskDetails(r *report.Tasks, t *report.Task, n int) []string {
 	head := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, millis(t.Duration), momentText(t.Start-r.Start), placeCell(&t.ThreadID).short,
-		printable(elide(t.PID.Title(t.Process, "pid"))))
+		printable(elide(t.ShownPID().Title(t.Process, "pid"))))
 	lines := []string{"", head}
 	add := func(what, text string) {
 		if text != "" {

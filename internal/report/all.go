@@ -194,7 +194,7 @@ func (c *allCollector) findInputs(ctx context.Context) error {
 	}
 	opts := InputOptions{
 		Kinds:   slices.DeleteFunc(InputKinds(), func(k InputKind) bool { return k == OtherInput }),
-		Details: AllRows, DetailKind: InputKind.Discrete,
+		Details: AllRows, DetailKind: InputKind.Usual,
 	}
 	if c.selected != nil {
 		opts.Include, opts.Thread = c.selected.Overlaps, c.selected.Track

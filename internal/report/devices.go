@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,7 +12,8 @@ import (
 
 // Job is what the trace of one process of a distributed training says of its place among the others.
 type Job struct {
-	Rank      int64  `json:"rank"`
+	Rank      int64  `json:"rank"`                 // of several that were merged: of the reference
+	Ranks     int    `json:"ranks,omitempty"`      // how many were merged; 0: one alone
 	WorldSize int64  `json:"world_size,omitempty"` // number of ranks; 0: not known
 	Backend   string `json:"backend,omitempty"`    // of the communication: "nccl"
 }
@@ -19,6 +22,7 @@ type Job struct {
 type Device struct {
 	Device  int64            `json:"device"`         // its number, by which the producer knows it
 	Name    string           `json:"name,omitempty"` // "NVIDIA H100 80GB HBM3"
+	Rank    *int64           `json:"rank,omitempty"` // of the process; nil: not known
 	Process string           `json:"process"`
 	PID     timeline.InputID `json:"pid"`
 	Kernels int64            `json:"kernels"`
@@ -36,11 +40,14 @@ type Device struct {
 	Communication timeline.Nanos `json:"communication_ns"`
 	Copy          timeline.Nanos `json:"copy_ns"`
 	Hidden        timeline.Nanos `json:"hidden_ns"`
+
+	Recorded RecordedAs `json:"-"`
 }
 
 // Stream says how busy a stream of a device was.
 type Stream struct {
 	ThreadID
+	Rank    *int64         `json:"rank,omitempty"` // as of Device
 	Device  int64          `json:"device"`
 	Kernels int64          `json:"kernels"`
 	Copies  int64          `json:"copies"`
@@ -48,20 +55,22 @@ type Stream struct {
 	Busy    timeline.Nanos `json:"busy_ns"`
 	Idle    timeline.Nanos `json:"idle_ns"`
 	Overlap timeline.Nanos `json:"overlap_ns"` // with several slices at once
-	// LongestIdle is the longest time between two slices of the stream, which begins at LongestIdleAt.
-	LongestIdle   timeline.Nanos `json:"longest_idle_ns"`
-	LongestIdleAt timeline.Nanos `json:"longest_idle_ts_ns"`
+	// LongestIdle is the longest time between two slices of the stream, which begins at LongestIdleAt; 0 and nil if there is none.
+	LongestIdle   timeline.Nanos  `json:"longest_idle_ns,omitempty"`
+	LongestIdleAt *timeline.Nanos `json:"longest_idle_ts_ns,omitempty"`
 }
 
 // Step is one iteration of a training or inference, as PyTorch's profiler marks them.
 type Step struct {
 	Name string `json:"name"` // "ProfilerStep#4"
 	ThreadID
+	Rank     *int64         `json:"rank,omitempty"` // as of Device
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
-	// DeviceBusy is the time in which the devices worked between begin and end of the step, all devices added up: what the
-	// step has launched may also run later.
+	// DeviceBusy is the time in which the devices of its recording worked between begin and end of the step, all Devices added up: what
+	// the step has launched may also run later.
 	DeviceBusy timeline.Nanos `json:"device_busy_ns"`
+	Devices    int            `json:"devices"`
 }
 
 // Categories of PyTorch's profiler.
@@ -98,9 +107,10 @@ type deviceCounter struct {
 	byID    map[deviceKey]*deviceWork
 	byTrack map[timeline.TrackID]*streamWork
 	steps   []Step
-	started []timeline.Nanos // by step: what devices had worked when it began
-	first   timeline.Nanos   // begin of the first work
-	last    timeline.Nanos   // end of the last
+	started []startedStep     // by step
+	ranks   map[string]*int64 // by input
+	first   timeline.Nanos    // begin of the first work
+	last    timeline.Nanos    // end of the last
 
 	uncounted int64 // work and steps for which there is no room
 }
@@ -113,7 +123,14 @@ type deviceKey struct {
 
 type deviceWork struct {
 	Device
-	busy busyTimes
+	input string // see inputOfProcess
+	busy  busyTimes
+}
+
+// startedStep is what is known of a step when it begins.
+type startedStep struct {
+	input  string
+	worked timeline.Nanos // what the devices of the input had
 }
 
 type streamWork struct {
@@ -175,7 +192,7 @@ func (b *busyTimes) with(kinds int) (t timeline.Nanos) {
 
 func newDeviceCounter(tl *timeline.Timeline) *deviceCounter {
 	return &deviceCounter{
-		tl: tl, byID: map[deviceKey]*deviceWork{}, byTrack: map[timeline.TrackID]*streamWork{},
+		tl: tl, byID: map[deviceKey]*deviceWork{}, byTrack: map[timeline.TrackID]*streamWork{}, ranks: map[string]*int64{},
 		wanted: tl.SelectArgs(func(name string) bool { return name == "device" || name == "stream" || name == "bytes" }),
 	}
 }
@@ -266,25 +283,55 @@ func (c *deviceCounter) stream(thread timeline.TrackID, device int64) *streamWor
 	}
 	if d == nil {
 		process := c.tl.Track(key.process)
-		d = &deviceWork{Device: Device{Device: device, Name: c.deviceName(device), Process: process.FullName(), PID: process.InputID}}
+		input := inputOfProcess(&process)
+		d = &deviceWork{input: input, Device: Device{
+			Device: device, Name: c.deviceName(input, device), Rank: c.rankOf(input), Process: process.FullName(), PID: process.InputID, Recorded: recordedTrack(&process),
+		}}
 		c.byID[key] = d
 		c.devices = append(c.devices, d)
 	}
-	s := &streamWork{Stream: Stream{ThreadID: threadID(c.tl, thread), Device: device}, on: d}
+	s := &streamWork{Stream: Stream{ThreadID: threadID(c.tl, thread), Rank: d.Rank, Device: device}, on: d}
 	c.byTrack[thread] = s
 	c.streams = append(c.streams, s)
 	return s
 }
 
-// deviceName returns what the trace as a whole says of the model of a device.
-func (c *deviceCounter) deviceName(device int64) string {
-	const prefix, suffix = "deviceProperties[", "].id"
+// deviceName returns what an input says of the model of a device.
+func (c *deviceCounter) deviceName(input string, device int64) string {
+	prefix, suffix := factOf(input, "deviceProperties["), "].id"
 	for _, a := range c.tl.Attributes() {
 		if a.IsInt && a.Int == device && strings.HasPrefix(a.Key, prefix) && strings.HasSuffix(a.Key, suffix) {
 			return c.attribute(strings.TrimSuffix(a.Key, "id") + "name").Text
 		}
 	}
 	return ""
+}
+
+// factOf returns the key of a fact that an input states about its trace.
+func factOf(input, key string) string {
+	if input == "" {
+		return key
+	}
+	return timeline.InputFacts + input + "." + key
+}
+
+// The facts that say which place a process has in a distributed training.
+const (
+	rankFact      = "distributedInfo.rank"
+	worldSizeFact = "distributedInfo.world_size"
+	backendFact   = "distributedInfo.backend"
+)
+
+// rankOf returns the rank of the processes of an input; nil if it is not known.
+func (c *deviceCounter) rankOf(input string) *int64 {
+	rank, known := c.ranks[input]
+	if !known {
+		if a := c.attribute(factOf(input, rankFact)); a.IsInt {
+			rank = &a.Int
+		}
+		c.ranks[input] = rank
+	}
+	return rank
 }
 
 // attribute returns a fact about the trace as a whole; the zero Attribute if there is none.
@@ -300,7 +347,8 @@ func (c *deviceCounter) attribute(key string) (found timeline.Attribute) {
 // begin takes in work of a stream.
 func (s *streamWork) begin(from, to timeline.Nanos) {
 	if s.any && from > s.until && from-s.until > s.LongestIdle {
-		s.LongestIdle, s.LongestIdleAt = from-s.until, s.until
+		at := s.until
+		s.LongestIdle, s.LongestIdleAt = from-at, &at
 	}
 	if !s.any {
 		s.any, s.until, s.next = true, from, from
@@ -321,30 +369,36 @@ func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o 
 		c.uncounted++
 		return
 	}
-	c.steps = append(c.steps, Step{Name: string(it.Name), ThreadID: threadID(c.tl, thread), Start: it.TS, Duration: it.Dur})
-	c.started = append(c.started, c.busyUntil(it.TS))
+	process := c.tl.Track(c.tl.TrackParent(thread))
+	input := inputOfProcess(&process)
+	c.steps = append(c.steps, Step{Name: string(it.Name), ThreadID: threadID(c.tl, thread), Rank: c.rankOf(input), Start: it.TS, Duration: it.Dur})
+	c.started = append(c.started, startedStep{input, c.busyUntil(input, it.TS)})
 	o.step = int32(len(c.steps))
 }
 
 // end takes in the end of a slice.
 func (c *deviceCounter) end(it *timeline.Item, o *openSum) {
 	if o.step > 0 {
-		c.steps[o.step-1].DeviceBusy = c.busyUntil(it.TS) - c.started[o.step-1]
+		start := &c.started[o.step-1]
+		c.steps[o.step-1].DeviceBusy = c.busyUntil(start.input, it.TS) - start.worked
 	}
 }
 
-// busyUntil returns how long all devices have worked up to now.
-func (c *deviceCounter) busyUntil(now timeline.Nanos) (t timeline.Nanos) {
+// busyUntil returns how long all devices of an input have worked up to now.
+func (c *deviceCounter) busyUntil(input string, now timeline.Nanos) (t timeline.Nanos) {
 	for _, d := range c.devices {
-		d.busy.advance(now)
-		sum(&t, d.busy.with(1<<workKinds-1))
+		if d.input == input {
+			d.busy.advance(now)
+			sum(&t, d.busy.with(1<<workKinds-1))
+		}
 	}
 	return t
 }
 
 // finish adds what was found out to a report.
 func (c *deviceCounter) finish(out *Slices) {
-	window := c.last - c.first
+	window, devices := c.last-c.first, map[string]int{}
+	slices.SortStableFunc(c.devices, compareDevices)
 	for _, d := range c.devices {
 		d.busy.finish()
 		d.Window, d.Busy = window, d.busy.with(1<<workKinds-1)
@@ -352,15 +406,50 @@ func (c *deviceCounter) finish(out *Slices) {
 		d.Compute, d.Communication, d.Copy = d.busy.with(1<<computing), d.busy.with(1<<communicating), d.busy.with(1<<copying)
 		d.Hidden = d.Compute + d.busy.with(1<<communicating|1<<copying) - d.Busy
 		out.Devices = append(out.Devices, d.Device)
+		devices[d.input]++
 	}
+	slices.SortStableFunc(c.streams, func(a, b *streamWork) int { return compareDevices(a.on, b.on) })
 	for _, s := range c.streams {
 		s.Window, s.Idle = window, window-s.Busy
 		out.Streams = append(out.Streams, s.Stream)
 	}
+	for i := range c.steps {
+		c.steps[i].Devices = devices[c.started[i].input]
+	}
+	slices.SortStableFunc(c.steps, func(a, b Step) int { return compareRanks(a.Rank, b.Rank) })
 	out.Steps, out.UncountedWork = c.steps, c.uncounted
-	if rank := c.attribute("distributedInfo.rank"); rank.IsInt {
-		out.Job = &Job{
-			Rank: rank.Int, WorldSize: c.attribute("distributedInfo.world_size").Int, Backend: c.attribute("distributedInfo.backend").Text,
+	out.Job = c.job()
+}
+
+// compareDevices sorts by rank, then by number.
+func compareDevices(a, b *deviceWork) int {
+	return cmp.Or(compareRanks(a.Rank, b.Rank), cmp.Compare(a.input, b.input), cmp.Compare(a.Device.Device, b.Device.Device))
+}
+
+// compareRanks sorts what has no rank first.
+func compareRanks(a, b *int64) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return cmp.Compare(*a, *b)
+}
+
+// job returns what the trace says of its place in a distributed training; nil: nothing.
+func (c *deviceCounter) job() *Job {
+	rank := c.attribute(rankFact)
+	if !rank.IsInt {
+		return nil
+	}
+	job := &Job{Rank: rank.Int, WorldSize: c.attribute(worldSizeFact).Int, Backend: c.attribute(backendFact).Text}
+	for _, a := range c.tl.Attributes() {
+		if a.IsInt && strings.HasPrefix(a.Key, timeline.InputFacts) && strings.HasSuffix(a.Key, "."+rankFact) {
+			job.Ranks++
 		}
 	}
+	return job
 }

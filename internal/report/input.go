@@ -58,8 +58,8 @@ type Interaction struct {
 	Latency       timeline.Nanos `json:"latency_ns"`               // until the answer was shown, or the event was handled
 	Dropped       bool           `json:"dropped,omitempty"`        // nothing was shown in answer
 
-	// Delay is the time until the first listener ran, Processing that until the last one returned, Presentation the rest; nil where
-	// the trace does not say. They add up to Latency.
+	// Delay is the time until the first listener ran, Processing that until the last listener of the events that the same frame
+	// answers returned, Presentation the rest; nil where the trace does not say. They add up to Latency.
 	Delay        *timeline.Nanos `json:"delay_ns"`
 	Processing   *timeline.Nanos `json:"processing_ns"`
 	Presentation *timeline.Nanos `json:"presentation_ns"`
@@ -168,10 +168,17 @@ type inputCollector struct {
 	reader     *workReader                  // of the first pass
 	args       *timeline.ArgSelection       // of timings
 	handlers   map[timeline.TrackID]handler // by process
+	frames     map[answer]timeline.Nanos    // when the last listener of the events that a frame answers returned
 
 	windows []inputWindow    // of the inputs in detail
 	byFact  map[int]int      // index in windows plus one, by index in facts
 	since   []timeline.Nanos // by TrackID: when the last event of a thread was
+}
+
+// answer is a frame that a process shows.
+type answer struct {
+	process timeline.TrackID
+	at      timeline.Nanos
 }
 
 // handler is the thread of a process that dispatched an event for the longest time.
@@ -183,7 +190,7 @@ type handler struct {
 func newInputCollector(tl *timeline.Timeline, attributed *cost.Result, opts InputOptions) *inputCollector {
 	c := &inputCollector{
 		tl: tl, attributed: attributed, opts: opts, bySet: slices.Repeat([]int{notAsked}, attributed.Sets.Lists.Len()+1), reader: newWorkReader(tl, attributed),
-		handlers: map[timeline.TrackID]handler{}, byFact: map[int]int{}, since: make([]timeline.Nanos, tl.TrackCount()),
+		handlers: map[timeline.TrackID]handler{}, frames: map[answer]timeline.Nanos{}, byFact: map[int]int{}, since: make([]timeline.Nanos, tl.TrackCount()),
 		facts: make([]inputFacts, len(attributed.Inputs)),
 	}
 	for i := range c.facts {
@@ -376,6 +383,7 @@ func (c *inputCollector) join() {
 	c.out.Omitted, c.out.Inputs = map[InputKind]int64{}, []Interaction{}
 	c.joinDispatches()
 	c.joinTimings()
+	c.joinFrames()
 	groups := map[gesture][]int{}
 	var order []gesture
 	for i := range c.facts {
@@ -475,6 +483,40 @@ func (c *inputCollector) joinTimings() {
 	}
 }
 
+// joinFrames finds out when the last listener returned before each frame. A frame answers all events since the one before it, of
+// whatever interaction: it cannot be made while any of their listeners runs. Events that come in rows, such as the movements of a
+// pointer, do not count.
+func (c *inputCollector) joinFrames() {
+	for i := range c.facts {
+		f := &c.facts[i]
+		if kind := KindOfInput(f.Type); f.answered() && (kind.Discrete() || kind == OtherInput) {
+			c.frames[f.answer()] = max(c.frames[f.answer()], f.to)
+		}
+	}
+}
+
+// answered reports whether it is known which frame answers an input, and when its listeners ran before.
+func (f *inputFacts) answered() bool {
+	return f.shown && f.known && f.process != 0 && f.end != timeline.NoTime
+}
+
+func (f *inputFacts) answer() answer { return answer{f.process, f.end} }
+
+// processing returns when the first listener of an interaction ran, and when the last one before its answer returned: of its own
+// events up to then, and of the others that the same frame answers.
+func (c *inputCollector) processing(facts []int, slowest *inputFacts) (from, to timeline.Nanos) {
+	from, to = slowest.from, slowest.to
+	if !slowest.answered() {
+		return from, to
+	}
+	for _, i := range facts {
+		if f := &c.facts[i]; f.answered() && f.from >= slowest.Start && f.end <= slowest.end {
+			from, to = min(from, f.from), max(to, f.to)
+		}
+	}
+	return from, max(to, c.frames[slowest.answer()])
+}
+
 // inputRow is an interaction and its events.
 type inputRow struct {
 	Interaction
@@ -508,16 +550,17 @@ func (c *inputCollector) interaction(facts []int) (row inputRow, ok bool) {
 		row.main = c.handlers[f.process].thread
 	}
 	switch {
-	case c.opts.Kinds == nil && (row.Kind == MoveInput || row.Kind == OtherInput), c.opts.Kinds != nil && !slices.Contains(c.opts.Kinds, row.Kind):
+	case c.opts.Kinds == nil && !row.Kind.Usual(), c.opts.Kinds != nil && !slices.Contains(c.opts.Kinds, row.Kind):
 		c.out.Omitted[row.Kind]++
 		return row, false
 	case c.opts.Include != nil && !c.opts.Include(f.Start, f.latency()), c.opts.Thread != nil && !c.opts.Thread(row.main):
 		return row, false
 	}
-	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped
-	if end := f.Start + f.latency(); f.known && f.from >= f.Start && f.from <= end {
-		to := min(f.to, end)
-		delay, processing, presentation := f.from-f.Start, to-f.from, end-to
+	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped && !f.shown // else the page has measured the answer
+	from, to := c.processing(facts, f)
+	if end := f.Start + f.latency(); f.known && from >= f.Start && from <= end {
+		to = min(to, end)
+		delay, processing, presentation := from-f.Start, to-from, end-to
 		row.Delay, row.Processing = &delay, &processing
 		if f.shown {
 			row.Presentation = &presentation

@@ -32,6 +32,9 @@ func KindOfInput(typ string) InputKind {
 	return OtherInput
 }
 
+// Usual reports whether inputs of this kind are shown unless others are asked for: all but movements and what follows from other inputs.
+func (k InputKind) Usual() bool { return k != MoveInput && k != OtherInput }
+
 // Discrete reports whether an input of this kind is an act of its own, as the web's interactions are: others come in rows, such as the
 // movements of a pointer.
 func (k InputKind) Discrete() bool { return k == ClickInput || k == KeyInput || k == TapInput }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -20,7 +18,7 @@ import (
 type Overview struct {
 	Recording Recording `json:"recording"`
 
-	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first
+	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first, those of the browser itself last
 	Processes  []ProcessTime          `json:"processes"`  // likewise
 	Threads    []ThreadTime           `json:"threads"`    // likewise
 	Categories []CategoryCount        `json:"categories"` // the most events first
@@ -33,7 +31,7 @@ type Overview struct {
 	Devices bool `json:"devices"`
 }
 
-// PageTime is the time that threads worked for a page, or for a frame of another url inside it.
+// PageTime is the time that threads worked for a page and the frames in it.
 type PageTime struct {
 	URL  string         `json:"url"`
 	Busy timeline.Nanos `json:"busy_ns"`
@@ -47,6 +45,8 @@ type ProcessTime struct {
 	Shows   string           `json:"shows,omitempty"`  // the url that its threads show
 	Threads int              `json:"threads"`          // with events
 	Busy    timeline.Nanos   `json:"busy_ns"`
+
+	Recorded RecordedAs `json:"-"`
 }
 
 // ThreadTime is the time that a thread was busy: with tasks and other slices, or by its samples if it has no tasks of an event
@@ -87,12 +87,12 @@ type OverviewInput struct {
 // CollectOverview goes through a timeline, which is nested, and sums up what is selected in it. The error is one of the temporary
 // files, or ctx's.
 func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, selected *selection.Selection) (*Overview, error) {
-	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed), slices: map[timeline.TrackID]*sliceTime{}}
+	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed), busy: newBusyThreads[struct{}](tl, selected)}
 	c.out = Overview{ // empty lists, not null
 		Recording: recordingOf(tl), Pages: []PageTime{}, Processes: []ProcessTime{}, Threads: []ThreadTime{}, Categories: []CategoryCount{},
 		Tasks: []OverviewTask{}, Inputs: []OverviewInput{},
 	}
-	for _, step := range []func(context.Context) error{c.addCategories, c.addThreads, c.addTasks, c.addInputs} {
+	for _, step := range []func(context.Context) error{c.walk, c.addThreads, c.addTasks, c.addInputs} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -107,56 +107,19 @@ type overviewCollector struct {
 	attributed *cost.Result
 	tables     *costtables.Tables
 	selected   *selection.Selection
-	slices     map[timeline.TrackID]*sliceTime // by thread
+	busy       busyThreads[struct{}]
 	out        Overview
-}
-
-// sliceTime is the time in which any slice of a thread is open, also one that overlaps others of the thread.
-type sliceTime struct {
-	busy, until timeline.Nanos
-	overlap     bool // there are slices that overlap others without nesting
-}
-
-// addSlice takes in a slice. Slices come in the order of their begins.
-func (c *overviewCollector) addSlice(it *timeline.Item) {
-	thread, lane := it.Track, it.Lane > 0
-	if c.tl.TrackKind(thread) == timeline.NamedTrack {
-		if role := c.tl.Role(thread); role != timeline.RoleLane && role != timeline.RoleStream {
-			return
-		}
-		thread, lane = c.tl.TrackParent(thread), true
-	}
-	if c.tl.TrackKind(thread) != timeline.ThreadTrack || it.Dur == timeline.NoTime || it.DidNotEnd {
-		return
-	}
-	t := c.slices[thread]
-	if t == nil {
-		t = &sliceTime{until: math.MinInt64}
-		c.slices[thread] = t
-	}
-	from, to := c.selected.Clip(it.TS, it.TS+min(it.Dur, math.MaxInt64-max(it.TS, 0)))
-	if from = max(from, t.until); from < to {
-		sum(&t.busy, to-from)
-		t.until = to
-	}
-	t.overlap = t.overlap || lane
 }
 
 // addThreads finds out how busy threads and processes were.
 func (c *overviewCollector) addThreads(ctx context.Context) error {
-	loops := false // there are tasks of event loops, which say better than samples when threads were busy
-	for id := range timeline.TrackID(c.tl.TrackCount()) {
-		loops = loops || c.tl.TrackKind(id) == timeline.ThreadTrack && c.tl.HasLoopTasks(id)
-	}
-	busy := make([]timeline.Nanos, c.tl.TrackCount())
-	if err := c.attributed.Costs.Cells.Each(func(cell *cost.Cell) { sum(&busy[cell.Thread], cell.Wall) }); err != nil {
-		return err
-	}
 	times, err := urlTimes(c.attributed)
 	if err != nil {
 		return err
 	}
-	c.addPages(times)
+	if err := c.addPages(); err != nil {
+		return err
+	}
 	sampled, err := c.sampledThreads(ctx)
 	if err != nil {
 		return err
@@ -167,13 +130,13 @@ func (c *overviewCollector) addThreads(ctx context.Context) error {
 		if track.Kind != timeline.ThreadTrack || !track.Used || !c.selected.Track(id) {
 			continue
 		}
-		t := ThreadTime{ThreadID: threadID(c.tl, id), Shows: shows[id], Busy: busy[id], track: id}
-		if all := c.slices[id]; all != nil && all.overlap {
-			t.Busy = all.busy // costs are charged to slices that nest
+		t := ThreadTime{ThreadID: threadID(c.tl, id), Shows: shows[id], track: id}
+		if s := c.busy.threads[id]; s != nil {
+			t.Busy = s.busy
 		}
 		if s := sampled[id]; s != nil {
 			t.Samples, t.Sampled = s.sampled()
-			if !loops {
+			if c.busy.bySamples(s) {
 				t.Busy = s.busyTime()
 			}
 		}
@@ -230,30 +193,63 @@ func (c *overviewCollector) addProcesses() {
 		if !ok {
 			k = len(c.out.Processes)
 			index[id] = k
-			c.out.Processes = append(c.out.Processes, ProcessTime{Process: t.Process, PID: t.PID, Labels: c.tl.Track(id).Labels})
+			c.out.Processes = append(c.out.Processes, ProcessTime{Process: t.Process, PID: t.PID, Recorded: t.Recorded, Labels: c.tl.Track(id).Labels})
 		}
 		p := &c.out.Processes[k]
 		p.Threads++
-		sum(&p.Busy, t.Busy)
+		if c.busy.threads[t.track] != nil || !c.busy.haveLoops() { // else it is a profile of a thread that is not named
+			sum(&p.Busy, t.Busy)
+		}
 		p.Shows = cmp.Or(p.Shows, t.Shows)
 	}
 	slices.SortStableFunc(c.out.Processes, func(a, b ProcessTime) int { return cmp.Compare(b.Busy, a.Busy) })
 }
 
-// addPages lists the urls of frames.
-func (c *overviewCollector) addPages(times map[shown]timeline.Nanos) {
-	busy := map[string]timeline.Nanos{}
-	for k, t := range times {
-		if k.typ == trees.TypeFrame {
-			all := busy[k.url]
-			sum(&all, t)
-			busy[k.url] = all
+// addPages lists the pages that have urls, as the table of costs has them: each with its frames.
+func (c *overviewCollector) addPages() error {
+	t, err := c.tables.Table(costtables.TableOptions{Type: c.tables.DerivedName(costtables.TypePage)})
+	if err != nil {
+		return err
+	}
+	index := map[string]int{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if r.None || r.Self == 0 || !isURL(r.Name) {
+			continue
 		}
+		k, ok := index[r.Name]
+		if !ok {
+			k = len(c.out.Pages)
+			index[r.Name] = k
+			c.out.Pages = append(c.out.Pages, PageTime{URL: r.Name})
+		}
+		sum(&c.out.Pages[k].Busy, r.Self)
 	}
-	for _, url := range slices.Sorted(maps.Keys(busy)) {
-		c.out.Pages = append(c.out.Pages, PageTime{url, busy[url]})
+	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int {
+		return cmp.Or(compareBools(isOwnPage(a.URL), isOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
+	})
+	return nil
+}
+
+// compareBools sorts false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
 	}
-	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int { return cmp.Compare(b.Busy, a.Busy) })
+	return -1
+}
+
+// isOwnPage reports whether a page is part of the browser itself.
+func isOwnPage(url string) bool {
+	scheme, _, _ := strings.Cut(url, "://")
+	switch scheme {
+	case "chrome", "chrome-untrusted", "chrome-extension", "devtools", "edge", "moz-extension", "resource", "about":
+		return true
+	}
+	return false
 }
 
 // isURL reports whether a name is a url and no id. Pages that were only opened to be filled, about:blank, do not count.
@@ -262,21 +258,31 @@ func isURL(name string) bool { return strings.Contains(name, "://") }
 // maxCategories bounds the categories that are counted.
 const maxCategories = 1 << 12
 
-// addCategories counts events by category, and the time of threads with slices that overlap.
-func (c *overviewCollector) addCategories(ctx context.Context) error {
+// walk counts events by category, and finds out when threads were busy.
+func (c *overviewCollector) walk(ctx context.Context) error {
 	lists := make([]int64, c.tl.CategoryCount()+1) // by CategoryID: lists of categories as the input has them
-	err := c.selected.Walk(ctx, c.tl, func(it *timeline.Item) error {
+	categories := c.selected.Pass(c.tl, func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemBegin || it.Kind == timeline.ItemInstant {
 			lists[it.CategoryID]++
 		}
-		if it.Kind == timeline.ItemBegin {
-			c.addSlice(it)
-		}
 		return nil
 	})
-	if err != nil {
+	note := func(*timeline.Item, *timeline.OpenSlices[busySlice[struct{}]]) (none struct{}) { return none }
+	busy := timeline.Nested(c.tl, func(it *timeline.Item, open *timeline.OpenSlices[busySlice[struct{}]]) error {
+		c.busy.item(it, open, note, func(t *busyThread[struct{}], _ timeline.TrackID, _ *struct{}, from, to timeline.Nanos) {
+			t.add(from, to)
+		})
+		return nil
+	})
+	if err := c.tl.Walk(ctx, inTurn([]func(*timeline.Item) error{categories, busy})); err != nil {
 		return err
 	}
+	c.addCategories(lists)
+	return nil
+}
+
+// addCategories lists the categories, by how many events are in each list of categories.
+func (c *overviewCollector) addCategories(lists []int64) {
 	counts := map[string]int64{}
 	for id, n := range lists[1:] {
 		for name := range strings.SplitSeq(string(c.tl.Category(timeline.CategoryID(id+1))), ",") {
@@ -291,7 +297,6 @@ func (c *overviewCollector) addCategories(ctx context.Context) error {
 		c.out.Categories = append(c.out.Categories, CategoryCount{name, counts[name]})
 	}
 	slices.SortStableFunc(c.out.Categories, func(a, b CategoryCount) int { return cmp.Compare(b.Events, a.Events) })
-	return nil
 }
 
 // addTasks lists the long tasks, without what they did.

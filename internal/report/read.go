@@ -166,9 +166,7 @@ func (c *reader) takeFacts(id timeline.TrackID) {
 // at returns what was read of a thread.
 func (c *reader) at(id timeline.TrackID) *sampledThread {
 	if c.threads[id] == nil {
-		tr := c.tl.Track(id)
-		process := c.tl.Track(tr.Parent)
-		t := &Thread{ThreadID: ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}}
+		t := &Thread{ThreadID: threadID(c.tl, id)}
 		t.track, t.Source = id, c.tl.SampleDescription().Source
 		c.threads[id] = &sampledThread{thread: t, left: !c.selected.Unnamed()}
 	}

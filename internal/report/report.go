@@ -25,6 +25,8 @@ package report
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weft-trace/weft/internal/timeline"
@@ -59,6 +61,55 @@ type ThreadID struct {
 	PID     timeline.InputID `json:"pid"`
 	Thread  string           `json:"thread"`
 	TID     timeline.InputID `json:"tid"`
+
+	Recorded RecordedAs `json:"-"` // of the process
+}
+
+// RecordedAs is a process of one of several recordings whose pid is a number that weft made, because another recording has a process of
+// that pid. The zero RecordedAs is that of all other processes.
+type RecordedAs struct {
+	PID   int64
+	Input string // the name of its recording; "": not known
+}
+
+// recordedTrack returns how a process was recorded.
+func recordedTrack(process *timeline.Track) RecordedAs {
+	if !process.Renumbered || process.Kind != timeline.ProcessTrack {
+		return RecordedAs{}
+	}
+	return RecordedAs{process.RecordedPID, inputOfProcess(process)}
+}
+
+// Shown returns the pid for people: that of the recording.
+func (r RecordedAs) Shown(pid timeline.InputID) timeline.InputID {
+	switch {
+	case r == RecordedAs{}:
+		return pid
+	case r.Input == "":
+		return timeline.InputID{Num: r.PID}
+	}
+	return timeline.InputID{Text: strconv.FormatInt(r.PID, 10) + " of " + r.Input, IsNumber: true}
+}
+
+// ShownPID returns the pid for people: that of the recording, also where PID is a number that weft made.
+func (t *ThreadID) ShownPID() timeline.InputID { return t.Recorded.Shown(t.PID) }
+
+// ShownTID returns the tid for people, likewise.
+func (t *ThreadID) ShownTID() timeline.InputID {
+	if t.Recorded != (RecordedAs{}) && t.TID == t.PID { // a main thread
+		return timeline.InputID{Num: t.Recorded.PID}
+	}
+	return t.TID
+}
+
+// inputOfProcess returns the name of the input of a process, of several; "" if there is one alone.
+func inputOfProcess(process *timeline.Track) string {
+	for _, label := range process.Labels {
+		if name, ok := strings.CutPrefix(label, timeline.InputLabel); ok {
+			return name
+		}
+	}
+	return ""
 }
 
 // Options say how the tables of reports are made. The zero Options make whole tables without buckets.

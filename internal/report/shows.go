@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -18,7 +19,8 @@ type shown struct {
 // maxShown bounds the urls of all threads.
 const maxShown = 1 << 16
 
-// urlTimes returns how long threads worked for each url, as it was at that time. The error is one of the temporary files.
+// urlTimes returns how long threads worked for each url, as it was at that time: of the frames and scripts that they run themselves, and
+// not of what they do for other processes. The error is one of the temporary files.
 func urlTimes(r *cost.Result) (map[shown]timeline.Nanos, error) {
 	times := map[shown]timeline.Nanos{}
 	processes := map[timeline.TrackID]string{}
@@ -31,6 +33,10 @@ func urlTimes(r *cost.Result) (map[shown]timeline.Nanos, error) {
 		}
 		return name
 	}
+	runs := make(map[evidence.Run]bool, len(r.Runs))
+	for run := range r.Runs {
+		runs[evidence.Run{Thread: run.Thread, Node: r.Contexts.LogicalOf(run.Node)}] = true
+	}
 	err := r.Costs.Cells.Each(func(c *cost.Cell) {
 		for _, typ := range [...]trees.TypeID{trees.TypeFrame, trees.TypeScript} {
 			e := r.Sets.Of(c.Set, typ)
@@ -41,6 +47,9 @@ func urlTimes(r *cost.Result) (map[shown]timeline.Nanos, error) {
 				continue
 			}
 			node := r.Contexts.LogicalOf(r.Sets.Members[e].Node)
+			if !runs[evidence.Run{Thread: c.Thread, Node: node}] {
+				continue
+			}
 			url := r.Contexts.Label(node, c.Since)
 			if typ == trees.TypeFrame {
 				url = r.Contexts.Url(node, c.Since)

@@ -29,9 +29,9 @@ type Slices struct {
 
 	Job     *Job         `json:"job,omitempty"` // of traces of distributed training
 	Groups  []SliceGroup `json:"-"`             // by kind, and then by self time, the most first
-	Devices []Device     `json:"-"`             // in the order in which they began to work
-	Streams []Stream     `json:"-"`             // likewise
-	Steps   []Step       `json:"-"`             // in the order of time
+	Devices []Device     `json:"-"`             // by rank and number
+	Streams []Stream     `json:"-"`             // by rank and number of the device
+	Steps   []Step       `json:"-"`             // by rank, then in the order of time
 }
 
 // SliceKind says to which table a slice belongs.
@@ -435,9 +435,9 @@ func threadID(tl *timeline.Timeline, owner timeline.TrackID) ThreadID {
 	switch tr.Kind {
 	case timeline.ThreadTrack:
 		process := tl.Track(tr.Parent)
-		return ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}
+		return ThreadID{process.FullName(), process.InputID, tr.FullName(), tr.InputID, recordedTrack(&process)}
 	case timeline.ProcessTrack:
-		return ThreadID{Process: tr.FullName(), PID: tr.InputID, TID: noNumber}
+		return ThreadID{Process: tr.FullName(), PID: tr.InputID, TID: noNumber, Recorded: recordedTrack(&tr)}
 	}
 	return ThreadID{Thread: tr.Name, PID: noNumber, TID: noNumber}
 }

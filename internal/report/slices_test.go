@@ -220,7 +220,7 @@ func TestDevices(t *testing.T) {
 	d := r.Devices[0]
 	d.Process, d.PID = "", timeline.InputID{}
 	want := report.Device{
-		Name: "Example GPU", Kernels: 4, Copies: 1, Bytes: 4096, Window: micros(60), Busy: micros(50), Idle: micros(10),
+		Name: "Example GPU", Rank: new(int64(3)), Kernels: 4, Copies: 1, Bytes: 4096, Window: micros(60), Busy: micros(50), Idle: micros(10),
 		Compute: micros(30), Communication: micros(15), Copy: micros(15), Hidden: micros(10), // 15 to 20 and 45 to 50
 	}
 	if diff := gocmp.Diff(want, d); diff != "" {
@@ -232,8 +232,8 @@ func TestDevices(t *testing.T) {
 		streams = append(streams, s)
 	}
 	wantStreams := []report.Stream{
-		{Kernels: 3, Window: micros(60), Busy: micros(30), Idle: micros(30), Overlap: micros(5), LongestIdle: micros(20), LongestIdleAt: micros(20)},
-		{Kernels: 1, Copies: 1, Window: micros(60), Busy: micros(30), Idle: micros(30), LongestIdle: micros(15), LongestIdleAt: micros(30)},
+		{Rank: new(int64(3)), Kernels: 3, Window: micros(60), Busy: micros(30), Idle: micros(30), Overlap: micros(5), LongestIdle: micros(20), LongestIdleAt: new(micros(20))},
+		{Rank: new(int64(3)), Kernels: 1, Copies: 1, Window: micros(60), Busy: micros(30), Idle: micros(30), LongestIdle: micros(15), LongestIdleAt: new(micros(30))},
 	}
 	if diff := gocmp.Diff(wantStreams, streams); diff != "" {
 		t.Error(diff)

@@ -313,7 +313,7 @@ func newSliceTrees(tl *timeline.Timeline, use *useCollector) *sliceTrees {
 // item takes in one item of the walk.
 func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]) error {
 	tree := c.trees[c.places[it.Track]]
-	if tree == nil || it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || open.Len() == 0 {
+	if tree == nil || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || open.Len() == 0 {
 		return nil
 	}
 	s, around := open.Innermost(), (*openNode)(nil)

@@ -30,7 +30,7 @@ type TaskBasis string
 const (
 	LoopTasks     TaskBasis = "tasks"   // tasks of an event loop, as its program recorded them (timeline.LongTasks)
 	SampledTasks  TaskBasis = "samples" // samples that follow each other, none of them idle or, in Firefox, of category Other
-	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses, in traces without event loops
+	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses, in traces without event loops; not system calls that sleep
 )
 
 // Task is a long task.
@@ -214,7 +214,7 @@ func (c *taskCollector) startsTask(it *timeline.Item, around *openWork) bool {
 		}
 		delete(c.left, place)
 	case OutermostWork:
-		if around != nil {
+		if around != nil || sleeps(it) {
 			return false
 		}
 	default:

@@ -46,6 +46,9 @@ type ThreadUse struct {
 	Shows   string         `json:"shows,omitempty"`   // the url of the page or worker that it runs
 	Sampled bool           `json:"sampled,omitempty"` // known by samples, not by slices
 	Busy    timeline.Nanos `json:"busy_ns"`
+	// CPU is the CPU time of the outermost slices that tell it, which took CPUOf; nil if none does.
+	CPU   *timeline.Nanos `json:"cpu_ns,omitempty"`
+	CPUOf timeline.Nanos  `json:"cpu_of_ns,omitempty"`
 	// ByKind are the times of Utilisation.Kinds, and Steps the same of each step.
 	ByKind []timeline.Nanos   `json:"by_kind_ns"`
 	Steps  [][]timeline.Nanos `json:"steps_ns"` // by kind, then by step
@@ -53,34 +56,22 @@ type ThreadUse struct {
 	track timeline.TrackID
 }
 
-// openUse is an open slice of a thread: what the time in which it is the innermost one counts as.
+// openUse is what the time of a slice counts as while it is the innermost one.
 type openUse struct {
-	timed    bool // else its time is that of the slice around it
 	work     evidence.Category
 	category timeline.CategoryID
 	name     timeline.NameID
 }
 
-// threadUse is a thread while its slices are gone through.
-type threadUse struct {
-	since       timeline.Nanos // of the event before
-	first, last timeline.Nanos
-	busy        timeline.Nanos
-	work        [evidence.CategoryCount]timeline.Nanos
-	row         *ThreadUse // of those that are shown
-}
-
 // useCollector finds out how busy threads were, in two walks: the first says which threads to show and from when to when, the
 // second divides their time in steps.
 type useCollector struct {
-	tl       *timeline.Timeline
-	selected *selection.Selection
-	reader   *workReader
-	probes   bool // there may be slices of probes
-	err      error
-	threads  []*threadUse       // by TrackID; nil: not seen, or known by samples
-	places   []timeline.TrackID // by TrackID: the thread whose slices are on it; 0: none
-	out      Utilisation
+	busyThreads[openUse]
+	reader *workReader
+	probes bool // there may be slices of probes
+	err    error
+	rows   []*ThreadUse // by TrackID: of the threads that are shown and not known by samples
+	out    Utilisation
 
 	work       [evidence.CategoryCount]timeline.Nanos // of all threads
 	categories []timeline.Nanos                       // by CategoryID
@@ -90,68 +81,20 @@ type useCollector struct {
 
 func newUseCollector(tl *timeline.Timeline, selected *selection.Selection) *useCollector {
 	c := &useCollector{
-		tl: tl, selected: selected, reader: newWorkReader(tl, nil), probes: tl.MayHaveArg(timeline.OwnProbe), threads: make([]*threadUse, tl.TrackCount()),
-		places: threadPlaces(tl, selected), categories: make([]timeline.Nanos, tl.CategoryCount()+1), names: make([]timeline.Nanos, tl.NameCount()+1),
+		busyThreads: newBusyThreads[openUse](tl, selected), reader: newWorkReader(tl, nil), probes: tl.MayHaveArg(timeline.OwnProbe),
+		rows: make([]*ThreadUse, tl.TrackCount()), categories: make([]timeline.Nanos, tl.CategoryCount()+1), names: make([]timeline.Nanos, tl.NameCount()+1),
 	}
 	c.out = Utilisation{By: KindsOfWork, Kinds: []string{}, Threads: []ThreadUse{}}
 	return c
 }
 
-// threadPlaces returns by track the thread whose nested slices are on it: a thread itself, and the first track of those that were
-// written as streams. 0: it is none.
-func threadPlaces(tl *timeline.Timeline, selected *selection.Selection) []timeline.TrackID {
-	places, streams := make([]timeline.TrackID, tl.TrackCount()), map[timeline.TrackID]bool{}
-	for id := range timeline.TrackID(tl.TrackCount()) {
-		switch parent := tl.TrackParent(id); {
-		case !selected.Track(id):
-		case tl.TrackKind(id) == timeline.ThreadTrack:
-			places[id] = id
-		case tl.Role(id) == timeline.RoleStream && tl.TrackKind(parent) == timeline.ThreadTrack && !streams[parent]:
-			places[id], streams[parent] = parent, true
-		}
-	}
-	return places
-}
-
-// sweep goes from event to event of the threads: the time since the one before was that of the innermost slice that has an end.
-// charge gets it.
-func (c *useCollector) sweep(it *timeline.Item, open *timeline.OpenSlices[openUse], charge func(*threadUse, *openUse, timeline.Nanos, timeline.Nanos)) {
-	thread := c.places[it.Track]
-	if thread == 0 || it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd {
-		return
-	}
-	t := c.threads[thread]
-	if t == nil {
-		t = &threadUse{first: math.MaxInt64, last: math.MinInt64}
-		c.threads[thread] = t
-	}
-	n := open.Len()
-	if it.Kind == timeline.ItemBegin {
-		n-- // the one that begins is not open before
-	}
-	var innermost *openUse
-	for n > 0 && !open.At(n-1).timed {
-		n--
-	}
-	if n > 0 {
-		innermost = open.At(n - 1)
-		if from, to := c.selected.Clip(t.since, it.TS); from < to {
-			charge(t, innermost, from, to)
-		}
-	}
-	t.since = it.TS
-	if it.Kind == timeline.ItemBegin {
-		c.begin(it, open)
-	}
-}
-
 // begin says what a slice does that begins.
-func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[openUse]) {
-	s := open.Innermost()
-	*s = openUse{timed: hasEnd(&it.Head) && c.selected.Item(it), category: it.CategoryID, name: it.NameID, work: c.workOf(it)}
+func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) openUse {
+	s := openUse{category: it.CategoryID, name: it.NameID, work: c.workOf(it)}
 	if n := open.Len(); n > 1 && s.work == evidence.CategoryNone {
-		s.work = open.At(n - 2).work
+		s.work = open.At(n - 2).note.work
 	}
+	return s
 }
 
 // workOf returns what kind of work a slice is by itself.
@@ -169,11 +112,9 @@ func (c *useCollector) workOf(it *timeline.Item) evidence.Category {
 }
 
 // find is the first walk.
-func (c *useCollector) find(it *timeline.Item, open *timeline.OpenSlices[openUse]) error {
-	c.sweep(it, open, func(t *threadUse, s *openUse, from, to timeline.Nanos) {
-		t.first, t.last = min(t.first, from), max(t.last, to)
-		sum(&t.busy, to-from)
-		sum(&t.work[s.work], to-from)
+func (c *useCollector) find(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) error {
+	c.item(it, open, c.begin, func(t *busyThread[openUse], _ timeline.TrackID, s *openUse, from, to timeline.Nanos) {
+		t.add(from, to)
 		sum(&c.work[s.work], to-from)
 		sum(&c.categories[s.category], to-from)
 		sum(&c.names[s.name], to-from)
@@ -197,6 +138,9 @@ func (c *useCollector) choose(profiles *Profiles) {
 		row := ThreadUse{track: id, Sampled: sampled[id] != nil}
 		if t := c.threads[id]; t != nil && t.busy > 0 {
 			row.Busy, first, last = t.busy, min(first, t.first), max(last, t.last)
+			if t.measured > 0 {
+				row.CPU, row.CPUOf = new(t.cpu), t.measured
+			}
 		}
 		if t := sampled[id]; t != nil {
 			if from, to, ok := t.span(); ok {
@@ -230,23 +174,10 @@ func (c *useCollector) choose(profiles *Profiles) {
 		if t := sampled[row.track]; t != nil {
 			c.addSamples(row, t)
 		} else {
-			c.threads[row.track].row = row
-			c.threads[row.track].since = 0 // of the walk that begins
+			c.rows[row.track] = row
+			c.threads[row.track].restart()
 		}
 	}
-}
-
-// bySamples reports whether samples say best when a thread was busy.
-func (c *useCollector) bySamples(t *Thread) bool {
-	if len(t.observations) == 0 {
-		return false
-	}
-	for id := range timeline.TrackID(c.tl.TrackCount()) {
-		if c.tl.TrackKind(id) == timeline.ThreadTrack && c.tl.HasLoopTasks(id) {
-			return c.threads[t.track] == nil
-		}
-	}
-	return true
 }
 
 // chooseKinds finds the kinds of work that are told apart: those that weft knows, unless it knows less than a twentieth of the time.
@@ -331,10 +262,10 @@ func (c *useCollector) addSamples(row *ThreadUse, t *Thread) {
 }
 
 // divide is the second walk.
-func (c *useCollector) divide(it *timeline.Item, open *timeline.OpenSlices[openUse]) error {
-	c.sweep(it, open, func(t *threadUse, s *openUse, from, to timeline.Nanos) {
-		if t.row != nil {
-			c.addTime(t.row, c.kindOf(s), from, to)
+func (c *useCollector) divide(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) error {
+	c.item(it, open, c.begin, func(_ *busyThread[openUse], thread timeline.TrackID, s *openUse, from, to timeline.Nanos) {
+		if row := c.rows[thread]; row != nil {
+			c.addTime(row, c.kindOf(s), from, to)
 		}
 	})
 	return c.err

@@ -164,6 +164,10 @@ func (p *page) longMarks(t *report.ThreadUse, y int) {
 func (p *page) busyTable() {
 	u := p.all.Utilisation
 	columns := []column{{title: "thread"}, {title: "process or page"}, {title: "busy ms", number: true}, {title: "share", number: true}}
+	hasCPU := slices.ContainsFunc(u.Threads, func(t report.ThreadUse) bool { return t.CPU != nil })
+	if hasCPU {
+		columns = append(columns, column{title: "CPU ms", number: true})
+	}
 	shown := []int{}
 	for k, kind := range u.Kinds {
 		if slices.ContainsFunc(u.Threads, func(t report.ThreadUse) bool { return t.ByKind[k] > 0 }) {
@@ -179,6 +183,9 @@ func (p *page) busyTable() {
 			place = processTitle(&row.ThreadID)
 		}
 		cells := []any{threadTitle(&row.ThreadID), place, num(millis(row.Busy)), num(share(row.Busy, u.End-u.Start))}
+		if hasCPU {
+			cells = append(cells, cpuTime(row.CPU))
+		}
 		for _, k := range shown {
 			cells = append(cells, num(millis(row.ByKind[k])))
 		}

@@ -2,6 +2,7 @@ package reportpage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
@@ -61,7 +62,7 @@ func (p *page) costs() {
 			}
 		}
 	}
-	p.p("<p class=lead>%s were busy for %s in all. Each moment counts once in each table: for the innermost slice, and for the context that it ran for.</p>\n", p.busyTracks("Threads", "Tracks"), length(busy))
+	p.p("<p class=lead>%s were busy for %s, added up. Each moment counts once in each table: for the innermost slice, and for the context that it ran for.</p>\n", p.busyTracks("Threads", "Tracks"), length(busy))
 	p.legend(categoryParts(all[:]))
 	for _, t := range p.all.Costs {
 		p.costTable(t)
@@ -84,12 +85,25 @@ func categoryParts(times []timeline.Nanos) []part {
 	return byClass(classes, names, times)
 }
 
+// costCPU is the CPU time of a row, if all or most of its slices tell it.
+func costCPU(r *costtables.Row) num {
+	if r.WithoutCPU > r.Self/2 || r.Self == 0 {
+		return "–"
+	}
+	return num(millis(r.SelfCPU))
+}
+
 // costTable writes the table of a type.
 func (p *page) costTable(t *costtables.Table) {
 	name := costName(t.Type)
 	p.p("<h3>%s</h3>\n", strings.ToUpper(name[:1])+name[1:])
-	out := p.table("Costs of "+name, "", column{title: strings.TrimSuffix(t.Type, " (derived)")}, column{title: "kinds of work", bar: true}, column{title: "self ms", number: true},
-		column{title: "share", number: true}, column{title: "slices", number: true})
+	columns := []column{{title: strings.TrimSuffix(t.Type, " (derived)")}, {title: "kinds of work", bar: true}, {title: "self ms", number: true}, {title: "share", number: true},
+		{title: "slices", number: true}}
+	hasCPU := slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.SelfCPU > 0 })
+	if hasCPU {
+		columns = append(columns, column{title: "CPU ms", number: true})
+	}
+	out := p.table("Costs of "+name, "", columns...)
 	most, rest, none := timeline.Nanos(0), t.Busy, -1
 	for i := range t.Rows {
 		rest -= t.Rows[i].Self
@@ -104,11 +118,15 @@ func (p *page) costTable(t *costtables.Table) {
 		if !r.None { // else all others would be short
 			bar = p.bar(categoryParts(r.SelfByCategory[:]), most)
 		}
-		write := func(cells ...any) { out.row(span{}, cells...) }
-		if r.None {
-			write = out.last
+		cells := []any{name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(thousands(r.Slices))}
+		if hasCPU {
+			cells = append(cells, costCPU(r))
 		}
-		write(name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(thousands(r.Slices)))
+		if r.None {
+			out.last(cells...)
+		} else {
+			out.row(span{}, cells...)
+		}
 	}
 	more, shown := t.Omitted, 0
 	for i := range t.Rows {
@@ -125,7 +143,11 @@ func (p *page) costTable(t *costtables.Table) {
 		row(r, contextName(t, r))
 	}
 	if more > 0 {
-		out.last(fmt.Sprintf("%s more", thousands(more)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num(""))
+		cells := []any{fmt.Sprintf("%s more", thousands(more)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num("")}
+		if hasCPU {
+			cells = append(cells, num(""))
+		}
+		out.last(cells...)
 	}
 	if none >= 0 && t.Rows[none].Self > 0 {
 		row(&t.Rows[none], "(unattributed)")

@@ -2,6 +2,7 @@ package reportpage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/report"
@@ -43,7 +44,10 @@ func (p *page) keys() (keys []keyNumber) {
 	add(keyNumber{label: "Recorded", value: length(a.End - a.Start), note: recordedNote(a)})
 	if u := a.Utilisation; u != nil {
 		top := &u.Threads[0]
-		add(keyNumber{label: "Busiest thread", value: share(top.Busy, u.End-u.Start), note: cut(threadTitle(&top.ThreadID), 40), section: Busy})
+		add(keyNumber{label: "Busiest thread", value: share(top.Busy, u.End-u.Start), note: cut(threadTitle(&top.ThreadID), 40) + p.ofWhat(), section: Busy})
+		if t := onCPU(u); t != nil {
+			add(keyNumber{label: "On a CPU", value: share(*t.CPU, t.CPUOf), note: "of the slices of " + cut(threadTitle(&t.ThreadID), 40), section: Busy, bad: waits(t)})
+		}
 	}
 	switch t := a.Tasks; {
 	case t != nil:
@@ -81,6 +85,28 @@ func (p *page) keys() (keys []keyNumber) {
 	}
 	return keys
 }
+
+// ofWhat says of what the share of a busy thread is a part, unless that is the time recorded.
+func (p *page) ofWhat() string {
+	u, recorded := p.all.Utilisation, p.all.End-p.all.Start
+	if used := u.End - u.Start; used < recorded-recorded/100 {
+		return ", of " + length(used) + " with slices"
+	}
+	return ""
+}
+
+// onCPU returns the busiest thread of which it is known how long it was on a CPU; nil: none.
+func onCPU(u *report.Utilisation) *report.ThreadUse {
+	for i := range u.Threads {
+		if t := &u.Threads[i]; t.CPU != nil && t.CPUOf > t.Busy/2 {
+			return t
+		}
+	}
+	return nil
+}
+
+// waits reports whether a thread was on a CPU for less than three fifths of the time of its slices.
+func waits(t *report.ThreadUse) bool { return *t.CPU < t.CPUOf/5*3 }
 
 // recordedNote says how many threads were recorded.
 func recordedNote(a *report.All) string {
@@ -159,20 +185,24 @@ func (p *page) finding(time timeline.Nanos, section Section, format string, args
 func (p *page) busyFindings() (list []finding) {
 	a := p.all
 	if u := a.Utilisation; u != nil {
+		if t := onCPU(u); t != nil && waits(t) { // what comes first, because it is about all other times
+			list = append(list, p.finding(math.MaxInt64, Busy, "<b>%s</b> was on a CPU for %s of the %s that its slices took, %s: it waited, or the machine was busy with something else.", threadTitle(&t.ThreadID),
+				length(*t.CPU), length(t.CPUOf), share(*t.CPU, t.CPUOf)))
+		}
 		if t := &u.Threads[0]; t.Busy > (u.End-u.Start)/2 {
-			shows := markup("")
+			name, shows := fullTitle(&t.ThreadID), markup("")
 			if t.Shows != "" {
-				shows = " (" + p.text(t.Shows) + ")"
+				name, shows = threadTitle(&t.ThreadID), " ("+p.text(t.Shows)+")"
 			}
-			list = append(list, p.finding(t.Busy, Busy, "<b>%s</b>%s was busy for %s of the time.", threadTitle(&t.ThreadID), shows, share(t.Busy, u.End-u.Start)))
+			list = append(list, p.finding(t.Busy, Busy, "<b>%s</b>%s was busy for %s of the time.", name, shows, share(t.Busy, u.End-u.Start)))
 		}
 	}
 	if len(a.Costs) > 0 && len(a.Costs[0].Rows) > 0 {
 		t := a.Costs[0]
 		for i := range t.Rows {
 			if r := &t.Rows[i]; !r.None && t.Type != "Thread" && r.Self > t.Busy/10 {
-				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> took %s, %s of the busy time of all %s.", typePrefix(t.Type), contextName(t, r), length(r.Self), share(r.Self, t.Busy),
-					p.busyTracks("threads", "tracks")))
+				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> accounts for %s, %s of the busy time of all %s.", typePrefix(t.Type), contextName(t, r), length(r.Self), share(r.Self, t.Busy),
+					p.busyTracks("threads added up", "tracks added up, which overlap")))
 			}
 			if !t.Rows[i].None {
 				break
@@ -180,14 +210,12 @@ func (p *page) busyFindings() (list []finding) {
 		}
 	}
 	if t := a.Tasks; t != nil && t.Blocking > 0 {
-		list = append(list, p.finding(t.Blocking, Tasks, "<b>%s</b> of 50 ms or longer blocked for %s beyond that; the longest took %s, mostly %s.", count(t.Count, "task"), length(t.Blocking),
-			length(t.List[0].Duration), mostOf(&t.List[0], false)))
+		list = append(list, p.finding(t.Blocking, Tasks, "<b>%s</b> of 50 ms or longer blocked for %s beyond that; the longest took %s%s.", count(t.Count, "task"), length(t.Blocking),
+			length(t.List[0].Duration), mainly(&t.List[0])))
 	}
 	if a.Slices != nil {
-		for i := range a.Slices.Devices {
-			if d := &a.Slices.Devices[i]; d.Window > 0 && d.Idle > d.Window/5 {
-				list = append(list, p.finding(d.Idle, Slices, "<b>Device %s</b> was idle for %s, %s of the time from its first work to its last.", thousands(d.Device), length(d.Idle), share(d.Idle, d.Window)))
-			}
+		if f, ok := p.deviceFinding(); ok {
+			list = append(list, f)
 		}
 	}
 	return list
@@ -203,7 +231,7 @@ func (p *page) codeFindings() (list []finding) {
 		}
 		f := &a.Functions[i].Functions[0]
 		if self := f.Self.Sum().Time; self > total/20 {
-			list = append(list, p.finding(self, Code, "<b>%s</b> used %s itself, %s of the sampled time of its thread in functions.", f.Function, length(self), share(self, total)))
+			list = append(list, p.finding(self, Code, "<b>%s</b> used %s itself, %s of the sampled time of its thread in functions.", partName(f.Function, f.URL), length(self), share(self, total)))
 		}
 	}
 	if a.Forced != nil {
@@ -221,13 +249,21 @@ func (p *page) codeFindings() (list []finding) {
 			if n := len(worst.Frames); n > 0 {
 				by = worst.Frames[n-1].Function
 			}
-			list = append(list, p.finding(all.Total, Layout, "Script <b>forced style and layout</b> %s, for %s; most of it in %s.", times(all.Count), length(all.Total), by))
+			list = append(list, p.finding(all.Total, Layout, "Script <b>forced style and layout</b> %s, for %s; %s in %s.", times(all.Count), length(all.Total), mostOrPart(worst.Total, all.Total), by))
 		}
 	}
 	if t, of := p.gcTime(); t > 20*millisecond {
 		list = append(list, p.finding(t, GC, "<b>The garbage collector</b> ran for %s, %s.", length(t), of.text))
 	}
 	return list
+}
+
+// mostOrPart says how much a part is: most, if it is half or more.
+func mostOrPart(part, all timeline.Nanos) string {
+	if part >= all-all/2 {
+		return "most of it"
+	}
+	return "the largest part, " + length(part) + ","
 }
 
 // waitFindings are about inputs, and threads that wait for others.

@@ -15,9 +15,9 @@ const (
 	slowInput = 200 * millisecond
 )
 
-// interactions returns the inputs that are more than movements of the pointer, the slowest first.
+// interactions returns the inputs that weft report input shows, the slowest first: all but movements of the pointer.
 func interactions(list []report.Interaction) []report.Interaction {
-	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return !in.Kind.Discrete() })
+	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return !in.Kind.Usual() })
 }
 
 // inputName names an input of a kind in a sentence.
@@ -46,7 +46,7 @@ func (p *page) inputs() {
 	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (%s at %s).", count(len(main), what),
 		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), inputName(main[0].Kind), p.moment(main[0].Start-p.all.Start))
 	if moves := len(list) - len(main); moves > 0 {
-		p.p(" %s by moving, scrolling or dragging are grey.", count(moves, "input"))
+		p.p(" %s by moving the pointer are grey.", count(moves, "input"))
 	}
 	p.p("</p>\n")
 	p.dots(list)
@@ -84,12 +84,12 @@ func (p *page) dots(list []report.Interaction) {
 	for i := len(shown) - 1; i >= 0; i-- { // the slowest on top
 		in := &shown[i]
 		class, r := "dot", 5
-		if !in.Kind.Discrete() {
+		if !in.Kind.Usual() {
 			class, r = "move", 3
 		}
 		p.p("<circle class=%s cx=\"%s\" cy=%d r=%d />", markup(class), percent(in.Start-first, last-first), y(in.Latency), r)
 	}
-	p.p("\n</svg>\n</figure>\n<ul class=legend><li><span class=\"key dot\"></span>click, key, tap</li><li><span class=\"key move\"></span>move, scroll, drag</li></ul>\n")
+	p.p("\n</svg>\n</figure>\n<ul class=legend><li><span class=\"key dot\"></span>click, key, tap, wheel, scroll, drag</li><li><span class=\"key move\"></span>move</li></ul>\n")
 	if more := len(list) - len(shown); more > 0 {
 		p.p("<p class=note>%s, all faster than %s, are not drawn.</p>\n", count(more, "more input"), length(shown[len(shown)-1].Latency))
 	}

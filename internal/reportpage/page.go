@@ -234,10 +234,10 @@ func countOf[N ~int | ~int64 | ~uint64](n N, one, many string) string {
 }
 
 // threadTitle names a thread by its name and number.
-func threadTitle(t *report.ThreadID) string { return t.TID.Title(t.Thread, "tid") }
+func threadTitle(t *report.ThreadID) string { return t.ShownTID().Title(t.Thread, "tid") }
 
 // processTitle names the process of a thread; "" if there is none.
-func processTitle(t *report.ThreadID) string { return t.PID.Title(t.Process, "pid") }
+func processTitle(t *report.ThreadID) string { return t.ShownPID().Title(t.Process, "pid") }
 
 // fullTitle names a thread with its process.
 func fullTitle(t *report.ThreadID) string {

@@ -1,7 +1,10 @@
 package reportpage
 
 import (
+	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/report"
@@ -15,14 +18,19 @@ func categoryName(k int) string { return evidence.Category(k).String() }
 func (p *page) tasks() {
 	t := p.all.Tasks
 	longest := &t.List[0]
-	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.</p>\n", count(t.Count, "task"),
-		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), fullTitle(&longest.ThreadID))
+	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.%s</p>\n", count(t.Count, "task"),
+		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), fullTitle(&longest.ThreadID), tasksOnCPU(t.Tasks.Tasks))
 	all := make([]timeline.Nanos, evidence.CategoryCount)
 	for i := range t.List {
 		addWork(all, &t.List[i].Work)
 	}
 	p.legend(categoryParts(all))
-	columns := []column{{title: "task"}, {title: "at", number: true}, {title: "kinds of work", bar: true}, {title: "ms", number: true}, {title: "thread"}, {title: "most of the time"}}
+	columns := []column{{title: "task"}, {title: "at", number: true}, {title: "kinds of work", bar: true}, {title: "ms", number: true}}
+	hasCPU := slices.ContainsFunc(t.List, func(task report.Task) bool { return task.CPU != nil })
+	if hasCPU {
+		columns = append(columns, column{title: "CPU ms", number: true})
+	}
+	columns = append(columns, column{title: "thread"}, column{title: "most self time"})
 	splits := slices.ContainsFunc(t.List, func(task report.Task) bool { return split(&task) != "" })
 	if splits {
 		columns = append(columns, column{title: "where to split it"})
@@ -36,8 +44,11 @@ func (p *page) tasks() {
 		if task.Basis == report.SampledTasks || name == "" {
 			name = "(samples)"
 		}
-		cells := []any{name, num(p.moment(task.Start - p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration)),
-			threadTitle(&task.ThreadID), mostOf(task, true)}
+		cells := []any{name, num(p.moment(task.Start - p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration))}
+		if hasCPU {
+			cells = append(cells, cpuTime(task.CPU))
+		}
+		cells = append(cells, threadTitle(&task.ThreadID), mostOf(task))
 		if splits {
 			cells = append(cells, split(task))
 		}
@@ -61,21 +72,91 @@ func addWork(to []timeline.Nanos, w *report.Work) {
 	}
 }
 
-// mostOf says what took most of a task, and in how many pieces.
-func mostOf(t *report.Task, counts bool) string {
-	if len(t.Parts) == 0 {
+// cpuTime is the CPU time of something for which the recording may have none.
+func cpuTime(t *timeline.Nanos) num {
+	if t == nil {
+		return "–"
+	}
+	return num(millis(*t))
+}
+
+// tasksOnCPU says how long tasks were on a CPU, of those that tell it; "" if none does.
+func tasksOnCPU(tasks []report.Task) string {
+	cpu, of := timeline.Nanos(0), timeline.Nanos(0)
+	for i := range tasks {
+		if t := &tasks[i]; t.CPU != nil {
+			cpu, of = cpu+*t.CPU, of+t.Duration
+		}
+	}
+	if of == 0 {
 		return ""
 	}
-	part := &t.Parts[0]
-	text := part.Name + ", " + length(part.Self)
+	return fmt.Sprintf(" They were on a CPU for %s of %s, %s.", length(cpu), length(of), share(cpu, of))
+}
+
+// mostOf says what has most self time in a task, and in how many pieces.
+func mostOf(t *report.Task) string {
+	part := largestPart(t)
+	if part == nil {
+		return ""
+	}
+	text := partName(part.Name, part.Location) + ", " + length(part.Self)
 	switch {
-	case !counts || part.Count < 2:
+	case part.Count < 2:
 	case t.Basis == report.SampledTasks:
 		text += " in " + count(part.Count, "sample")
 	default:
 		text += " in " + count(part.Count, "slice")
 	}
 	return text
+}
+
+// largestPart returns what has most self time in a task; nil if nothing is recorded inside it.
+func largestPart(t *report.Task) *report.WorkPart {
+	if len(t.Parts) == 0 || t.Parts[0].Self == 0 || len(t.Parts) == 1 && t.Basis != report.SampledTasks && t.Parts[0].Name == t.Name {
+		return nil
+	}
+	return &t.Parts[0]
+}
+
+// partName names a function or slice; of a function of which only the address is known it names the library.
+func partName(name, location string) string {
+	switch {
+	case strings.HasPrefix(name, "0x") && location != "":
+		return "a function of " + path.Base(location)
+	case strings.HasPrefix(name, "0x"), name == "":
+		return "something without a name"
+	default:
+		return name
+	}
+}
+
+// mainly says in a sentence what a task did: mostly one thing only if that is half of it or more, else by the kinds of work.
+func mainly(t *report.Task) string {
+	part := largestPart(t)
+	switch kinds := largestKinds(&t.Work); {
+	case part == nil:
+		return "; nothing is recorded inside it"
+	case part.Self >= t.Duration-t.Duration/2:
+		return ", mostly " + partName(part.Name, part.Location) + ", " + length(part.Self)
+	case kinds != "":
+		return ", spread over " + kinds
+	}
+	return ", " + partName(part.Name, part.Location) + " " + length(part.Self) + " of it"
+}
+
+// largestKinds names the three largest kinds of work; "" if there is one alone.
+func largestKinds(w *report.Work) string {
+	var words []string
+	for _, c := range w.ByCategory[:min(len(w.ByCategory), 3)] {
+		if c.Time > 0 {
+			words = append(words, c.Category+" "+length(c.Time))
+		}
+	}
+	if len(words) < 2 {
+		return ""
+	}
+	return strings.Join(words, ", ")
 }
 
 // split says where a task could be divided.

@@ -220,10 +220,15 @@ func (s *Selection) Head(o *timeline.Head) bool {
 
 // Walk is Walk of the timeline with what is selected only. The end of a slice is selected with its begin.
 func (s *Selection) Walk(ctx context.Context, tl *timeline.Timeline, fn func(*timeline.Item) error) error {
+	return tl.Walk(ctx, s.Pass(tl, fn))
+}
+
+// Pass returns what Walk of the timeline can call to give fn what is selected, as Walk does.
+func (s *Selection) Pass(tl *timeline.Timeline, fn func(*timeline.Item) error) func(*timeline.Item) error {
 	if s == nil {
-		return tl.Walk(ctx, fn)
+		return fn
 	}
-	return timeline.WalkNested(ctx, tl, func(it *timeline.Item, open *timeline.OpenSlices[bool]) error {
+	return timeline.Nested(tl, func(it *timeline.Item, open *timeline.OpenSlices[bool]) error {
 		selected := false
 		switch it.Kind {
 		case timeline.ItemBegin:

@@ -262,7 +262,7 @@ func (b *Builder) describeSamples(d SampleDescription) {
 // facts returns the keys under which a fact of the current input is kept.
 func (s *inputs) facts(key string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !s.now.Unmarked && !yield("input."+s.now.Name+"."+key) {
+		if !s.now.Unmarked && !yield(InputFacts+s.now.Name+"."+key) {
 			return
 		}
 		if s.now.Reference || s.now.Unmarked {
@@ -345,7 +345,13 @@ func (b *Builder) RankProcesses(r Ranking) {
 }
 
 // label is what the processes of an input are labelled with.
-func (in *Input) label() string { return "input " + in.Name }
+func (in *Input) label() string { return InputLabel + in.Name }
+
+// InputLabel is in front of the name of an input in the label of a process that has its events.
+const InputLabel = "input "
+
+// InputFacts is in front of the name of an input, followed by a dot, in the keys of what it states about its trace.
+const InputFacts = "input."
 
 // labelBeside returns the first label of a process that is not one of others.
 func (p *process) labelBeside(others map[string]bool) (first string, ok bool) {

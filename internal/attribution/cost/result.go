@@ -29,6 +29,7 @@ type Result struct {
 	Intervals *intervals                // nil: none were asked for
 	Used      sets.Bitset               // sets that slices and instants have
 	Own       evidence.OwnTracks
+	Runs      map[evidence.Run]bool // frames and scripts that threads themselves name
 	Uses      firstUses
 
 	Attributed bool // the trace holds an earlier attribution
@@ -70,7 +71,7 @@ func Run(ctx context.Context, f *evidence.Found, e *propagation.Entries, opts op
 		return nil, errors.Join(err, r.Close())
 	}
 	r.Requests, r.Inputs, r.inputIndex = s.finishRequests(e.Requests), f.Inputs.List, f.Inputs.ByNode
-	r.Used, r.Own, r.Attributed, r.Uses = s.used, f.Own, f.Attributed, s.uses
+	r.Used, r.Own, r.Runs, r.Attributed, r.Uses = s.used, f.Own, f.Runs, f.Attributed, s.uses
 	r.countLimits(f)
 	return r, nil
 }

@@ -291,10 +291,9 @@ func (c *pass) frameOf(s *event) trees.NodeID {
 	return 0
 }
 
-// documentURL returns the url of the document of a frame from the arguments of a request that the frame sends: the request for the document
-// itself, or one that the parser came upon in it. It is nil if the request is another one.
-func documentURL(t *timeline.Timeline, args timeline.Args) []byte {
-	var own, parsed []byte
+// documentURL returns the url of the document that a request of a frame is for, from its arguments; nil if it is for something else. What has
+// begun the request says nothing of the document: that may be a style sheet.
+func documentURL(t *timeline.Timeline, args timeline.Args) (url []byte) {
 	isDocument := false
 	for data := range t.ArgList(args) {
 		if string(data.Key) != "data" || data.Kind != timeline.ArgDict {
@@ -305,33 +304,11 @@ func documentURL(t *timeline.Timeline, args timeline.Args) []byte {
 			case "resourceType":
 				isDocument = string(text(&a)) == "Document"
 			case "url":
-				own = text(&a)
-			case "initiator":
-				parsed = parserURL(t, a)
+				url = text(&a)
 			}
 		}
 	}
-	if isDocument {
-		return own
-	}
-	return parsed
-}
-
-// parserURL returns the url of the document whose parser has begun a request; nil if something else has.
-func parserURL(t *timeline.Timeline, initiator timeline.Arg) (url []byte) {
-	if initiator.Kind != timeline.ArgDict {
-		return nil
-	}
-	isParser := false
-	for a := range t.Members(initiator) {
-		switch string(a.Key) {
-		case "type":
-			isParser = string(text(&a)) == "parser"
-		case "url":
-			url = text(&a)
-		}
-	}
-	if !isParser {
+	if !isDocument {
 		return nil
 	}
 	return url

@@ -30,6 +30,7 @@ type Found struct {
 	Explicit   map[timeline.TrackID]bool         // threads with explicit events, on which nothing is collected for isolates
 	Attributed bool                              // the trace holds an earlier attribution
 	Own        OwnTracks
+	Runs       map[Run]bool // what threads do themselves
 
 	hasLanes bool // see nested
 	ofLanes  []timeline.Head
@@ -91,7 +92,7 @@ func newPass(t *timeline.Timeline, workers int) *pass {
 		T: t, workers: workers, Contexts: trees.New(limits.For(t.Memory())),
 		Evidence: extsort.New(evidenceOrder, t.Memory()/16, t.TempDir()),
 		Tracks:   TracksOf(t), Names: infosOf(t), markers: map[string]*nameInfo{}, Categories: categoriesOf(t), Requests: newRequests(), Inputs: newInputs(),
-		Isolates: map[timeline.TrackID]trees.NodeID{}, Explicit: map[timeline.TrackID]bool{}, Attributed: WasAttributed(t),
+		Isolates: map[timeline.TrackID]trees.NodeID{}, Explicit: map[timeline.TrackID]bool{}, Runs: map[Run]bool{}, Attributed: WasAttributed(t),
 	}
 	for id := range f.Tracks {
 		f.hasLanes = f.hasLanes || f.Tracks[id].lane
@@ -366,8 +367,20 @@ func (c *pass) own(s *event, typ trees.TypeID, node trees.NodeID) error {
 		return nil
 	}
 	c.contexts.Nodes[node].Context = true
+	if run := (Run{s.Thread, node}); (typ == trees.TypeFrame || typ == trees.TypeScript) && s.place.Place == PlaceThread && !c.found.Runs[run] && c.contexts.HasRoom(runSize) {
+		c.found.Runs[run] = true
+	}
 	return c.add(Evidence{ordinal: s.ordinal, Kind: OwnContext, Type: typ, Node: node})
 }
+
+// Run is a frame or script that a thread itself names in its slices, and not only through work that another thread has begun.
+type Run struct {
+	Thread timeline.TrackID
+	Node   trees.NodeID
+}
+
+// runSize is what a Run takes, with its place.
+const runSize = 24
 
 // isolateChoice is the isolate that a thread or process names, if it names only one.
 type isolateChoice struct {

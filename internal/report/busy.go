@@ -1,0 +1,195 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/minheap"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// busyThreads finds out in a walk when the threads of a trace were busy: while any of their slices that have an end is open, unless the
+// innermost one is a system call that sleeps. Slices that overlap others of their thread are on lanes or, as streams are written, on tracks of their own below it; time in which several
+// are open counts once. T is what is noted of an open slice.
+type busyThreads[T any] struct {
+	tl       *timeline.Timeline
+	selected *selection.Selection
+	places   []timeline.TrackID // by TrackID: the thread whose slices are on it; 0: none
+	threads  []*busyThread[T]   // by TrackID; nil: without slices
+}
+
+// busyThread is a thread while its slices are gone through.
+type busyThread[T any] struct {
+	since       timeline.Nanos // of the event before
+	first, last timeline.Nanos
+	busy        timeline.Nanos
+	cpu         timeline.Nanos // CPU time of the outermost slices that tell it
+	measured    timeline.Nanos // length of these slices
+	lanes       []busyLane[T]
+	slots       map[timeline.TrackLane]int // index in lanes
+	open        minheap.Heap[int]          // of those lanes that are busy, and of some that were
+}
+
+// busyLane is a place of a thread where slices nest.
+type busyLane[T any] struct {
+	busy, queued bool // queued: it is in open
+	innermost    T    // slice that has an end, while it is busy
+}
+
+// busySlice is an open slice.
+type busySlice[T any] struct {
+	timed  bool // else its time is that of the slice around it
+	sleeps bool
+	told   bool // it says its CPU time, or a slice around it does
+	from   timeline.Nanos
+	cpu    timeline.CPUTime // when it began; not given if a slice around it tells
+	note   T
+}
+
+// sleepingCalls are system calls in which a thread waits, mostly or always.
+var sleepingCalls = []string{
+	"accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "io_getevents", "kevent", "nanosleep", "pause", "poll", "ppoll", "pselect6",
+	"rt_sigsuspend", "rt_sigtimedwait", "select", "wait4", "waitid",
+}
+
+// sleeps reports whether a slice is a system call in which its thread waits.
+func sleeps(it *timeline.Item) bool {
+	if string(it.Category) != "syscall" {
+		return false
+	}
+	_, found := slices.BinarySearch(sleepingCalls, string(it.Name))
+	return found
+}
+
+func newBusyThreads[T any](tl *timeline.Timeline, selected *selection.Selection) busyThreads[T] {
+	b := busyThreads[T]{tl: tl, selected: selected, places: make([]timeline.TrackID, tl.TrackCount()), threads: make([]*busyThread[T], tl.TrackCount())}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		switch parent, role := tl.TrackParent(id), tl.Role(id); {
+		case !selected.Track(id):
+		case tl.TrackKind(id) == timeline.ThreadTrack:
+			b.places[id] = id
+		case (role == timeline.RoleLane || role == timeline.RoleStream) && tl.TrackKind(parent) == timeline.ThreadTrack:
+			b.places[id] = parent
+		}
+	}
+	return b
+}
+
+// restart prepares another walk, which adds to the times.
+func (t *busyThread[T]) restart() {
+	t.since, t.lanes, t.slots = 0, nil, map[timeline.TrackLane]int{}
+	t.open = minheap.New(func(a, b *int) bool { return *a < *b })
+}
+
+// lane returns the index of a lane.
+func (t *busyThread[T]) lane(at timeline.TrackLane) int {
+	i, ok := t.slots[at]
+	if !ok {
+		i = len(t.lanes)
+		t.slots[at] = i
+		t.lanes = append(t.lanes, busyLane[T]{})
+	}
+	return i
+}
+
+// innermost returns the innermost open slice of the first lane that is busy; nil: none is.
+func (t *busyThread[T]) innermost() *T {
+	for t.open.Len() > 0 {
+		lane := &t.lanes[*t.open.Top()]
+		if lane.busy {
+			return &lane.innermost
+		}
+		t.open.Pop()
+		lane.queued = false
+	}
+	return nil
+}
+
+// item takes in an item of the walk. note says what to note of a slice that begins in others, and charge gets the time since the event
+// before of the thread, if it was busy: it was that of the innermost slice that has an end.
+func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note func(*timeline.Item, *timeline.OpenSlices[busySlice[T]]) T,
+	charge func(t *busyThread[T], thread timeline.TrackID, slice *T, from, to timeline.Nanos),
+) {
+	thread := b.places[it.Track]
+	if thread == 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd {
+		return
+	}
+	t := b.threads[thread]
+	if t == nil {
+		t = &busyThread[T]{first: math.MaxInt64, last: math.MinInt64}
+		t.restart()
+		b.threads[thread] = t
+	}
+	if slice := t.innermost(); slice != nil {
+		if from, to := b.selected.Clip(t.since, it.TS); from < to {
+			charge(t, thread, slice, from, to)
+		}
+	}
+	t.since = it.TS
+	n := open.Len()
+	if it.Kind == timeline.ItemBegin {
+		*open.Innermost() = b.begin(it, open, note(it, open))
+	} else {
+		t.end(it, thread, open.Innermost())
+		n-- // the one that ends
+	}
+	for n > 0 && !open.At(n-1).timed {
+		n--
+	}
+	i := t.lane(timeline.TrackLane{Track: it.Track, Lane: it.Lane})
+	lane := &t.lanes[i]
+	if lane.busy = n > 0 && !open.At(n-1).sleeps; lane.busy {
+		lane.innermost = open.At(n - 1).note
+		if !lane.queued {
+			lane.queued = true
+			t.open.Push(i)
+		}
+	}
+}
+
+// begin returns what is known of a slice that begins.
+func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note T) busySlice[T] {
+	s := busySlice[T]{timed: hasEnd(&it.Head) && b.selected.Item(it), sleeps: sleeps(it), from: it.TS, note: note}
+	if n := open.Len(); n > 1 && open.At(n-2).told {
+		s.told = true
+	} else if _, tells := it.ThreadTime.Nanos(); tells && s.timed {
+		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // of a part it is not known
+			s.told, s.cpu = true, it.ThreadTime
+		}
+	}
+	return s
+}
+
+// end takes in the CPU time of a slice that ends, if it is on the track of its thread: those on lanes have the same time.
+func (t *busyThread[T]) end(it *timeline.Item, thread timeline.TrackID, s *busySlice[T]) {
+	if s == nil || it.Track != thread || it.Lane > 0 {
+		return
+	}
+	from, tells := s.cpu.Nanos()
+	if to, ok := it.ThreadTime.Nanos(); tells && ok && to >= from {
+		sum(&t.cpu, to-from)
+		sum(&t.measured, it.TS-s.from)
+	}
+}
+
+// add takes in a time of a thread that was busy.
+func (t *busyThread[T]) add(from, to timeline.Nanos) {
+	t.first, t.last = min(t.first, from), max(t.last, to)
+	sum(&t.busy, to-from)
+}
+
+// bySamples reports whether samples say best when a thread was busy: unless it has slices, and the trace tasks of event loops.
+func (b *busyThreads[T]) bySamples(t *Thread) bool {
+	return t != nil && len(t.observations) > 0 && (b.threads[t.track] == nil || !b.haveLoops())
+}
+
+// haveLoops reports whether there are tasks of event loops.
+func (b *busyThreads[T]) haveLoops() bool {
+	for id := range timeline.TrackID(b.tl.TrackCount()) {
+		if b.tl.TrackKind(id) == timeline.ThreadTrack && b.tl.HasLoopTasks(id) {
+			return true
+		}
+	}
+	return false
+}
