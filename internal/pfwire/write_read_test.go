@@ -169,7 +169,7 @@ func (r *reader) path(d *protos.TrackDescriptor) string {
 }
 
 var (
-	notWritten = regexp.MustCompile(`~\d+| dur=\d+| open$`)
+	notWritten = regexp.MustCompile(`~\d+|#\d+| dur=\d+| open$`)
 	trackKinds = regexp.MustCompile(`/(async|track|counter):`)
 )
 

@@ -1,27 +1,16 @@
-// Package readertest runs the cases of the readers of JSON formats: files with an input and what is read from it. It is for
-// tests only, and adds the flag -update to their programs.
+// Package readertest runs the cases of readers: files with an input and, as text, what is read from it. A reader's tests make one
+// Suite, which loads, dumps and verifies for all of them. The text form is that of package tracetext. It is for tests only, and adds
+// the flag -update to their programs.
 package readertest
 
 import (
-	"bytes"
-	"context"
 	"flag"
-	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"github.com/weft-trace/weft/internal/bridge"
-	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 var update = flag.Bool("update", false, "write the expected results of the cases in testdata")
@@ -70,82 +59,5 @@ func (c *Case) Options() iter.Seq2[string, string] {
 				return
 			}
 		}
-	}
-}
-
-// Suite says how a package reads its cases. O are the options of its reader.
-type Suite[O any] struct {
-	// Options returns the options under which a case is read.
-	Options func(tb testing.TB, c *Case) O
-	// Dump returns as text what is read from an input.
-	Dump func(tb testing.TB, r io.Reader, opts O) string
-	// Ways change how an input is read, but not what is read from it: the size of windows, for example.
-	Ways []func(opts *O)
-}
-
-// Run holds that what is read from each case is what it says, however the input arrives and whatever way it is read. With
-// -update it writes what is read into the cases.
-func (s *Suite[O]) Run(t *testing.T) {
-	for _, c := range Cases(t) {
-		t.Run(c.Name, func(t *testing.T) {
-			got := s.Dump(t, strings.NewReader(c.Input), s.Options(t, c))
-			if *update {
-				c.archive.Files[1].Data = []byte(got)
-				if err := os.WriteFile(c.path, txtar.Format(c.archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(c.Want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			s.sameAnyWay(t, c, got)
-		})
-	}
-}
-
-// sameAnyWay holds that a case gives the same text in all ways.
-func (s *Suite[O]) sameAnyWay(t *testing.T, c *Case, want string) {
-	t.Helper()
-	for name, wrap := range map[string]func(io.Reader) io.Reader{
-		"whole":    func(r io.Reader) io.Reader { return r },
-		"one byte": iotest.OneByteReader,
-		"data+EOF": iotest.DataErrReader,
-	} {
-		for i, way := range s.Ways {
-			opts := s.Options(t, c)
-			way(&opts)
-			if diff := cmp.Diff(want, s.Dump(t, wrap(strings.NewReader(c.Input)), opts)); diff != "" {
-				t.Errorf("%s reads, way %d: -want +got:\n%s", name, i, diff)
-			}
-		}
-	}
-}
-
-// Raised returns the problems that cases raise. read reads a case and returns what was counted.
-func Raised(tb testing.TB, read func(c *Case) *problem.Log) map[problem.Kind]bool {
-	tb.Helper()
-	raised := map[problem.Kind]bool{}
-	for _, c := range Cases(tb) {
-		for _, total := range read(c).Totals() {
-			raised[total.Kind] = true
-		}
-	}
-	return raised
-}
-
-// Verify writes a timeline as a Perfetto trace and holds that against all rules of the format.
-func Verify(tb testing.TB, tl *timeline.Timeline) {
-	tb.Helper()
-	var out bytes.Buffer
-	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{Workers: 1}); err != nil {
-		tb.Fatal(err)
-	}
-	report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if !report.OK() {
-		tb.Fatalf("the trace that is written breaks rules: %+v", report.Findings)
 	}
 }

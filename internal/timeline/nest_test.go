@@ -251,7 +251,7 @@ func TestManyShortTracks(t *testing.T) {
 	if want := 2 * (ids + 5); n != want {
 		t.Errorf("%d items, want %d", n, want)
 	}
-	if got := tracetext.Problems(log); got != "slice_overlap_moved 1: 2\n" {
+	if got := tracetext.Problems(log); got != "slice_overlap_moved 1: event 2 (byte 20) \"crossing\"\n" {
 		t.Error(got)
 	}
 }

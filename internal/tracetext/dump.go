@@ -14,12 +14,13 @@ import (
 //
 //	TS begin TRACK NAME dur=D|open cat=C tts=T args={…} stack=S id=ID@SCOPE flow=F end=F
 //
-// and ends, instants, counters and samples alike. Of the fields after NAME only those are there that the item has. A
-// lane beside a track is TRACK~LANE.
+// and ends, instants, counters and samples alike. The fields after NAME are optional. TRACK~LANE is a lane beside a track, and
+// TRACK#2 the second track with this path. A NAME that is not one word is quoted.
 func Dump(ctx context.Context, t *timeline.Timeline) (string, error) {
 	var out strings.Builder
+	paths := Paths(t)
 	err := t.Walk(ctx, func(it *timeline.Item) error {
-		appendItem(&out, t, it)
+		appendItem(&out, t, paths[it.Track], it)
 		return nil
 	})
 	return out.String(), err
@@ -30,20 +31,24 @@ var itemKinds = [...]string{
 	timeline.ItemCounter: "counter", timeline.ItemSample: "sample",
 }
 
-func appendItem(out *strings.Builder, t *timeline.Timeline, it *timeline.Item) {
-	fmt.Fprintf(out, "%d %s %s", it.TS, itemKinds[it.Kind], Path(t, it.Track))
+func appendItem(out *strings.Builder, t *timeline.Timeline, path string, it *timeline.Item) {
+	fmt.Fprintf(out, "%d %s %s", it.TS, itemKinds[it.Kind], path)
 	if it.Lane > 0 {
 		fmt.Fprintf(out, "~%d", it.Lane)
 	}
 	switch it.Kind {
 	case timeline.ItemBegin, timeline.ItemInstant:
-		name := string(it.Name)
-		if name == "" {
-			name = "-"
-		}
-		out.WriteString(" " + name)
-	case timeline.ItemCounter, timeline.ItemSample:
+		out.WriteString(" " + word(string(it.Name)))
+	case timeline.ItemCounter:
 		out.WriteString(" " + number(it.Value))
+	case timeline.ItemSample:
+		out.WriteString(" " + number(it.Value))
+		if len(it.Name) > 0 {
+			out.WriteString(" " + word(string(it.Name)))
+		}
+		if n, ok := it.CPU.Number(); ok {
+			fmt.Fprintf(out, " cpu=%d", n)
+		}
 	}
 	if it.Kind == timeline.ItemBegin {
 		if it.Dur == timeline.NoTime {
@@ -89,6 +94,17 @@ func appendItem(out *strings.Builder, t *timeline.Timeline, it *timeline.Item) {
 	out.WriteByte('\n')
 }
 
+// word returns a name as one word: "-" stands for no name.
+func word(name string) string {
+	switch quoted := strconv.Quote(name); {
+	case name == "":
+		return "-"
+	case strings.Contains(name, " ") || quoted != `"`+name+`"`:
+		return quoted
+	}
+	return name
+}
+
 func number(v timeline.Number) string {
 	if v.IsInt() {
 		return strconv.FormatInt(v.Int(), 10)
@@ -121,11 +137,11 @@ func Path(t *timeline.Timeline, id timeline.TrackID) string {
 	return Path(t, tr.Parent) + "/" + kind + ":" + strings.ReplaceAll(tr.Name, " ", "_")
 }
 
-// Paths returns the places of all tracks, for texts in which tracks are told apart: of several with one place, the later ones have a number.
+// Paths returns the paths of all tracks. Where several tracks have the same path, the later ones get a number: PATH#2.
 func Paths(t *timeline.Timeline) []string {
 	paths, seen := make([]string, t.TrackCount()), map[string]int{}
 	for id := range timeline.TrackID(t.TrackCount()) {
-		path := strings.ReplaceAll(Path(t, id), "track:", "")
+		path := Path(t, id)
 		if seen[path]++; seen[path] > 1 {
 			path += fmt.Sprint("#", seen[path])
 		}
@@ -176,17 +192,16 @@ func argText(t *timeline.Timeline, a *timeline.Arg) string {
 	return string(a.Key) + "=" + text
 }
 
-// Problems writes what was counted, one kind per line: its name, its count and the indexes of the first events.
+// Problems writes what was counted, one kind per line: its name, its count, and where the first cases are, with details.
 func Problems(log *problem.Log) string {
 	var out strings.Builder
 	for _, total := range log.Totals() {
 		fmt.Fprintf(&out, "%s %d:", total.Kind, total.Count)
 		for _, c := range total.Cases {
-			if c.Position.Event < 0 {
+			fmt.Fprintf(&out, " %v", c.Position)
+			if c.Detail != "" {
 				fmt.Fprintf(&out, " %q", c.Detail)
-				continue
 			}
-			fmt.Fprintf(&out, " %d", c.Position.Event)
 		}
 		out.WriteByte('\n')
 	}

@@ -1,6 +1,7 @@
 package chromejson
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,30 +11,25 @@ import (
 
 // suite are the cases, which are read through windows of all sizes, and in blocks of all sizes.
 var suite = readertest.Suite[Options]{
-	Options: caseOptions,
-	Dump:    dump,
-	Ways: []func(*Options){
-		window(16), window(100), window(4096), blocks(8), blocks(60), blocks(500),
+	Read:    Read,
+	Prepare: func(o *Options, log *problem.Log, _ string) { o.Problems = log },
+	Option: func(o *Options, name, value string) error {
+		switch name {
+		case "args":
+			o.Args = OnlyArgs(strings.Fields(value)...)
+		case "offset-ns":
+			o.Offset = 1_000_000_000
+		}
+		return nil
 	},
+	Ways:   []func(*Options){window(16), window(100), window(4096), blocks(8), blocks(60), blocks(500)},
+	Raises: slices.DeleteFunc(problem.Kinds(), func(k problem.Kind) bool { return !raisedByReader(k) || largeInputs[k] }),
 }
 
-func window(size int) func(*Options) { return func(opts *Options) { opts.window = size } }
+func window(size int) func(*Options) { return func(o *Options) { o.window = size } }
 
 func blocks(size int) func(*Options) {
-	return func(opts *Options) { opts.window, opts.Workers, opts.block = 4096, 3, size }
-}
-
-// caseOptions reads the options in the comment of a case.
-func caseOptions(_ testing.TB, c *readertest.Case) (opts Options) {
-	for option, value := range c.Options() {
-		switch option {
-		case "args":
-			opts.Args = OnlyArgs(strings.Fields(value)...)
-		case "offset-ns":
-			opts.Offset = 1_000_000_000
-		}
-	}
-	return opts
+	return func(o *Options) { o.window, o.Workers, o.block = 4096, 3, size }
 }
 
 // TestCases compares what is read from the inputs in testdata with what is expected.
@@ -64,17 +60,4 @@ func raisedByReader(k problem.Kind) bool {
 		}
 	}
 	return true
-}
-
-// TestEveryProblemHasACase holds that each problem that the reader can raise is raised by a case.
-func TestEveryProblemHasACase(t *testing.T) {
-	raised := readertest.Raised(t, func(c *readertest.Case) *problem.Log {
-		_, log, _ := read(t, strings.NewReader(c.Input), caseOptions(t, c))
-		return log
-	})
-	for _, k := range problem.Kinds() {
-		if raisedByReader(k) && !raised[k] && !largeInputs[k] {
-			t.Errorf("no case raises %s", k)
-		}
-	}
 }

@@ -40,7 +40,7 @@ func TestLargeMetadata(t *testing.T) {
 	input := `{"metadata":{"text":"` + large + `","list":["` + large + `"],"fits":"` + large[2:] + `","after":1},"top":"` + large + `",
 		"traceEvents":[{"ph":"M","name":"m","pid":1,"args":{"x":"` + large + `"}}]}`
 	for _, window := range []int{16, 1 << 20} {
-		tl, log, err := read(t, strings.NewReader(input), Options{window: window})
+		tl, log, err := suite.Load(t, strings.NewReader(input), Options{window: window})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestDeepArgs(t *testing.T) {
 	}{{maxDepth + 1, 0}, {maxDepth + 2, 1}, {100_000, 1}} {
 		input := `[{"ph":"X","name":"x","pid":1,"ts":0,"dur":1,"args":` + strings.Repeat(`{"a":`, c.depth) + `1` +
 			strings.Repeat(`}`, c.depth) + `}]`
-		_, log, err := read(t, strings.NewReader(input), Options{})
+		_, log, err := suite.Load(t, strings.NewReader(input), Options{})
 		if err != nil || log.Count(problem.ArgDepthLimit) != c.want {
 			t.Errorf("depth %d: arg_depth_limit %d, want %d, %v", c.depth, log.Count(problem.ArgDepthLimit), c.want, err)
 		}
@@ -82,7 +82,7 @@ func TestDeepArgsAreJSONOrText(t *testing.T) {
 	} {
 		input := `[{"ph":"i","name":"x","pid":1,"ts":0,"args":` + strings.Repeat(`{"a":`, maxDepth+1) + deep +
 			strings.Repeat(`}`, maxDepth+1) + `}]`
-		tl, log, err := read(t, strings.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, strings.NewReader(input), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestCutAnywhere(t *testing.T) {
 		return fmt.Sprintf(`{"ph":"X","name":"größe %d","ts":%d,"dur":5,"pid":1,"args":{"a":[1,"\ud83e\udd14"],"b":{}}}`, i, i*10)
 	})
 	for i := 1; i < len(input); i++ {
-		tl, log, err := read(t, strings.NewReader(input[:i]), Options{window: 64})
+		tl, log, err := suite.Load(t, strings.NewReader(input[:i]), Options{window: 64})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
@@ -160,7 +160,7 @@ func TestMissingBracketInLargeInput(t *testing.T) {
 	event := `{"ph":"i","name":"` + strings.Repeat("n", 1000) + `","pid":1,"ts":1}`
 	const n = 20 * suspicious / 16 / 1000
 	input := `[{"ph":"i","name":"broken","pid":1,"ts":1,"args":{"l":[` + "\n" + list(n, func(int) string { return event })[1:]
-	tl, log, err := read(t, strings.NewReader(input), Options{Args: NoArgs()})
+	tl, log, err := suite.Load(t, strings.NewReader(input), Options{Args: NoArgs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 func TestLargeValues(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 200_000)
 	input := `{"unwanted":["` + large + `"],"traceEvents":[{"ph":"X","name":"x","pid":1,"ts":0,"dur":1,"args":{"picture":"` + large + `"}}]}`
-	tl, _, err := read(t, strings.NewReader(input), Options{window: 4096})
+	tl, _, err := suite.Load(t, strings.NewReader(input), Options{window: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestLargeValues(t *testing.T) {
 func TestErrorsHavePositions(t *testing.T) {
 	broken := errors.New("broken pipe")
 	events := `[{"ph":"i","name":"a","pid":1,"ts":1},{"ph":"i","na`
-	_, _, err := read(t, io.MultiReader(strings.NewReader(events), iotest.ErrReader(broken)), Options{})
+	_, _, err := suite.Load(t, io.MultiReader(strings.NewReader(events), iotest.ErrReader(broken)), Options{})
 	if want := "traceEvents[1] (byte 38): broken pipe"; !errors.Is(err, broken) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -273,14 +273,14 @@ func TestRecordings(t *testing.T) {
 	for _, f := range recordings(t, "chrome", "node", "damaged", "pytorch") {
 		t.Run(f.Name, func(t *testing.T) {
 			data := recording.Read(t, f.Path)
-			want := dump(t, bytes.NewReader(data), Options{})
+			want := suite.Dump(t, bytes.NewReader(data), Options{})
 			if strings.HasPrefix(want, "error") {
 				t.Fatal(want)
 			}
 			if len(data) > 1<<20 {
 				return
 			}
-			got := dump(t, iotest.OneByteReader(bytes.NewReader(data)), Options{window: 16})
+			got := suite.Dump(t, iotest.OneByteReader(bytes.NewReader(data)), Options{window: 16})
 			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("through a small window: -want +got:\n%s", diff)
 			}
@@ -292,8 +292,8 @@ func TestRecordings(t *testing.T) {
 func TestNoArgsKeepsEvents(t *testing.T) {
 	for _, f := range recordings(t, "node", "damaged") {
 		data := recording.Read(t, f.Path)
-		all, logAll, _ := read(t, bytes.NewReader(data), Options{})
-		none, logNone, _ := read(t, bytes.NewReader(data), Options{Args: NoArgs()})
+		all, logAll, _ := suite.Load(t, bytes.NewReader(data), Options{})
+		none, logNone, _ := suite.Load(t, bytes.NewReader(data), Options{Args: NoArgs()})
 		if all.Len() != none.Len() {
 			t.Errorf("%s: %d records with arguments, %d without", f.Name, all.Len(), none.Len())
 		}

@@ -29,7 +29,7 @@ func chain(n int) string {
 // this test needs no gigabytes.
 func TestDeepStacks(t *testing.T) {
 	const n = timeline.MaxStackDepth + 3
-	tl, log, err := read(t, strings.NewReader(chain(n)), Options{})
+	tl, log, err := suite.Load(t, strings.NewReader(chain(n)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

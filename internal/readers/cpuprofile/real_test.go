@@ -123,7 +123,7 @@ func TestTables(t *testing.T) {
 	for _, path := range append(inputs, recorded...) {
 		name := strings.TrimSuffix(recording.Name(path), ".cpuprofile")
 		t.Run(name, func(t *testing.T) {
-			tl, err := load(t, bytes.NewReader(recording.Read(t, path)), Options{})
+			tl, _, err := suite.Load(t, bytes.NewReader(recording.Read(t, path)), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestTables(t *testing.T) {
 
 // TestFrames holds that frames have the place of their function, with line and column from 1.
 func TestFrames(t *testing.T) {
-	tl, err := load(t, strings.NewReader(`{"nodes":[{"id":1},
+	tl, _, err := suite.Load(t, strings.NewReader(`{"nodes":[{"id":1},
 		{"id":2,"parent":1,"callFrame":{"functionName":"f","url":"u","lineNumber":9,"columnNumber":0}},
 		{"id":3,"parent":2,"callFrame":{"functionName":""}}],"samples":[3],"timeDeltas":[1]}`), Options{})
 	if err != nil {
@@ -166,7 +166,7 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for b.Loop() {
-				if _, err := load(b, bytes.NewReader(doc.Bytes()), Options{}); err != nil {
+				if _, _, err := suite.Load(b, bytes.NewReader(doc.Bytes()), Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -31,24 +31,24 @@ func categoryThread(name string, stack int, ofStacks, ofFrames string) string {
 // front end filled the default in where neither a frame nor its callers have one.
 func TestFilledInCategories(t *testing.T) {
 	const frames = `"category":[null,2],"subcategory":[null,0],`
-	want := dump(t, strings.NewReader(categoryProfile(53, ``, frames)), Options{})
+	want := suite.Dump(t, strings.NewReader(categoryProfile(53, ``, frames)), Options{})
 	if n := strings.Count(want, "fact 1/3 Sample category: JavaScript in 2 samples from 1000000 to 3000000\n"); n != 1 || strings.Contains(want, "fact 1/2") {
 		t.Errorf("the facts about the threads are others\n%s", want)
 	}
 	for _, version := range []int{50, 51, 52} {
-		got := dump(t, strings.NewReader(categoryProfile(version, `"category":[1,2],"subcategory":[0,0],`, frames)), Options{})
+		got := suite.Dump(t, strings.NewReader(categoryProfile(version, `"category":[1,2],"subcategory":[0,0],`, frames)), Options{})
 		got = strings.Replace(got, fmt.Sprintf("preprocessedProfileVersion: %d", version), "preprocessedProfileVersion: 53", 1)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("version 53 -, version %d +:\n%s", version, diff)
 		}
 	}
 	// Where only stacks have categories they are those of the producer, the default included.
-	got := dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, ``)), Options{})
+	got := suite.Dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, ``)), Options{})
 	if n := strings.Count(got, "Sample category: Other"); n != 1 {
 		t.Errorf("the category Other of the producer is written %d times\n%s", n, got)
 	}
 	// A frame that says it has the default has it.
-	got = dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, `"category":[1,2],"subcategory":[0,0],`)), Options{})
+	got = suite.Dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, `"category":[1,2],"subcategory":[0,0],`)), Options{})
 	if n := strings.Count(got, "Sample category: Other"); n != 1 {
 		t.Errorf("the category Other of a frame is written %d times\n%s", n, got)
 	}

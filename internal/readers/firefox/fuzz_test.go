@@ -22,9 +22,9 @@ func FuzzRead(f *testing.F) {
 		numberSlab(slabInt8, []int8{0})))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		opts := Options{JSCalls: true, window: 1 << 16}
-		tl, log, err := read(t, memory, bytes.NewReader(input), opts)
+		tl, log, err := suite.Load(t, bytes.NewReader(input), opts)
 		opts.window = 16
-		small, smallLog, smallErr := read(t, smallMemory, iotest.OneByteReader(bytes.NewReader(input)), opts)
+		small, smallLog, smallErr := suite.LoadWithin(t, 1, iotest.OneByteReader(bytes.NewReader(input)), opts)
 		if (err == nil) != (smallErr == nil) {
 			t.Fatalf("large window: %v; small window: %v", err, smallErr)
 		}

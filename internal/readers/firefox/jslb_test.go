@@ -69,16 +69,16 @@ func TestContainer(t *testing.T) {
 		fmt.Sprintf(thread, reference(numberSlab(slabUint16, []uint16{1, 0, 1})), reference(numberSlab(slabFloat64, []float64{1.5, 2.25, -3})),
 			reference(numberSlab(slabFloat32, []float32{1, float32(math.NaN()), 300})), reference(numberSlab(slabInt64, []int64{0, 1})),
 			"[1,2]", "[null,4.5]", "[0,1]", reference(jsonSlab(markers)))))))
-	want := dump(t, strings.NewReader(plain), Options{})
-	if !strings.Contains(want, "a;b") || strings.Contains(want, "problem firefox_value") {
+	want := suite.Dump(t, strings.NewReader(plain), Options{})
+	if !strings.Contains(want, "a;b") || strings.Contains(want, "firefox_value") {
 		t.Fatalf("the plain profile is not read:\n%s", want)
 	}
 	container := jslb(slabs...)
-	if diff := cmp.Diff(want, dump(t, bytes.NewReader(container), Options{})); diff != "" {
+	if diff := cmp.Diff(want, suite.Dump(t, bytes.NewReader(container), Options{})); diff != "" {
 		t.Errorf("-plain +container:\n%s", diff)
 	}
 	for i := range container {
-		_, log, err := read(t, memory, bytes.NewReader(container[:i]), Options{})
+		_, log, err := suite.Load(t, bytes.NewReader(container[:i]), Options{})
 		if err == nil && log.Count(problem.JSONUnterminated) != 1 {
 			t.Errorf("that only %d of %d bytes of a container are there is not counted", i, len(container))
 		}
@@ -94,8 +94,8 @@ func TestContainerThatIsCut(t *testing.T) {
 	container := jslb(jsonSlab(`{"meta":{"preprocessedProfileVersion":75,"startTime":0,"interval":1},"threads":[{"name":"T","pid":"1","tid":1,
 		"samples":{"stack":[null,null,null],"time":{"$s":1},"length":3}}],"counters":[{"name":"c","pid":"1","samples":{"time":[1,2],"count":[0,7]}}]}`),
 		numberSlab(slabFloat64, []float64{1, 2, 3}))
-	got := dump(t, bytes.NewReader(container[:len(container)-7]), Options{})
-	for _, want := range []string{"\n2000000 sample 1/1 1\n", "counter:c 7", "problem firefox_column_short 1:", "problem json_unterminated 1:"} {
+	got := suite.Dump(t, bytes.NewReader(container[:len(container)-7]), Options{})
+	for _, want := range []string{"\n2000000 sample 1/1 1\n", "counter:c 7", "firefox_column_short 1:", "json_unterminated 1:"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing:\n%s", want, got)
 		}
@@ -133,7 +133,7 @@ func TestContainerWithoutEnd(t *testing.T) {
 		"none":   {jsonSlab(`{"meta":{},"threads":{"$s":9}}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, _, err := read(t, memory, bytes.NewReader(jslb(slabs...)), Options{}); err == nil {
+			if _, _, err := suite.Load(t, bytes.NewReader(jslb(slabs...)), Options{}); err == nil {
 				t.Error("no error")
 			} else {
 				t.Log(err)

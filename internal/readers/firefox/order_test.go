@@ -10,7 +10,7 @@ import (
 // ranked returns the names of processes and threads in the order in which viewers show them.
 func ranked(t *testing.T, profile string) string {
 	t.Helper()
-	tl, _, err := read(t, 0, strings.NewReader(profile), Options{})
+	tl, _, err := suite.Load(t, strings.NewReader(profile), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

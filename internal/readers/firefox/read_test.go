@@ -19,7 +19,7 @@ func TestReaderError(t *testing.T) {
 	broken := errors.New("broken")
 	profile := `{"meta":{"version":34,"startTime":0},"threads":[{"name":"T","stringTable":["a"],"markers":{"schema":{"name":0},"data":[[0],[0]]}}]}`
 	for n := range len(profile) {
-		_, _, err := read(t, memory, io.MultiReader(strings.NewReader(profile[:n]), iotest.ErrReader(broken)), Options{window: 16})
+		_, _, err := suite.Load(t, io.MultiReader(strings.NewReader(profile[:n]), iotest.ErrReader(broken)), Options{window: 16})
 		if !errors.Is(err, broken) {
 			t.Fatalf("after byte %d: %v", n, err)
 		}
@@ -89,7 +89,7 @@ func TestDeepStacks(t *testing.T) {
 		s.WriteString(`,[` + strconv.Itoa(depth-1-i%2) + `,` + strconv.Itoa(i+1) + `]`)
 	}
 	s.WriteString(`]}}]}`)
-	tl, log, err := read(t, memory, strings.NewReader(s.String()), Options{JSCalls: true})
+	tl, log, err := suite.Load(t, strings.NewReader(s.String()), Options{JSCalls: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestLimits(t *testing.T) {
 		"categories": `{"meta":{"categories":[` + many + `]},"threads":[]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, log, err := read(t, memory, strings.NewReader(profile), Options{})
+			_, log, err := suite.Load(t, strings.NewReader(profile), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestLimits(t *testing.T) {
 			strings.Repeat(`{"stack":`, deep) + `1` + strings.Repeat("}", deep) + `]}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, _, err := read(t, memory, strings.NewReader(profile), Options{}); err != nil {
+			if _, _, err := suite.Load(t, strings.NewReader(profile), Options{}); err != nil {
 				t.Log(err)
 			}
 		})
@@ -152,7 +152,7 @@ func TestHugeLength(t *testing.T) {
 	}
 	profile := `{"meta":{"preprocessedProfileVersion":70},"shared":{` + tables.String() + `"stringArray":[]},"threads":[{` + tables.String() +
 		`"name":"T"},{"name":"U","samples":{"length":1,"stack":[0],"time":[0]}}],"counters":[{"samples":` + table + `}],"profilerOverhead":[{"samples":` + table + `}]}`
-	tl, _, err := read(t, memory, strings.NewReader(profile), Options{JSCalls: true})
+	tl, _, err := suite.Load(t, strings.NewReader(profile), Options{JSCalls: true})
 	if err != nil {
 		t.Fatal(err)
 	}

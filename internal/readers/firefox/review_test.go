@@ -84,7 +84,7 @@ func TestWrongValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tl, _, err := read(t, memory, bytes.NewReader(input), Options{JSCalls: true})
+			tl, _, err := suite.Load(t, bytes.NewReader(input), Options{JSCalls: true})
 			if err != nil {
 				continue // the changed value is what the profile is known by
 			}
@@ -109,7 +109,7 @@ func TestMembersOfTwoRows(t *testing.T) {
 		data = append(data, fmt.Sprintf(`"k%d":%d`, i, i))
 	}
 	payload := `{"type":"F",` + strings.Join(data, ",") + `}`
-	got := dump(t, strings.NewReader(`{"meta":{"preprocessedProfileVersion":66,"startTime":0,"markerSchema":[{"name":"F","fields":[`+
+	got := suite.Dump(t, strings.NewReader(`{"meta":{"preprocessedProfileVersion":66,"startTime":0,"markerSchema":[{"name":"F","fields":[`+
 		strings.Join(fields, ",")+`]}]},"shared":{"stringArray":["m"]},"threads":[{"name":"a","pid":1,"tid":1,"markers":{"length":2,
 		"name":[0,0],"startTime":[1,null],"endTime":[null,2],"phase":[2,3],"data":[`+payload+`,`+payload+`]}}]}`), Options{})
 	for i := range maxMembers + 10 {
@@ -174,7 +174,7 @@ func TestEmptyMember(t *testing.T) {
 	for text, want := range map[string]uint64{"[]": 0, "[ ]": 0, "null": 0, "[0]": 1, "{}": 1, `""`: 1} {
 		for _, window := range []int{16, 4096} {
 			input := `{"meta":{"version":24},"threads":[{"unheardOf":` + text + `}],"unheardOf":` + text + `}`
-			_, log, err := read(t, memory, iotest.OneByteReader(strings.NewReader(input)), Options{window: window})
+			_, log, err := suite.Load(t, iotest.OneByteReader(strings.NewReader(input)), Options{window: window})
 			if err != nil {
 				t.Fatal(err)
 			}

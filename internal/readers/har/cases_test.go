@@ -2,9 +2,7 @@ package har
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -13,65 +11,33 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/tracetext"
 )
 
 // suite are the cases, which are read through windows of all sizes, and sorted on disk.
 var suite = readertest.Suite[Options]{
-	Options: caseOptions,
-	Dump:    dump,
-	Ways:    []func(*Options){func(o *Options) { o.window = 16 }, func(o *Options) { o.window = 100 }, func(o *Options) { o.spool = 1 }},
-}
-
-// caseOptions returns the options under which a case is read.
-func caseOptions(tb testing.TB, c *readertest.Case) (opts Options) {
-	tb.Helper()
-	opts.KeepArg, opts.Offset = c.ArgsAndOffset(tb)
-	return opts
-}
-
-// TestCases compares what is read from the inputs in testdata with what is expected.
-func TestCases(t *testing.T) { suite.Run(t) }
-
-// read reads an archive into a resolved timeline.
-func read(tb testing.TB, r io.Reader, opts Options) (*timeline.Timeline, *problem.Log, error) {
-	tb.Helper()
-	log := new(problem.Log)
-	opts.Problems, opts.TempDir = log, tb.TempDir()
-	tl, err := readertest.Read(tb, timeline.Options{Problems: log, TempDir: opts.TempDir}, func(b *timeline.Builder) error {
-		return Read(context.Background(), r, b, opts)
-	})
-	return tl, log, err
-}
-
-// dump returns as text what is read from an input.
-func dump(tb testing.TB, r io.Reader, opts Options) string {
-	tb.Helper()
-	tl, log, err := read(tb, r, opts)
-	if err != nil {
-		return "error: " + err.Error() + "\n" + tracetext.Problems(log)
-	}
-	return readertest.DumpRequests(tb, tl, log)
-}
-
-// TestEveryProblemHasACase holds that each problem that belongs to this format is raised by a case.
-func TestEveryProblemHasACase(t *testing.T) {
-	raised := readertest.Raised(t, func(c *readertest.Case) *problem.Log {
-		_, log, _ := read(t, strings.NewReader(c.Input), caseOptions(t, c))
-		return log
-	})
-	for _, k := range []problem.Kind{
+	Read:    Read,
+	Prepare: func(o *Options, log *problem.Log, dir string) { o.Problems, o.TempDir = log, dir },
+	Option: func(o *Options, name, value string) (err error) {
+		switch name {
+		case "args":
+			o.KeepArg = func(key []byte) bool { return string(key) == value }
+		case "offset-ns":
+			_, err = fmt.Sscan(value, &o.Offset)
+		}
+		return err
+	},
+	Ways: []func(*Options){func(o *Options) { o.window = 16 }, func(o *Options) { o.window = 100 }, func(o *Options) { o.spool = 1 }},
+	Raises: []problem.Kind{
 		problem.HARValueInvalid, problem.HARTimeWithoutZone, problem.HARTimeMismatch, problem.HARRequestUnknown,
 		// Of other groups, raised by this reader as well:
 		problem.PageUnknown, problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.EventUnknownMember,
 		problem.TopLevelMemberSkipped, problem.ArgDepthLimit, problem.JSONNotAnEvent, problem.JSONUnterminated, problem.JSONDuplicateKey,
 		problem.MetadataValueOmitted,
-	} {
-		if !raised[k] {
-			t.Errorf("no case raises %s", k)
-		}
-	}
+	},
 }
+
+// TestCases compares what is read from the inputs in testdata with what is expected.
+func TestCases(t *testing.T) { suite.Run(t) }
 
 // Times of ISO 8601, in nanoseconds since 1970. The expected seconds are those of date -u -d.
 func TestISOTime(t *testing.T) {
@@ -126,7 +92,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, offset int64) {
 		var dumps [2]string
 		for i, spool := range []int64{0, 1} {
-			dumps[i] = dump(t, bytes.NewReader(data), Options{Offset: timeline.Nanos(offset), spool: spool, window: 64 * i})
+			dumps[i] = suite.Dump(t, bytes.NewReader(data), Options{Offset: timeline.Nanos(offset), spool: spool, window: 64 * i})
 		}
 		if dumps[0] != dumps[1] {
 			t.Errorf("sorting on disk gives something else: %s", cmp.Diff(dumps[0], dumps[1]))
@@ -142,7 +108,7 @@ func TestManyRedirects(t *testing.T) {
 		entries = append(entries, fmt.Sprintf(`{"startedDateTime":"2026-01-01T00:00:%02d.000Z","time":1,"request":{"method":"GET","url":"http://a.test/%[1]d"},`+
 			`"response":{"status":302,"redirectURL":"http://a.test/end"}}`, i%60))
 	}
-	_, log, err := read(t, strings.NewReader(`{"log":{"entries":[`+strings.Join(entries, ",")+`]}}`), Options{})
+	_, log, err := suite.Load(t, strings.NewReader(`{"log":{"entries":[`+strings.Join(entries, ",")+`]}}`), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

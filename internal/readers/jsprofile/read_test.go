@@ -42,19 +42,6 @@ func chain(stacks int, samples string) string {
 	}) + `],"samples":[` + samples + `]}`
 }
 
-// Each problem that only this reader knows is raised by a case.
-func TestEveryProblemHasACase(t *testing.T) {
-	raised := readertest.Raised(t, func(c *readertest.Case) *problem.Log {
-		_, log, _ := read(t, strings.NewReader(c.Input), caseOptions(t, c))
-		return log
-	})
-	for k := problem.BadStack; k <= problem.SamplingGap; k++ {
-		if !raised[k] {
-			t.Errorf("no case raises %s", k)
-		}
-	}
-}
-
 // Perfetto nests 512 slices. Of a deeper stack the outermost frames are shown, and the marker on top of them.
 func TestDeepStack(t *testing.T) {
 	for _, c := range []struct {
@@ -62,7 +49,7 @@ func TestDeepStack(t *testing.T) {
 		limited      uint64
 	}{{511, 512, 0}, {512, 512, 1}, {5000, 512, 1}} {
 		input := chain(c.depth, fmt.Sprintf(`{"timestamp":0,"stackId":%d,"marker":"gc"},{"timestamp":10}`, c.depth-1))
-		tl, log, err := read(t, strings.NewReader(input), Options{Interval: 10})
+		tl, log, err := suite.Load(t, strings.NewReader(input), Options{Interval: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +92,7 @@ func TestLongChains(t *testing.T) {
 		})), `[{"frameId":0}`, `[{"frameId":7}`, 1),
 	} {
 		began := time.Now()
-		_, log, err := read(t, strings.NewReader(input), Options{})
+		_, log, err := suite.Load(t, strings.NewReader(input), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +109,7 @@ func TestLongChains(t *testing.T) {
 func TestLongLists(t *testing.T) {
 	input := `{"resources":[],"frames":[` + elements(maxFrames+2, func(int) string { return "{}" }) + `],
 		"stacks":[{"frameId":1048575},{"frameId":1048576}],"samples":[{"timestamp":0,"stackId":0},{"timestamp":10,"stackId":1}]}`
-	_, log, err := read(t, strings.NewReader(input), Options{})
+	_, log, err := suite.Load(t, strings.NewReader(input), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +120,7 @@ func TestLongLists(t *testing.T) {
 
 func TestErrorsOfTheInput(t *testing.T) {
 	broken := errors.New("broken pipe")
-	_, _, err := read(t, io.MultiReader(strings.NewReader(`{"frames":[],"samples":[{"timest`), iotest.ErrReader(broken)), Options{})
+	_, _, err := suite.Load(t, io.MultiReader(strings.NewReader(`{"frames":[],"samples":[{"timest`), iotest.ErrReader(broken)), Options{})
 	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "byte ") {
 		t.Errorf("error %v", err)
 	}
@@ -158,9 +145,9 @@ func FuzzRead(f *testing.F) {
 			opts.TimeOrigin = nil
 		}
 		at := strings.NewReader
-		want := dump(t, at(string(input)), opts)
+		want := suite.Dump(t, at(string(input)), opts)
 		opts.window = 16
-		if got := dump(t, iotest.OneByteReader(at(string(input))), opts); got != want {
+		if got := suite.Dump(t, iotest.OneByteReader(at(string(input))), opts); got != want {
 			t.Fatalf("in one piece:\n%s\nbyte by byte:\n%s", want, got)
 		}
 	})
@@ -195,7 +182,7 @@ func TestRecordings(t *testing.T) {
 		t.Fatalf("%d recordings, %v", len(paths), err)
 	}
 	for _, path := range paths {
-		tl, log, err := read(t, strings.NewReader(string(recording.Read(t, path))), Options{})
+		tl, log, err := suite.Load(t, strings.NewReader(string(recording.Read(t, path))), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +219,7 @@ func TestMemory(t *testing.T) {
 			input = strings.Replace(input, `]"m0"`, `],"m0"`, 1)
 		}
 		var noRoom *jsondoc.NoRoomError
-		if _, _, err := read(t, strings.NewReader(input), Options{Memory: memory}); errors.As(err, &noRoom) != (name != "few") {
+		if _, _, err := suite.Load(t, strings.NewReader(input), Options{Memory: memory}); errors.As(err, &noRoom) != (name != "few") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -35,7 +35,7 @@ func compress(tb testing.TB, message []byte) []byte {
 // The same spans in all forms of the file exporter are read as the same: JSON or protobuf, compressed or not.
 func TestFileExporter(t *testing.T) {
 	for c, encoded := range messageCases(t) {
-		want := withoutPlaces(dump(t, strings.NewReader(c.Input+"\n"+c.Input), caseOptions(t, c)))
+		want := withoutPlaces(suite.Dump(t, strings.NewReader(c.Input+"\n"+c.Input), suite.Options(t, c)))
 		for name, message := range map[string][]byte{
 			"json": []byte(c.Input), "json, zstd": compress(t, []byte(c.Input)), "proto, zstd": compress(t, encoded),
 		} {
@@ -46,9 +46,9 @@ func TestFileExporter(t *testing.T) {
 			for way, r := range map[string]*bytes.Reader{"whole": bytes.NewReader(input), "one byte": bytes.NewReader(input)} {
 				got := ""
 				if way == "whole" {
-					got = dump(t, r, caseOptions(t, c))
+					got = suite.Dump(t, r, suite.Options(t, c))
 				} else {
-					got = dump(t, iotest.OneByteReader(r), caseOptions(t, c))
+					got = suite.Dump(t, iotest.OneByteReader(r), suite.Options(t, c))
 				}
 				if diff := cmp.Diff(want, withoutPlaces(got)); diff != "" {
 					t.Errorf("%s, %s, %s: -lines +frames:\n%s", c.Name, name, way, diff)
@@ -83,7 +83,7 @@ func TestDamagedFrames(t *testing.T) {
 		"the end in a length": {tail: []byte{0, 0}, spans: 2},
 	} {
 		input := bytes.Join([][]byte{good, c.damaged, good, c.tail}, nil)
-		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -104,11 +104,11 @@ func TestFailingFile(t *testing.T) {
 	failed := errors.New("the disk is gone")
 	message := compress(t, one("good"))
 	r := iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(frame(message))))
-	if _, _, err := read(t, r, Options{}); !errors.Is(err, iotest.ErrTimeout) {
+	if _, _, err := suite.Load(t, r, Options{}); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("error %v, want that of the file", err)
 	}
 	r = iotest.DataErrReader(&failing{data: frame(message)[:40], err: failed})
-	if _, _, err := read(t, r, Options{}); !errors.Is(err, failed) {
+	if _, _, err := suite.Load(t, r, Options{}); !errors.Is(err, failed) {
 		t.Errorf("error %v, want that of the file", err)
 	}
 }
@@ -139,12 +139,12 @@ func TestOtherSignals(t *testing.T) {
 	}
 	for name, element := range map[string][]byte{"metrics": metric, "logs": record} {
 		for _, input := range [][]byte{message(element), frame(message(element)), frame(compress(t, message(element)))} {
-			if _, _, err := read(t, bytes.NewReader(input), Options{}); !errors.Is(err, ErrNoSpans) {
+			if _, _, err := suite.Load(t, bytes.NewReader(input), Options{}); !errors.Is(err, ErrNoSpans) {
 				t.Errorf("%s: error %v, want %v", name, err, ErrNoSpans)
 			}
 		}
 		input := append(frame(compress(t, message(element))), frame(one("good"))...)
-		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
 		if err != nil || tl.Totals().Slices != 1 || log.Count(problem.OTLPSignalSkipped) != 1 {
 			t.Errorf("%s beside a span: %d spans, counted %d times, error %v", name, tl.Totals().Slices, log.Count(problem.OTLPSignalSkipped), err)
 		}
@@ -162,7 +162,7 @@ func TestWrappedTraces(t *testing.T) {
 			t.Errorf("%s: %d spans, want 3", name, len(names))
 		}
 		for _, n := range []int{2, 3, 200_000} {
-			_, log, err := read(t, strings.NewReader(wrap(n, traces)), Options{})
+			_, log, err := suite.Load(t, strings.NewReader(wrap(n, traces)), Options{})
 			if !errors.Is(err, ErrNoSpans) || log.Count(problem.EventUnknownMember) != 1 {
 				t.Errorf("%d times %s: error %v, counted %d times", n, name, err, log.Count(problem.EventUnknownMember))
 			}
@@ -182,7 +182,7 @@ func TestUnknownFields(t *testing.T) {
 	scope := wire.AppendBytes(wire.AppendBytes(nil, scopeSpansScope, later), scopeSpansSpans, span)
 	resource := wire.AppendBytes(wire.AppendBytes(nil, resourceSpansResource, later), resourceSpansScopeSpans, append(scope, later...))
 	message := wire.AppendBytes(nil, tracesResourceSpans, append(resource, later...))
-	_, log, err := read(t, bytes.NewReader(append(message, message...)), Options{})
+	_, log, err := suite.Load(t, bytes.NewReader(append(message, message...)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestProtobufLikeJSON(t *testing.T) {
 		t.Fatalf("the message begins with %q", message[:3])
 	}
 	for name, input := range map[string][]byte{"as it is": frame(message), "compressed": frame(compress(t, message))} {
-		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
 		if err != nil || tl.Totals().Slices != 1 {
 			t.Errorf("%s: error %v, found %v", name, err, log.Totals())
 		}

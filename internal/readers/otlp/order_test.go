@@ -69,14 +69,14 @@ func orders() map[string]func(number int) int {
 // The fields of messages may come in any order: what is read is the same in all forms.
 func TestFieldOrder(t *testing.T) {
 	for c, encoded := range messageCases(t) {
-		want := withoutPlaces(dump(t, bytes.NewReader(framed(formPlain, encoded)), caseOptions(t, c)))
+		want := withoutPlaces(suite.Dump(t, bytes.NewReader(framed(formPlain, encoded)), suite.Options(t, c)))
 		for name, rank := range orders() {
 			message := reorder(t, encoded, messagesOfTraces(), rank)
 			for _, form := range []form{formPlain, formVarint, formFrames} {
 				input := framed(form, message)
 				if got := formOf(input); got != form {
 					t.Errorf("%s, %s: form %d is taken for %d", c.Name, name, form, got)
-				} else if diff := cmp.Diff(want, withoutPlaces(dump(t, bytes.NewReader(input), caseOptions(t, c)))); diff != "" {
+				} else if diff := cmp.Diff(want, withoutPlaces(suite.Dump(t, bytes.NewReader(input), suite.Options(t, c)))); diff != "" {
 					t.Errorf("%s, %s, form %d: -in order +reordered:\n%s", c.Name, name, form, diff)
 				}
 			}
@@ -98,7 +98,7 @@ func TestFieldOrderOfLongSpans(t *testing.T) {
 		span = append(span, fuzzSpan()...)
 		scope := wire.AppendBytes(wire.AppendString(nil, scopeSpansSchemaURL, "https://example.com"), scopeSpansSpans, span)
 		message := wire.AppendBytes(nil, tracesResourceSpans, wire.AppendBytes(nil, resourceSpansScopeSpans, scope))
-		tl, _, err := read(t, bytes.NewReader(frame(message)), Options{})
+		tl, _, err := suite.Load(t, bytes.NewReader(frame(message)), Options{})
 		if err != nil || tl.Totals().Slices != 1 {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -111,7 +111,7 @@ func TestDamageInAnyOrder(t *testing.T) {
 		span := wire.AppendBytes(nil, scopeSpansSpans, reorder(t, fuzzSpan(), messagesOfTraces()[tracesResourceSpans][resourceSpansScopeSpans][scopeSpansSpans], rank))
 		scope := slices.Concat(span, []byte{0x0f}, span, span)
 		resource := wire.AppendBytes(nil, resourceSpansScopeSpans, scope)
-		tl, log, err := read(t, bytes.NewReader(frame(wire.AppendBytes(nil, tracesResourceSpans, resource))), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(frame(wire.AppendBytes(nil, tracesResourceSpans, resource))), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestCollectorRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	tl, log, err := read(t, in, Options{})
+	tl, log, err := suite.Load(t, in, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,14 +112,14 @@ func messageCases(t *testing.T) map[*readertest.Case][]byte {
 // The same spans in JSON and in all forms of protobuf are read as the same. Each file holds them twice, which is counted.
 func TestForms(t *testing.T) {
 	for c, encoded := range messageCases(t) {
-		want := withoutPlaces(dump(t, strings.NewReader(c.Input+"\n"+c.Input), caseOptions(t, c)))
+		want := withoutPlaces(suite.Dump(t, strings.NewReader(c.Input+"\n"+c.Input), suite.Options(t, c)))
 		for _, form := range []form{formPlain, formVarint, formFrames} {
 			input := framed(form, encoded)
 			if got := formOf(input); got != form {
 				t.Errorf("%s: form %d is taken for %d", c.Name, form, got)
 				continue
 			}
-			if diff := cmp.Diff(want, withoutPlaces(dump(t, bytes.NewReader(input), caseOptions(t, c)))); diff != "" {
+			if diff := cmp.Diff(want, withoutPlaces(suite.Dump(t, bytes.NewReader(input), suite.Options(t, c)))); diff != "" {
 				t.Errorf("%s, form %d: -JSON +protobuf:\n%s", c.Name, form, diff)
 			}
 		}
@@ -135,7 +135,7 @@ func TestCutAnywhere(t *testing.T) {
 		for _, form := range []form{formPlain, formFrames} {
 			input, spans := framed(form, encoded), 0
 			for cut := 200; cut < len(input); cut++ {
-				tl, log, err := read(t, bytes.NewReader(input[:cut]), Options{})
+				tl, log, err := suite.Load(t, bytes.NewReader(input[:cut]), Options{})
 				if err != nil {
 					t.Fatalf("form %d, cut at %d: %v", form, cut, err)
 				}
@@ -174,7 +174,7 @@ func TestDamagedMessage(t *testing.T) {
 	} {
 		resource := wire.AppendBytes(nil, resourceSpansScopeSpans, scope)
 		resource = wire.AppendBytes(resource, resourceSpansScopeSpans, span)
-		tl, log, err := read(t, bytes.NewReader(wire.AppendBytes(nil, tracesResourceSpans, resource)), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(wire.AppendBytes(nil, tracesResourceSpans, resource)), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, offset int64) {
 		var dumps [2]string
 		for i, spool := range []int64{0, 1} {
-			dumps[i] = dump(t, bytes.NewReader(data), Options{Offset: timeline.Nanos(offset), spool: spool, window: 64 * i})
+			dumps[i] = suite.Dump(t, bytes.NewReader(data), Options{Offset: timeline.Nanos(offset), spool: spool, window: 64 * i})
 		}
 		if dumps[0] != dumps[1] {
 			t.Errorf("sorting on disk gives something else: %s", cmp.Diff(dumps[0], dumps[1]))

@@ -50,7 +50,7 @@ func largeMessage(perScope int) (text string, spans [][2]int) {
 // spansOf returns the names of the spans of an input with their process and scope.
 func spansOf(t *testing.T, input string, opts Options) (map[string]bool, *problem.Log) {
 	t.Helper()
-	tl, log, err := read(t, strings.NewReader(input), opts)
+	tl, log, err := suite.Load(t, strings.NewReader(input), opts)
 	if err != nil {
 		t.Fatalf("%v: %s", err, input)
 	}
@@ -121,7 +121,7 @@ func TestDamageBeforeSchema(t *testing.T) {
 		"scope":    `]},{` + schema + `"scope":{"name":"second"},"spans":[` + fmt.Sprintf(span, 2, "") + `]}]}`,
 	} {
 		input := `{"resourceSpans":[` + strings.TrimSuffix(list("A", "first", fmt.Sprintf(span, 1, "")), `]}]}`) + "," + fmt.Sprintf(span, 3, " x") + between + `]}`
-		tl, _, err := read(t, strings.NewReader(input), Options{})
+		tl, _, err := suite.Load(t, strings.NewReader(input), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

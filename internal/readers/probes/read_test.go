@@ -38,16 +38,16 @@ func recordings(tb testing.TB) map[string][]byte {
 func TestRecordingsAnyWay(t *testing.T) {
 	for name, input := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
-			want := dump(t, bytes.NewReader(input), caseOpts{})
+			want := suite.Dump(t, bytes.NewReader(input), Options{})
 			for way, r := range map[string]io.Reader{
 				"one byte": iotest.OneByteReader(bytes.NewReader(input)), "halves": iotest.HalfReader(bytes.NewReader(input)),
 			} {
-				if diff := cmp.Diff(want, dump(t, r, caseOpts{})); diff != "" {
+				if diff := cmp.Diff(want, suite.Dump(t, r, Options{})); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", way, diff)
 				}
 			}
 			for way, opts := range map[string]Options{"tiny window": {window: 16}, "on disk": {spool: 1}, "small runs": {spool: 5000}} {
-				if diff := cmp.Diff(want, dump(t, bytes.NewReader(input), caseOpts{Options: opts})); diff != "" {
+				if diff := cmp.Diff(want, suite.Dump(t, bytes.NewReader(input), opts)); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", way, diff)
 				}
 			}
@@ -58,7 +58,7 @@ func TestRecordingsAnyWay(t *testing.T) {
 // TestLinesOfThreadsInAnyOrder holds that it does not matter in which order the lines of different threads come.
 func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 	input := recordings(t)["bpftrace17-unsorted"]
-	want, _, _ := strings.Cut(dump(t, bytes.NewReader(input), caseOpts{}), "end_without_start") // positions differ
+	want, _, _ := strings.Cut(suite.Dump(t, bytes.NewReader(input), Options{}), "end_without_start") // positions differ
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		threads := map[string][]string{}
@@ -80,7 +80,7 @@ func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 			shuffled.WriteString(threads[key][0])
 			threads[key] = threads[key][1:]
 		}
-		got, _, _ := strings.Cut(dump(t, strings.NewReader(shuffled.String()), caseOpts{}), "end_without_start")
+		got, _, _ := strings.Cut(suite.Dump(t, strings.NewReader(shuffled.String()), Options{}), "end_without_start")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -150,7 +150,7 @@ func TestEveryLineCounts(t *testing.T) {
 		if n.records+n.headers+n.talk+n.counted != n.lines || n.records == 0 {
 			t.Errorf("%s: %+v", name, n)
 		}
-		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestCutAnywhere(t *testing.T) {
 	for _, name := range []string{"bpftrace17-lost", "bpftrace17-json", "dtrace-default-output"} {
 		input := recordings(t)[name]
 		for at := len(input) - 700; at < len(input); at++ {
-			_, log, err := read(t, bytes.NewReader(input[:at]), Options{})
+			_, log, err := suite.Load(t, bytes.NewReader(input[:at]), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +205,7 @@ func TestLongLines(t *testing.T) {
 	input := "P1\t1\t7\t7\t0\tp:n\tend\n" + "P1\t2\t7\t7\t0\tp:n\t" + long + "\n" + long + "yy\n#comm 7 7 " + long + "\n{" + long + "\nP1\t3\t7\t7\t0\tp:n\t" +
 		long[:maxLine-40] + "\n"
 	for _, window := range []int{0, 16, 1 << 22} {
-		tl, log, err := read(t, strings.NewReader(input), Options{window: window})
+		tl, log, err := suite.Load(t, strings.NewReader(input), Options{window: window})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestLongLines(t *testing.T) {
 func TestErrors(t *testing.T) {
 	broken := errors.New("broken")
 	input := io.MultiReader(strings.NewReader("#probelines 1\nP1\t1\t7\t7\t0\tp:n\n"), iotest.ErrReader(broken))
-	if _, _, err := read(t, input, Options{}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "byte ") {
+	if _, _, err := suite.Load(t, input, Options{}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "byte ") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -247,7 +247,7 @@ func TestManyOpen(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&input, "P1\t%d\t7\t7\t0\tp:x-start\t%d\n", i, i)
 	}
-	tl, log, err := read(t, strings.NewReader(input.String()), Options{Memory: 1 << 20})
+	tl, log, err := suite.Load(t, strings.NewReader(input.String()), Options{Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestPairsByHand(t *testing.T) {
 			input.WriteString("\n")
 			all = append(all, f)
 		}
-		tl, _, err := read(t, strings.NewReader(input.String()), Options{})
+		tl, _, err := suite.Load(t, strings.NewReader(input.String()), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,190 @@
+package readertest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/tracetext"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/trace"
+)
+
+// Memory is the budget of a timeline in tests that do not choose one. With a budget of 1, it spills to disk from the first event on.
+const Memory = 16 << 20
+
+// Suite tells how a reader is called. O is the type of its options.
+type Suite[O any] struct {
+	// Read is the reader.
+	Read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts O) error
+	// Prepare sets where the reader counts problems and where it writes temporary files.
+	Prepare func(opts *O, log *problem.Log, tempDir string)
+	// Option sets an option that the comment of a case names.
+	Option func(opts *O, name, value string) error
+	// Lines: inputs end with a new line, unless their case has the option "cut".
+	Lines bool
+	// Ways change how an input is read, but not what is read: the size of windows, for example.
+	Ways []func(opts *O)
+	// Raises are the problems that the cases must raise, each at least once.
+	Raises []problem.Kind
+}
+
+// Options returns the options under which a case is read.
+func (s *Suite[O]) Options(tb testing.TB, c *Case) (opts O) {
+	tb.Helper()
+	for name, value := range c.Options() {
+		if name == "cut" && s.Lines {
+			continue
+		}
+		if err := s.Option(&opts, name, value); err != nil {
+			tb.Fatalf("%s: %s: %v", c.Name, name, err)
+		}
+	}
+	return opts
+}
+
+func (s *Suite[O]) input(c *Case) string {
+	if !s.Lines {
+		return c.Input
+	}
+	for name := range c.Options() {
+		if name == "cut" {
+			return c.Input
+		}
+	}
+	return c.Input + "\n"
+}
+
+// Load reads an input into a resolved timeline. The log has the problems of all steps; the error is the reader's.
+func (s *Suite[O]) Load(tb testing.TB, r io.Reader, opts O) (*timeline.Timeline, *problem.Log, error) {
+	tb.Helper()
+	return s.LoadWithin(tb, Memory, r, opts)
+}
+
+// LoadWithin is Load with a budget of memory for the timeline.
+func (s *Suite[O]) LoadWithin(tb testing.TB, memory int64, r io.Reader, opts O) (*timeline.Timeline, *problem.Log, error) {
+	tb.Helper()
+	log, dir := new(problem.Log), tb.TempDir()
+	s.Prepare(&opts, log, dir)
+	tl, err := Resolve(tb, timeline.Options{Problems: log, TempDir: dir, Memory: memory}, func(b *timeline.Builder) error {
+		return s.Read(context.Background(), r, b, opts)
+	})
+	return tl, log, err
+}
+
+// Resolve has fill add to a Builder and returns the resolved timeline. The error is that of fill.
+func Resolve(tb testing.TB, opts timeline.Options, fill func(b *timeline.Builder) error) (*timeline.Timeline, error) {
+	tb.Helper()
+	b := timeline.NewBuilder(opts)
+	if err := fill(b); err != nil {
+		b.Close()
+		return nil, err
+	}
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { tl.Close() })
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
+		tb.Fatal(err)
+	}
+	return tl, nil
+}
+
+// Dump returns as text what is read from an input: the items of the timeline, what is known about tracks and the trace, and problems.
+func (s *Suite[O]) Dump(tb testing.TB, r io.Reader, opts O) string {
+	tb.Helper()
+	tl, log, err := s.Load(tb, r, opts)
+	if err != nil {
+		return "error: " + err.Error() + "\n" + tracetext.Problems(log)
+	}
+	items, err := tracetext.Dump(context.Background(), tl)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return items + tracetext.About(tl) + tracetext.Problems(log)
+}
+
+// Run compares what is read from each case with what the case expects, however the input arrives and in whatever way it is
+// read, and verifies the Perfetto trace that it becomes. With -update it writes what is read into the cases.
+func (s *Suite[O]) Run(t *testing.T) {
+	raised, ran := map[problem.Kind]bool{}, 0
+	cases := Cases(t)
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			ran++
+			tl, log, err := s.Load(t, strings.NewReader(s.input(c)), s.Options(t, c))
+			for _, total := range log.Totals() {
+				raised[total.Kind] = true
+			}
+			if err == nil {
+				Verify(t, tl)
+			}
+			got := s.Dump(t, strings.NewReader(s.input(c)), s.Options(t, c))
+			if *update {
+				c.archive.Files[1].Data = []byte(got)
+				if err := os.WriteFile(c.path, txtar.Format(c.archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.Want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			s.sameAnyWay(t, c, got)
+		})
+	}
+	if ran < len(cases) {
+		return // -run chose some
+	}
+	for _, k := range s.Raises {
+		if !raised[k] {
+			t.Errorf("no case raises %s", k)
+		}
+	}
+}
+
+// sameAnyWay checks that a case gives the same text in all ways.
+func (s *Suite[O]) sameAnyWay(t *testing.T, c *Case, want string) {
+	t.Helper()
+	for name, wrap := range map[string]func(io.Reader) io.Reader{
+		"whole":    func(r io.Reader) io.Reader { return r },
+		"one byte": iotest.OneByteReader,
+		"data+EOF": iotest.DataErrReader,
+	} {
+		for i, way := range s.Ways {
+			opts := s.Options(t, c)
+			way(&opts)
+			if diff := cmp.Diff(want, s.Dump(t, wrap(strings.NewReader(s.input(c))), opts)); diff != "" {
+				t.Errorf("%s reads, way %d: -want +got:\n%s", name, i, diff)
+			}
+		}
+	}
+}
+
+// Verify writes a timeline as a Perfetto trace and checks it against all rules of the format.
+func Verify(tb testing.TB, tl *timeline.Timeline) {
+	tb.Helper()
+	var out bytes.Buffer
+	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{Workers: 1}); err != nil {
+		tb.Fatal(err)
+	}
+	report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if !report.OK() {
+		tb.Fatalf("the trace that is written breaks rules: %+v", report.Findings)
+	}
+}
