@@ -39,10 +39,10 @@ func costsOf(t *testing.T, r *cost.Result) map[string]string {
 
 // An opened trace is attributed as a conversion attributes it.
 func TestOpenedTracesAreAttributedAlike(t *testing.T) {
-	for _, name := range []string{
+	for _, name := range recording.Some([]string{
 		"chrome/chrome-devtools-tiny.json.gz", "chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",
 		"firefox/gecko/ff-gecko-tiny.json.gz", "perfetto/chrome-paired-tiny.pftrace.gz",
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			input := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", filepath.FromSlash(name)))
 			opts := Options{Attribute: new(attribution.Options), TempDir: t.TempDir()}
