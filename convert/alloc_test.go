@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -68,21 +67,17 @@ func firstEvents(t *testing.T, trace []byte, size int) []byte {
 	return slices.Concat(trace[:end], []byte("}]}"))
 }
 
-// allocations returns how often fn allocates, in all goroutines: the least of some runs, because the runtime and what an
-// earlier test left behind allocate as well.
-func allocations(t *testing.T, fn func() error) int64 {
+// allocations returns how often fn allocates, in all goroutines, once what it reuses is there.
+func allocations(t *testing.T, fn func() error) (objects int64) {
 	t.Helper()
-	least := int64(1 << 62)
 	for range 2 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if err := fn(); err != nil {
-			t.Fatal(err)
-		}
-		runtime.ReadMemStats(&after)
-		least = min(least, int64(after.Mallocs-before.Mallocs))
+		_, objects = recording.Allocated(func() {
+			if err := fn(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	return least
+	return objects
 }
 
 // scanAll reads every event of a trace with the scanner: keys, and values as they are.

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -90,21 +88,17 @@ func timed(f func()) time.Duration {
 // TestMemoryOfManyInputs: what is made for one input serves the next one. With blocks and windows of its own each would allocate 9 MB.
 func TestMemoryOfManyInputs(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collections take what is left for the next input
 	few, many := ranks(t, 2, 2<<20), ranks(t, 12, 2<<20)
 	few.DryRun, many.DryRun = true, true
 	for _, workers := range []int{1, 4} {
 		allocated := func(job *merge.Job) int64 {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			merged(t, job, convert.Options{Workers: workers})
-			runtime.ReadMemStats(&after)
-			return int64(after.TotalAlloc - before.TotalAlloc)
+			bytes, _ := recording.Allocated(func() { merged(t, job, convert.Options{Workers: workers}) })
+			return bytes
 		}
 		allocated(few)
 		perInput := (allocated(many) - allocated(few)) / 10
 		t.Logf("%d workers: %d bytes for each input", workers, perInput)
-		if perInput > 6<<20 { // pools lose some of what is put into them when goroutines move, more so with the race detector
+		if perInput > 6<<20 { // the race detector makes pools lose some of what is put into them
 			t.Errorf("%d workers: %d bytes are allocated for the clues of each input", workers, perInput)
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
-	"runtime"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/recording"
@@ -32,12 +30,12 @@ func TestMemoryOfSamples(t *testing.T) {
 	recording.NeedAll(t, "measures memory")
 	peak := func(samples int) int64 {
 		input := sampledTrace(t, samples)
-		w := &memoryWatch{input: bytes.NewReader(input)}
+		w := &recording.MemoryWatch{Input: bytes.NewReader(input)}
 		opts := Options{Workers: 1, Memory: 2 << 20, TempDir: t.TempDir()}
 		if _, err := Convert(context.Background(), w, w, opts); err != nil {
 			t.Fatal(err)
 		}
-		return w.peak - int64(cap(input))
+		return w.Peak - int64(cap(input))
 	}
 	const few, many = 150_000, 600_000
 	first, second := peak(few), peak(many)
@@ -45,40 +43,6 @@ func TestMemoryOfSamples(t *testing.T) {
 	if added := second - first; added > 8*(many-few) {
 		t.Errorf("%d samples more take %d bytes more", many-few, added)
 	}
-}
-
-// memoryWatch is the input and the output of a conversion with one worker. Each time that some of either has passed, it collects garbage
-// and notes what is live. The conversion waits meanwhile, so that what is seen does not depend on how fast the machine is.
-type memoryWatch struct {
-	input  io.Reader
-	read   int64 // bytes
-	passed int   // bytes of input and output since memory was looked at
-	peak   int64 // bytes of the heap that were live at most
-}
-
-// watchEvery is how many bytes pass between two looks.
-const watchEvery = 512 << 10
-
-func (w *memoryWatch) pass(n int) {
-	if w.passed += n; w.passed >= watchEvery {
-		w.passed = 0
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		w.peak = max(w.peak, int64(m.HeapAlloc))
-	}
-}
-
-func (w *memoryWatch) Read(p []byte) (int, error) {
-	n, err := w.input.Read(p)
-	w.read += int64(n)
-	w.pass(n)
-	return n, err
-}
-
-func (w *memoryWatch) Write(p []byte) (int, error) {
-	w.pass(len(p))
-	return len(p), nil
 }
 
 // TestSamplesWithinMemory holds that samples and calls are the same for every budget and number of workers, and that no temporary

@@ -33,7 +33,7 @@ func TestMemoryOfRequests(t *testing.T) {
 			peak := func(size int) (memory, read int64) {
 				r, w := io.Pipe()
 				go func() { w.CloseWithError(in.write(w, size/in.size)) }()
-				watch := &memoryWatch{input: r}
+				watch := &recording.MemoryWatch{Input: r}
 				report, err := Convert(context.Background(), watch, watch, Options{Workers: 1, Memory: 2 << 20, TempDir: t.TempDir()})
 				if err != nil {
 					t.Fatal(err)
@@ -41,7 +41,7 @@ func TestMemoryOfRequests(t *testing.T) {
 				if lost := report.Lost(); lost > 0 {
 					t.Errorf("%d events are lost", lost)
 				}
-				return watch.peak, watch.read
+				return watch.Peak, watch.Size
 			}
 			first, few := peak(large / 2)
 			second, many := peak(large)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"runtime"
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
@@ -69,12 +68,8 @@ func TestAllocationsPerFile(t *testing.T) {
 		}
 	}
 	convertAll() // makes what is kept
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	convertAll()
-	runtime.ReadMemStats(&after)
-	size := (after.TotalAlloc - before.TotalAlloc) / smallFiles
-	count := (after.Mallocs - before.Mallocs) / smallFiles
+	size, count := recording.Allocated(convertAll)
+	size, count = size/smallFiles, count/smallFiles
 	t.Logf("%d bytes in %d allocations for a file", size, count)
 	if size > maxBytes {
 		t.Errorf("%d bytes for a file; want at most %d", size, maxBytes)

@@ -3,6 +3,8 @@ package blocks
 import (
 	"runtime"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 func TestList(t *testing.T) {
@@ -61,15 +63,14 @@ func TestClip(t *testing.T) {
 // What a list allocates is what it holds.
 func TestListIsNotHeldTwice(t *testing.T) {
 	const n = 1 << 20
-	var before, after runtime.MemStats
 	var l List[int64]
-	runtime.ReadMemStats(&before)
-	for i := range n {
-		l.Append(int64(i))
-	}
-	runtime.ReadMemStats(&after)
+	got, _ := recording.Allocated(func() {
+		for i := range n {
+			l.Append(int64(i))
+		}
+	})
 	const held = n * 8
-	if got := after.TotalAlloc - before.TotalAlloc; got > held+held/50 {
+	if got > held+held/50 {
 		t.Errorf("%d bytes were allocated for %d", got, held)
 	}
 	runtime.KeepAlive(&l)

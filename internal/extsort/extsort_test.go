@@ -12,12 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/iotest"
 
 	"github.com/weft-trace/weft/internal/radix"
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // pair is a value with a key that often repeats and a number that shows the order in which values were added.
@@ -446,16 +446,14 @@ func TestAddAllocatesWhatItHolds(t *testing.T) {
 	const n = 1 << 20
 	s := New(pairOrder, 1<<30, t.TempDir())
 	defer s.Close()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for i := range uint32(n) {
-		if err := s.Add(pair{i, i}); err != nil {
-			t.Fatal(err)
+	got, _ := recording.Allocated(func() {
+		for i := range uint32(n) {
+			if err := s.Add(pair{i, i}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	runtime.ReadMemStats(&after)
-	held := uint64(n * sizeOf[pair]())
-	if got := after.TotalAlloc - before.TotalAlloc; got > held+held/20 {
+	})
+	if held := int64(n * sizeOf[pair]()); got > held+held/20 {
 		t.Errorf("%d bytes were allocated for %d", got, held)
 	}
 }
@@ -469,9 +467,7 @@ func TestSortingFitsMemory(t *testing.T) {
 		t.Run(fmt.Sprintf("%d in order before", ascending), func(t *testing.T) {
 			s := New(keyed, memory, t.TempDir())
 			defer s.Close()
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
+			before := recording.Live()
 			for i := range ascending {
 				if err := s.Add(pair{1 << 20, i}); err != nil {
 					t.Fatal(err)
@@ -483,9 +479,7 @@ func TestSortingFitsMemory(t *testing.T) {
 				}
 			}
 			s.sortHeld()
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > memory+memory/10 || got < memory/2 {
+			if got := recording.Live() - before; got > memory+memory/10 || got < memory/2 {
 				t.Errorf("%d bytes are held, want about %d", got, memory)
 			}
 		})

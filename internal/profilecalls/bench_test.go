@@ -3,10 +3,10 @@ package profilecalls
 import (
 	"bytes"
 	"fmt"
-	"runtime"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -171,11 +171,7 @@ func TestDeepStacks(t *testing.T) {
 func TestMemory(t *testing.T) {
 	p := generated(t, 300_000, 20)
 	f, events := NewFrames(p), generatedEvents(p)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	run(f, DevTools, events, func(*Call) {})
-	runtime.ReadMemStats(&after)
-	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 1<<20 {
+	if bytes, _ := recording.Allocated(func() { run(f, DevTools, events, func(*Call) {}) }); bytes > 1<<20 {
 		t.Errorf("%d bytes were allocated", bytes)
 	}
 }

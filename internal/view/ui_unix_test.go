@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // A pipe is not a file of a UI: opening one blocks until something writes to it.
@@ -27,13 +26,8 @@ func TestPipesInUI(t *testing.T) {
 		done <- http.StatusNotFound
 	}()
 	for range 2 {
-		select {
-		case status := <-done:
-			if status != http.StatusNotFound {
-				t.Errorf("a pipe is answered with %d", status)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatal("a pipe is waited for")
+		if status := <-done; status != http.StatusNotFound { // a pipe that is waited for never ends
+			t.Errorf("a pipe is answered with %d", status)
 		}
 	}
 }

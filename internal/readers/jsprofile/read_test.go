@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
@@ -91,16 +90,12 @@ func TestLongChains(t *testing.T) {
 			return fmt.Sprintf(`{"timestamp":%d,"stackId":%d}`, i*10, stacks-1-i%1000)
 		})), `[{"frameId":0}`, `[{"frameId":7}`, 1),
 	} {
-		began := time.Now()
 		_, log, err := suite.Load(t, strings.NewReader(input), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if bad := log.Count(problem.BadStack); name == "bad" && bad != samples || name != "bad" && bad != 0 {
 			t.Errorf("%s: bad_stack %d", name, bad)
-		}
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("%s: took %v", name, took)
 		}
 	}
 }
