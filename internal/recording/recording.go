@@ -113,7 +113,7 @@ func In(tb testing.TB, folders ...string) []File {
 		traces := filepath.Join(root, "traces")
 		for _, folder := range folders {
 			err := filepath.WalkDir(filepath.Join(traces, filepath.FromSlash(folder)), func(path string, d fs.DirEntry, err error) error {
-				if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".md") || d.Name() == "MANIFEST.json" {
+				if err != nil || !d.Type().IsRegular() || !isRecording(d.Name()) {
 					return err
 				}
 				info, err := d.Info()
@@ -137,6 +137,16 @@ func In(tb testing.TB, folders ...string) []File {
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files
+}
+
+// isRecording reports whether a file in a folder of traces is one, by its name: beside them are scripts, sources and expected results.
+func isRecording(name string) bool {
+	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	switch filepath.Ext(plain) {
+	case ".json", ".jsonl", ".cpuprofile", ".pftrace", ".probelines", ".proto", ".otlp", ".har":
+		return !strings.HasSuffix(plain, ".expected.json") && name != "MANIFEST.json"
+	}
+	return false
 }
 
 // Damaged reports whether a recording is damaged, by its name.
