@@ -151,7 +151,7 @@ func isRecording(name string) bool {
 
 // Damaged reports whether a recording is damaged, by its name.
 func (f File) Damaged() bool {
-	return strings.HasPrefix(f.Name, "damaged/") || strings.Contains(f.Name, "cut60pct")
+	return strings.HasPrefix(f.Name, "damaged/") || strings.Contains(f.Name, "cut60pct") || strings.Contains(f.Name, "truncated")
 }
 
 // Locate is Large for programs, which may run anywhere: outside of the module there is no testdata folder. It always looks in both folders.
