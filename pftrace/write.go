@@ -2,7 +2,6 @@ package pftrace
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/weft-trace/weft/internal/bridge"
@@ -72,9 +71,5 @@ func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) er
 		return err
 	}
 	wire.Workers = opts.Workers
-	tl, err := bridge.TimelineOf(tr)
-	if err != nil {
-		return fmt.Errorf("pftrace: %w", err)
-	}
-	return pfwire.Write(ctx, dst, tl, wire)
+	return pfwire.Write(ctx, dst, bridge.Timeline(tr), wire)
 }

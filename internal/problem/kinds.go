@@ -211,10 +211,6 @@ const (
 	// Exports.
 	EventSizeLimit
 
-	// Streams of events.
-	StreamIncomplete
-	StreamNewer
-
 	numKinds
 )
 
@@ -409,7 +405,5 @@ var kinds = [numKinds]struct {
 
 	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export, or a packet more than 256 MiB in a trace; weft truncated its longest arguments and texts."},
 
-	StreamIncomplete: {"stream_incomplete", Lost, "A stream of events has no footer, ends inside a record, or holds other numbers of events than its footer says; weft read what there is."},
-	StreamNewer:      {"stream_newer", Info, "A stream of events is of a later version of weft; weft passed over what it does not know."},
-	TrackIDReused:    {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
+	TrackIDReused: {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
 }
