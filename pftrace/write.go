@@ -53,9 +53,6 @@ const (
 	// StackSample writes each sample with its exact time, weight, counter and processor. Perfetto reads them since v58;
 	// earlier versions skip them silently.
 	StackSample Samples = "stack-sample"
-	// StreamingProfile writes call stacks and times in whole microseconds, which every version of Perfetto reads. Samples
-	// without call stack are lost; others lose their weights, counters and processors.
-	StreamingProfile Samples = "streaming-profile"
 	// NoSamples leaves samples out.
 	NoSamples Samples = "none"
 )

@@ -98,8 +98,6 @@ const (
 
 	// Samples.
 	SampleWeightChanged
-	SampleWithoutStack
-	SampleDetailDropped
 
 	// CPU profiles.
 	ProfileMalformed
@@ -302,8 +300,6 @@ var kinds = [numKinds]struct {
 	ObjectEndWithoutBegin:   {"object_end_without_begin", Repaired, "An object is deleted but was never created; weft made the deletion an instant."},
 
 	SampleWeightChanged: {"sample_weight_changed", Repaired, "The weight of a sample is negative or not an integer; weft wrote the nearest number that Perfetto can represent."},
-	SampleWithoutStack:  {"sample_without_stack", Lost, "A sample has no call stack, which a streaming profile cannot represent; weft dropped it."},
-	SampleDetailDropped: {"sample_detail_dropped", Repaired, "A streaming profile counts each sample as one; weft dropped its weight, counter and CPU."},
 
 	ProfileMalformed:         {"profile_malformed", Lost, "The arguments of a CPU profile event are damaged; weft used what comes before the damage."},
 	ProfileInvalidValue:      {"profile_invalid_value", Repaired, "A value in a CPU profile has the wrong type or is out of range; weft treated it as missing."},
