@@ -13,7 +13,6 @@ package attribution
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
@@ -91,10 +90,7 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	tl, err := bridge.TimelineOf(tr)
-	if err != nil {
-		return nil, fmt.Errorf("attribution: %w", err)
-	}
+	tl := bridge.Timeline(tr)
 	if err := tl.NumberEvents(ctx); err != nil {
 		return nil, err
 	}

@@ -46,13 +46,13 @@ func TestSampledRecordings(t *testing.T) {
 
 // TestSamplesDoNotChangeCalls holds that calls and states are the same, whatever becomes of the samples they are made of.
 func TestSamplesDoNotChangeCalls(t *testing.T) {
-	recording.NeedAll(t, "converts recordings in nine ways")
+	recording.NeedAll(t, "converts recordings in six ways")
 	for _, name := range []string{"chrome/chrome-devtools-small.json", "cpuprofile/cdp-page-small.cpuprofile", "jsprofile/selfprof-small.json"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			path := recording.Path(t, "traces/"+name)
 			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate} {
 				var first []string
-				for i, form := range []pftrace.Samples{pftrace.StackSample, pftrace.StreamingProfile, pftrace.NoSamples} {
+				for i, form := range []pftrace.Samples{pftrace.StackSample, pftrace.NoSamples} {
 					p, _ := mustProject(t, recording.Read(t, path), convert.Options{JSCalls: mode, Samples: form})
 					var lines []string
 					for _, s := range p.slices {

@@ -137,15 +137,13 @@ func describe(tl *timeline.Timeline, r *Report) {
 	}
 }
 
-// load reads a trace from src and resolves it. The report has everything but what concerns an output. A stream of events is read by
-// openStream, if that is not nil, and the error is errStreamRead then.
-func load(ctx context.Context, src io.Reader, opts Options, openStream func(io.Reader) error) (*timeline.Timeline, *Report, error) {
+// load reads a trace from src and resolves it. The report has everything but what concerns an output.
+func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
 	began := time.Now()
 	if err := opts.complete(); err != nil {
 		return nil, nil, err
 	}
 	l := newLoader(opts.withIntervals())
-	l.openStream = openStream
 	defer l.close() // a trace that was kept, too: nothing is written beside its packets
 	tl, err := l.load(ctx, src)
 	if err != nil {
@@ -218,12 +216,7 @@ type loader struct {
 
 	attributed *cost.Result // nil if that was not asked for
 	kept       *keptTrace   // nil if it is not kept
-
-	openStream func(io.Reader) error // reads a stream of events; nil: it is an error
 }
-
-// errStreamRead ends the reading of a stream of events, of which openStream has read everything.
-var errStreamRead = errors.New("a stream of events was read")
 
 // closeProfiles frees what is held of V8's samples.
 func (l *loader) closeProfiles() error {
@@ -273,15 +266,6 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 		if r.Format, err = detect(plain); err != nil {
 			return err
 		}
-	}
-	if r.Format == formatStream {
-		if l.openStream == nil {
-			return bridge.ErrStream
-		}
-		if err := l.openStream(plain); err != nil {
-			return err
-		}
-		return errStreamRead
 	}
 	if err := l.opts.SelfProfile.check(r.Format); err != nil {
 		return err

@@ -15,9 +15,6 @@ import (
 	"github.com/weft-trace/weft/internal/readers/probes"
 )
 
-// formatStream is what detect finds in a stream of events, which only Open reads.
-const formatStream Format = "weft.v1"
-
 // detect finds the format of an unpacked input by its content (chrome-json.md 2). It reads as far as it has to,
 // which may be far: the key that decides can come after megabytes of another member. in keeps everything for the
 // reader that follows.
@@ -33,7 +30,7 @@ func detect(in *replay) (Format, error) {
 	first := bytes.TrimLeft(text, " \t\r\n")
 	switch {
 	case eventstream.Detect(head):
-		return formatStream, nil
+		return "", fmt.Errorf("%w: this is a stream of resolved events, which weft export writes; use the trace that it was made from", ErrUnknownFormat)
 	case probes.Detect(head):
 		return FormatProbes, nil
 	case otlp.Detect(head): // before Perfetto's, whose packets begin with the same byte

@@ -170,8 +170,6 @@ func (m *merger) detect(ctx context.Context) error {
 			switch {
 			case m.job.Joined && i == 0 && f != FormatChromeJSON && f != FormatPerfetto:
 				return fmt.Errorf("this is %s, and neither %s nor %s", formats[f], formats[FormatChromeJSON], formats[FormatPerfetto])
-			case f == formatStream:
-				return errors.New("a stream of resolved events cannot be merged; merge the trace that it was made of")
 			case f == FormatCPUProfile || f == FormatJSProfile:
 				m.profiles = true
 			}

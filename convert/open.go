@@ -13,9 +13,6 @@ import (
 // Open reads a trace of any format from src and resolves it, for programs that want its events. The trace must be closed;
 // src is not needed any more when Open returns.
 //
-// A stream of events (package events, weft export --as proto) is read as well: its events are resolved already, so most options have
-// no effect. What works on more than events, such as attribution.Run and pftrace.Write, refuses it.
-//
 // Options that only concern an output have no effect: Compression, Packets, Samples and KeepPackets. With Attribute the trace
 // holds what attribution adds to an output, as WriteBack says: notes, tracks and facts. To ask for whom the work was done
 // leave it nil and call attribution.Run. Memory and TempDir also hold for what the trace needs while it is open.
@@ -24,17 +21,8 @@ import (
 // ctx is done, Open returns its error soon, and so do loops over what it returned: ctx governs the trace as long as it is open.
 func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error) {
 	opts.KeepPackets, opts.Samples = false, ""
-	var stream *trace.Trace
-	tl, report, err := load(ctx, src, opts, func(in io.Reader) (err error) {
-		stream, err = bridge.OpenStream[trace.Trace](ctx, in, opts.TempDir)
-		return err
-	})
-	switch {
-	case stream != nil && opts.Attribute != nil:
-		return nil, errors.Join(bridge.ErrStream, stream.Close())
-	case stream != nil:
-		return stream, nil
-	case err != nil:
+	tl, report, err := load(ctx, src, opts)
+	if err != nil {
 		return nil, err
 	}
 	if opts.NoLongTasks {
@@ -52,7 +40,7 @@ func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error
 // Inspect reads a trace from src as Open does and says what is in it. The report has everything but what concerns an output.
 func Inspect(ctx context.Context, src io.Reader, opts Options) (*Report, error) {
 	opts.KeepPackets, opts.Samples = false, ""
-	tl, report, err := load(ctx, src, opts, nil)
+	tl, report, err := load(ctx, src, opts)
 	if err != nil {
 		return nil, err
 	}

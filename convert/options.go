@@ -7,7 +7,6 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/internal/pfwire"
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -200,7 +199,7 @@ func (o *Options) samplesWritten(tl *timeline.Timeline) int64 {
 	if o.Samples == pftrace.NoSamples {
 		return 0
 	}
-	return tl.Totals().Samples - int64(tl.Problems().Count(problem.SampleWithoutStack))
+	return tl.Totals().Samples
 }
 
 // workers returns the number of workers that a conversion has.

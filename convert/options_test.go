@@ -15,7 +15,7 @@ func TestOptionWords(t *testing.T) {
 		`unknown format "x"; use auto, chrome-json, perfetto, cpuprofile, firefox, jsprofile, probes, otlp or har`: {From: "x"},
 		`unknown compression "x"; use none, zlib or zstd`:                                                          {Compression: "x"},
 		`unknown form of packets "x"; use plain or compact`:                                                        {Packets: "x"},
-		`unknown form of samples "x"; use stack-sample, streaming-profile or none`:                                 {Samples: "x"},
+		`unknown form of samples "x"; use stack-sample or none`:                                                    {Samples: "x"},
 		`unknown kind of calls "x"; use refined, devtools, separate or off`:                                        {JSCalls: "x"},
 		`unknown begin of profiles "x"; use ts or startTime`:                                                       {ProfileBase: "x"},
 		`NoArgs and Args cannot be combined`:                                                                       {NoArgs: true, Args: []string{"url"}},

@@ -2,8 +2,9 @@
 // weft.v1, whose schema weft schema prints. Each event is complete in itself: absolute times, the place in the nesting, names,
 // typed arguments, flows, call stack.
 //
-// A stream is a Header, Events in the order of time, and a Footer, each behind its length as a varint, as protobuf's libraries
-// write delimited messages. convert.Open reads it back; a stream without Footer is incomplete.
+// A stream is a Header, Events in the order of time, and a Footer, each preceded by its length as a varint, as protobuf's libraries
+// write delimited messages. Programs read it with the code that protobuf generates from the schema; a stream without Footer is
+// incomplete. weft itself does not read streams.
 //
 // What does not live here: Perfetto's packets (package pftrace), and files, parts, filters and compression, which the command
 // weft export has.
@@ -11,7 +12,6 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/weft-trace/weft/internal/bridge"
@@ -28,15 +28,11 @@ type Options struct {
 	SHA256 string // of its content, in hexadecimal digits. It decides about the id of the stream
 }
 
-// Write writes a trace as a stream of events. Equal traces and options give equal bytes. The stream is not compressed; one that
-// went through gzip or zstd is read back as well.
+// Write writes a trace as a stream of events. Equal traces and options give equal bytes. The stream is not compressed.
 //
-// The error is one of dst, of temporary files, or ctx's. A trace that was itself read from a stream is refused.
+// The error is one of dst, of temporary files, or ctx's.
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
-	tl, err := bridge.TimelineOf(tr)
-	if err != nil {
-		return fmt.Errorf("events: %w", err)
-	}
+	tl := bridge.Timeline(tr)
 	header := eventstream.Header{WeftVersion: pfwire.Version, Clock: tl.Clocks(), Attributes: tl.Attributes()}
 	if opts != (Options{}) {
 		header.Inputs = []eventstream.Input{{Name: opts.Input, Format: opts.Format, Bytes: opts.Bytes, SHA256: opts.SHA256}}

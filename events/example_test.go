@@ -1,17 +1,21 @@
 package events_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"log"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protodelim"
+
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/events"
+	weftv1 "github.com/weft-trace/weft/gen/weft/v1"
 )
 
-// A trace becomes a stream of messages, and its events come back.
+// A trace becomes a stream of messages, which any program can read.
 func ExampleWrite() {
 	const input = `[{"ph":"B","name":"load","ts":1,"pid":1,"tid":1},{"ph":"E","ts":9,"pid":1,"tid":1,"args":{"bytes":120}}]`
 
@@ -26,16 +30,16 @@ func ExampleWrite() {
 		log.Fatal(err)
 	}
 
-	again, err := convert.Open(ctx, &stream, convert.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer again.Close()
-	for ev, err := range again.Events() {
-		if err != nil {
-			log.Fatal(err)
+	// Programs in other languages read the stream with the code that protobuf generates for them.
+	in := bufio.NewReader(&stream)
+	for {
+		var record weftv1.Record
+		if err := protodelim.UnmarshalFrom(in, &record); err != nil {
+			break
 		}
-		fmt.Println(ev.Kind, ev.Name, ev.Duration, ev.Args)
+		if ev := record.GetEvent(); ev != nil {
+			fmt.Println(ev.GetKind(), ev.GetName(), ev.GetDurNs(), ev.GetArgs()[0].GetKey())
+		}
 	}
-	// Output: slice load 8000 {"bytes":120}
+	// Output: KIND_SLICE load 8000 bytes
 }

@@ -8,7 +8,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/weft-trace/weft/internal/bridge"
@@ -84,10 +83,7 @@ type Connection struct {
 // NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
 // in any case.
 func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
-	tl, err := bridge.TimelineOf(tr)
-	if err != nil {
-		return nil, fmt.Errorf("flow: %w", err)
-	}
+	tl := bridge.Timeline(tr)
 	if err := tl.NumberEvents(ctx); err != nil {
 		return nil, err
 	}

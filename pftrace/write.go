@@ -2,7 +2,6 @@ package pftrace
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/weft-trace/weft/internal/bridge"
@@ -54,9 +53,6 @@ const (
 	// StackSample writes each sample with its exact time, weight, counter and processor. Perfetto reads them since v58;
 	// earlier versions skip them silently.
 	StackSample Samples = "stack-sample"
-	// StreamingProfile writes call stacks and times in whole microseconds, which every version of Perfetto reads. Samples
-	// without call stack are lost; others lose their weights, counters and processors.
-	StreamingProfile Samples = "streaming-profile"
 	// NoSamples leaves samples out.
 	NoSamples Samples = "none"
 )
@@ -72,9 +68,5 @@ func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) er
 		return err
 	}
 	wire.Workers = opts.Workers
-	tl, err := bridge.TimelineOf(tr)
-	if err != nil {
-		return fmt.Errorf("pftrace: %w", err)
-	}
-	return pfwire.Write(ctx, dst, tl, wire)
+	return pfwire.Write(ctx, dst, bridge.Timeline(tr), wire)
 }

@@ -16,10 +16,10 @@ func TestWriteUnknownOptions(t *testing.T) {
 	}
 	defer tr.Close()
 	for want, opts := range map[string]pftrace.Options{
-		`unknown compression "gzip"; use none, zlib or zstd`:                         {Compression: "gzip"},
-		`unknown form of packets "dense"; use plain or compact`:                      {Packets: "dense"},
-		`unknown form of samples "all"; use stack-sample, streaming-profile or none`: {Samples: "all"},
-		`unknown form of samples "stack-samples"; did you mean stack-sample?`:        {Samples: "stack-samples"},
+		`unknown compression "gzip"; use none, zlib or zstd`:                  {Compression: "gzip"},
+		`unknown form of packets "dense"; use plain or compact`:               {Packets: "dense"},
+		`unknown form of samples "all"; use stack-sample or none`:             {Samples: "all"},
+		`unknown form of samples "stack-samples"; did you mean stack-sample?`: {Samples: "stack-samples"},
 	} {
 		if err := pftrace.Write(t.Context(), io.Discard, tr, opts); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

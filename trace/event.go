@@ -45,10 +45,6 @@ type Event struct {
 	FlowsIn  []FlowIn
 	FlowsOut []FlowID
 
-	// Contexts are in effect when a slice or instant begins. Only events of a stream (package events) have them, if it was written
-	// with an attribution; attribution.Result.ContextsOf finds those of other traces.
-	Contexts []Context
-
 	ID     EventID
 	Parent EventID // the slice around the event on its track; 0 if there is none
 	Depth  int     // the number of slices around the event on its track
@@ -66,14 +62,6 @@ type FlowID uint64
 type FlowIn struct {
 	ID   FlowID
 	From EventID // where the arrow comes from; Trace.Events gives that event first, Builder.Add ignores this field
-}
-
-// Context is for whom an event worked, as attribution.Context has it.
-type Context struct {
-	Type, ID, Name string // ID is empty if several apply and have no common ancestor
-	Via            string // how it came: an attribution.Via
-	Hops           int    // the number of arrows over which it came
-	Candidates     []string
 }
 
 // Frame is one function on a call stack. Line and Column count from 1; 0 is unknown.
@@ -98,6 +86,6 @@ func (e *Event) Clone() *Event {
 	if e.CPUDuration != nil {
 		c.CPUDuration = new(*e.CPUDuration)
 	}
-	c.FlowsIn, c.FlowsOut, c.Contexts = slices.Clone(e.FlowsIn), slices.Clone(e.FlowsOut), slices.Clone(e.Contexts)
+	c.FlowsIn, c.FlowsOut = slices.Clone(e.FlowsIn), slices.Clone(e.FlowsOut)
 	return &c
 }

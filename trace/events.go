@@ -21,10 +21,6 @@ var errStop = errors.New("stop")
 // nil Event.
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
-		if t.stream != nil {
-			t.stream.events(t.ctx, yield)
-			return
-		}
 		t.describeTracks()
 		t.names.prepare(t.tl)
 		r := eventReader{t: t}

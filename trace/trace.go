@@ -14,11 +14,9 @@ package trace
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 
 	"github.com/weft-trace/weft/internal/bridge"
-	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -47,8 +45,6 @@ type Trace struct {
 	used   []bool       // by track
 	names  nameTable
 	rows   *resolved.Reader
-
-	stream *stream // of which the trace is made instead of a timeline; nil: of none
 }
 
 func newTrace(ctx context.Context, tl *timeline.Timeline) *Trace {
@@ -64,31 +60,18 @@ func init() {
 			t.describeTracks()
 			return uint32(t.trackOf(track, lane))
 		},
-		func(ctx context.Context, src io.Reader, dir string) (any, error) { return openStream(ctx, src, dir) },
-		func(tr any) *eventstream.Stream {
-			if s := tr.(*Trace).stream; s != nil {
-				return s.Stream
-			}
-			return nil
-		},
 	)
 }
 
 // Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
 // afterwards.
 func (t *Trace) Close() error {
-	if t.stream != nil {
-		return t.stream.Close()
-	}
 	return errors.Join(t.rows.Close(), t.tl.Close())
 }
 
 // Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order in
 // which the input gives them: strings and integers.
 func (t *Trace) Attributes() iter.Seq[Arg] {
-	if t.stream != nil {
-		return t.stream.attributes
-	}
 	return func(yield func(Arg) bool) {
 		for _, a := range t.tl.Attributes() {
 			value := NewValue(a.Text)
@@ -115,9 +98,6 @@ type Summary struct {
 
 // Summary counts the events.
 func (t *Trace) Summary() Summary {
-	if t.stream != nil {
-		return t.stream.summary
-	}
 	n := t.tl.Totals()
 	return Summary{
 		Slices: n.Slices, Unfinished: n.Unfinished, Instants: n.Instants, CounterValues: n.CounterValues, Samples: n.Samples, Flows: n.Flows,
@@ -143,9 +123,6 @@ type ProblemCase struct {
 
 // Problems returns what was wrong with the input, or with what a Builder was given; the severest first, then by name.
 func (t *Trace) Problems() []Problem {
-	if t.stream != nil {
-		return t.stream.problems()
-	}
 	all := []Problem{}
 	for _, total := range t.tl.Problems().Totals() {
 		p := Problem{

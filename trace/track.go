@@ -127,7 +127,7 @@ func (t *Trace) Tracks() iter.Seq[Track] {
 		given[0] = true // the trace itself
 		var way []TrackID
 		for id := range t.tracks {
-			if t.used != nil && !t.used[id] { // a stream has no others
+			if !t.used[id] {
 				continue
 			}
 			way = way[:0]

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/probescripts"
@@ -50,9 +49,6 @@ func advised(err error) string {
 	}
 	if uncertain := (*merge.UncertainError)(nil); errors.As(err, &uncertain) {
 		text += fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", uncertain.Input)
-	}
-	if errors.Is(err, bridge.ErrStream) {
-		advise(bridge.ErrStream, "; weft export --as jsonl prints its events")
 	}
 	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) {
 		advice := "; --time-origin can say where it belongs"

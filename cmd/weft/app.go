@@ -348,17 +348,13 @@ func openResolved(ctx context.Context, name string, src io.Reader, opts convert.
 	return tr, nil
 }
 
-// openTimeline is openResolved for what needs the timeline: a stream of events is an error.
+// openTimeline is openResolved for what needs the timeline.
 func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, *timeline.Timeline, error) {
 	tr, err := openResolved(ctx, name, src, opts)
 	if err != nil {
 		return nil, nil, err
 	}
-	tl, err := bridge.TimelineOf(tr)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(name), err), tr.Close())
-	}
-	return tr, tl, nil
+	return tr, bridge.Timeline(tr), nil
 }
 
 // isAddress reports whether a name that could not be opened is a URL and not the name of a file.

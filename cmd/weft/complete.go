@@ -276,7 +276,7 @@ var choices = map[string][]string{
 	"profile":       {"all"},
 	"profile-base":  {"ts", "startTime"},
 	"report":        {"text", "json"},
-	"samples":       {"stack-sample", "streaming-profile", "none"},
+	"samples":       {"stack-sample", "none"},
 	"screenshots":   {"on", "off"},
 	"tracer":        {"bpftrace", "dtrace"},
 	"write-back":    {"all", "notes", "tracks", "catalogue", "costs"},

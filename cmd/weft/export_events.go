@@ -24,7 +24,6 @@ import (
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/pfwire"
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -231,12 +230,7 @@ func (x *eventExport) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if stream := bridge.Stream(tr); stream != nil {
-		err = x.writeStream(ctx, stream, header, out)
-	} else {
-		err = x.write(ctx, bridge.Timeline(tr), header, out)
-	}
-	if err = errors.Join(err, tr.Close()); err != nil {
+	if err := errors.Join(x.write(ctx, bridge.Timeline(tr), header, out), tr.Close()); err != nil {
 		return err
 	}
 	if err := out.commit(); err != nil {
@@ -431,15 +425,7 @@ func (x *eventExport) report(out *parts) error {
 		}
 		fmt.Fprintf(x.env.stderr, "%s: %s\n", printable(name), words)
 		if n := out.lost; n > 0 {
-			why := "weft info --problems says why"
-			if out.source != nil {
-				why = lostWhy(out.source)
-			}
-			fmt.Fprintf(x.env.stderr, "%s lost in the input; %s\n", countText(int64(n), "item was", "items were"), why)
-		}
-		if n := laterThings(out.source); n > 0 {
-			fmt.Fprintf(x.env.stderr, "the stream is from a later version of weft; what this one does not know was passed over; %s ×%s\n",
-				problem.StreamNewer.Name(), thousands(int64(n)))
+			fmt.Fprintf(x.env.stderr, "%s lost in the input; weft info --problems says why\n", countText(int64(n), "item was", "items were"))
 		}
 	}
 	if x.strict && out.lost > 0 {

@@ -102,7 +102,6 @@ type parts struct {
 	footer  eventstream.Footer
 	files   []manifestFile
 
-	source               *eventstream.Stream // if the input is a stream of events; nil: it is a trace
 	total, leftOut, lost uint64
 	list                 *output // the manifest
 }

@@ -82,9 +82,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 		&cli.BoolFlag{Name: "retry-failed", Usage: "try again what failed, and nothing else", DisableDefaultText: true},
 		&cli.StringFlag{Name: "max-failures", Usage: "stop after `N` failures, or N% of 100 files or more", DefaultText: "never"},
 		&cli.StringFlag{Name: "min-free", Value: "256MiB", Usage: "stop before the disk has less than `SIZE` left"},
-		&cli.BoolFlag{Name: "delete-source", Usage: "delete each input once its output is verified and durable, if nothing was lost", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "delete-lossy", Usage: "with --delete-source: also if something was lost or left out", DisableDefaultText: true},
-		&cli.StringFlag{Name: "shard", Usage: "do part `I/N`, with I from 0; auto takes Slurm's numbers, auto/N those of a Kubernetes indexed job"},
+		&cli.StringFlag{Name: "shard", Usage: "do part `I/N`, with I from 0"},
 		&cli.BoolFlag{Name: "finish", Usage: "make the manifest of all shards and sum up", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "status", Usage: "sum up what is done so far", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "failures-ok", Usage: "exit with 0 even if files failed", DisableDefaultText: true},
@@ -272,8 +270,7 @@ func (m *migration) config() (*migrate.Config, error) {
 		MinAge: c.Duration("min-age"), Convert: opts, Settings: m.settings(), Perfetto: c.String("perfetto"),
 		Jobs: c.Int("jobs"), FileTimeout: c.Duration("file-timeout"), Retries: c.Int("retries"),
 		Verify: c.Generic("verify").(*percentFlag).percent, Fsync: c.Bool("fsync"), Force: c.Bool("force"),
-		Checksum: c.Bool("checksum"), RetryFailed: c.Bool("retry-failed"), DeleteSource: c.Bool("delete-source"),
-		DeleteLossy: c.Bool("delete-lossy"), DryRun: c.Bool("dry-run"), TempDir: c.String("tmp"),
+		Checksum: c.Bool("checksum"), RetryFailed: c.Bool("retry-failed"), DryRun: c.Bool("dry-run"), TempDir: c.String("tmp"),
 	}
 	for _, redo := range c.StringSlice("redo") {
 		if strings.HasPrefix(redo, "path:") {
@@ -326,7 +323,7 @@ func (m *migration) readChoices(config *migrate.Config) (err error) {
 		}
 	}
 	if text := c.String("shard"); text != "" {
-		if config.Shard, err = migrate.ParseShard(text, os.Getenv); err != nil {
+		if config.Shard, err = migrate.ParseShard(text); err != nil {
 			return usagef("--shard: %v", err)
 		}
 	}

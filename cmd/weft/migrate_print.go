@@ -135,7 +135,7 @@ func runLine(r *migrate.RunTotals) string {
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{r.Failed, "failed"}, {r.FailedBefore, "failed before and not tried again"}, {r.Unchanged, "unchanged"}, {r.Skipped, "skipped"}, {r.Deleted, "deleted"}, {r.Kept, "not deleted"},
+	}{{r.Failed, "failed"}, {r.FailedBefore, "failed before and not tried again"}, {r.Unchanged, "unchanged"}, {r.Skipped, "skipped"},
 		{r.Forgotten, "gone and forgotten"}} {
 		if part.n > 0 {
 			line += fmt.Sprintf(", %s %s", thousands(part.n), part.what)
@@ -198,9 +198,6 @@ func (m *migration) writeTotals(b *strings.Builder, s *migrate.Summary) {
 	default:
 		fmt.Fprintf(b, "  this run: %s\n", runLine(r))
 	}
-	if s.Run != nil && s.Run.KeptLossy > 0 {
-		fmt.Fprintf(b, "  %s not deleted: something was lost in converting; --delete-lossy deletes them as well\n", countText(s.Run.KeptLossy, "input was", "inputs were"))
-	}
 	if s.Run != nil && s.Run.OutOfShard {
 		b.WriteString("  these are the numbers of this shard; --finish sums up all of them\n")
 	}
@@ -208,7 +205,7 @@ func (m *migration) writeTotals(b *strings.Builder, s *migrate.Summary) {
 
 // nothingDone reports whether a run changed nothing.
 func nothingDone(r *migrate.RunTotals) bool {
-	return r != nil && r.Converted+r.Failed+r.Skipped+r.Deleted+r.Kept+r.Forgotten == 0
+	return r != nil && r.Converted+r.Failed+r.Skipped+r.Forgotten == 0
 }
 
 func writeFormats(b *strings.Builder, s *migrate.Summary) {
@@ -303,9 +300,6 @@ func (m *migration) printDryRun(s *migrate.Summary) error {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", d.Action, d.Reason, countText(d.Files, "file", "files"), formatSize(d.Bytes))
 	}
 	table.Flush()
-	if s.WouldDelete > 0 {
-		fmt.Fprintf(&b, "  up to %s would be deleted\n", countText(s.WouldDelete, "input", "inputs"))
-	}
 	_, err := io.WriteString(m.env.stdout, b.String())
 	return err
 }

@@ -530,61 +530,6 @@ func TestMigrateArchives(t *testing.T) {
 	sameTree(t, tree(t, out), before)
 }
 
-// Never is an input gone without a verified output whose record is there.
-func TestMigrateDeletesSources(t *testing.T) {
-	dir := t.TempDir()
-	in, out, kept := filepath.Join(dir, "in"), filepath.Join(dir, "out"), filepath.Join(dir, "kept")
-	migrateCorpus(t, in, corpusSize())
-	if err := os.CopyFS(kept, os.DirFS(in)); err != nil {
-		t.Fatal(err)
-	}
-	inputs := tree(t, in)
-	for i := range rounds() + 1 {
-		cmd := weftProcess(t, "migrate", "-q", "--jobs", "2", "--delete-source", "--out", out, in)
-		enough := corpusSize() / 8
-		if i == rounds() {
-			enough = 1 << 30 // the last run ends by itself
-		}
-		stopAfter(t, cmd, out, enough, os.Kill)
-		records := map[string]manifestLine{}
-		for _, line := range readJournal(t, out) {
-			records[line.Input] = line
-		}
-		left, outputs := tree(t, in), tree(t, out)
-		for name := range inputs {
-			if _, there := left[name]; there {
-				continue
-			}
-			if r := records[name]; r.State != "done" || outputs[r.Output] != r.OutSHA256 || r.Lost > 0 {
-				t.Fatalf("%s is gone, and its record is %+v", name, r)
-			}
-		}
-	}
-	for name := range tree(t, in) {
-		if name != "README" && !strings.Contains(name, "damaged") && lostOf(t, out, name) == 0 {
-			t.Errorf("%s is still there", name)
-		}
-	}
-	for _, name := range []string{"01/trace1.json"} {
-		weftExits(t, exitOK, "convert", "-q", "-o", filepath.Join(dir, "one.pftrace"), filepath.Join(kept, name))
-		want, _ := os.ReadFile(filepath.Join(dir, "one.pftrace"))
-		got, err := os.ReadFile(filepath.Join(out, name+".pftrace"))
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: not as of weft convert: %v", name, err)
-		}
-	}
-}
-
-func lostOf(t *testing.T, out, input string) uint64 {
-	t.Helper()
-	for _, line := range readManifest(t, filepath.Join(out, ".weft-migrate", "manifest.jsonl")) {
-		if line.Input == input {
-			return line.Lost
-		}
-	}
-	return 0
-}
-
 // Of a list each name is done once, and one that is missing fails.
 func TestMigrateList(t *testing.T) {
 	dir := t.TempDir()

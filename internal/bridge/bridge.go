@@ -5,10 +5,7 @@ package bridge
 
 import (
 	"context"
-	"errors"
-	"io"
 
-	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -16,8 +13,6 @@ var (
 	timelineOf func(tr any) *timeline.Timeline
 	traceOf    func(ctx context.Context, tl *timeline.Timeline) any
 	trackOf    func(tr any, track timeline.TrackID, lane uint32) uint32
-	openStream func(ctx context.Context, src io.Reader, dir string) (any, error)
-	streamOf   func(tr any) *eventstream.Stream
 )
 
 // Register is for package trace.
@@ -25,28 +20,12 @@ func Register(
 	timelineOfTrace func(tr any) *timeline.Timeline,
 	traceOfTimeline func(ctx context.Context, tl *timeline.Timeline) any,
 	trackOfTrace func(tr any, track timeline.TrackID, lane uint32) uint32,
-	traceOfStream func(ctx context.Context, src io.Reader, dir string) (any, error),
-	streamOfTrace func(tr any) *eventstream.Stream,
 ) {
-	timelineOf, traceOf, trackOf, openStream, streamOf = timelineOfTrace, traceOfTimeline, trackOfTrace, traceOfStream, streamOfTrace
+	timelineOf, traceOf, trackOf = timelineOfTrace, traceOfTimeline, trackOfTrace
 }
 
-// ErrStream is the error for what needs more than resolved events.
-var ErrStream = errors.New("this is a stream of resolved events, of which only the events can be read; use the trace that it was made of")
-
-// Timeline returns the timeline behind a *trace.Trace; nil if it was read from a stream of events.
+// Timeline returns the timeline behind a *trace.Trace.
 func Timeline(tr any) *timeline.Timeline { return timelineOf(tr) }
-
-// TimelineOf is Timeline for a trace that may come from anywhere: the error for a stream of events is ErrStream.
-func TimelineOf(tr any) (*timeline.Timeline, error) {
-	if tl := timelineOf(tr); tl != nil {
-		return tl, nil
-	}
-	return nil, ErrStream
-}
-
-// Stream returns the stream of events that a *trace.Trace was read from; nil if it has a timeline.
-func Stream(tr any) *eventstream.Stream { return streamOf(tr) }
 
 // walkKey is the key of a context for Unwalked; its value is a *lastWalk.
 type walkKey struct{}
@@ -77,16 +56,6 @@ func LeaveWalk(ctx context.Context, done func()) bool {
 		w.done = done
 	}
 	return ok
-}
-
-// OpenStream reads a stream of weft.v1 as a trace: OpenStream[trace.Trace](ctx, src, dir). What is needed to read it again is in a
-// temporary file in dir.
-func OpenStream[T any](ctx context.Context, src io.Reader, dir string) (*T, error) {
-	tr, err := openStream(ctx, src, dir)
-	if err != nil {
-		return nil, err
-	}
-	return tr.(*T), nil
 }
 
 // Trace returns the trace that a resolved timeline holds, and which owns it: Trace[trace.Trace](ctx, tl). Loops over the trace end

@@ -1,4 +1,4 @@
-// Package eventstream writes and reads streams of resolved events: Records of weft.v1 (proto/weft/v1/event.proto), each behind
+// Package eventstream writes streams of resolved events: Records of weft.v1 (proto/weft/v1/event.proto), each preceded by
 // its length. It also writes events as JSON lines, whose members are called like the fields of weft.v1.Event.
 //
 // Records are appended by hand, because that takes a sixth of the time of generated structs; tests prove that the bytes are the

@@ -102,7 +102,6 @@ func TestForms(t *testing.T) {
 			}
 			event := readRecord(t, enc.Event(row)).GetEvent()
 			line := lines.Event(row)
-			checkStreamLine(t, event, line)
 			decoder := json.NewDecoder(bytes.NewReader(line))
 			decoder.UseNumber()
 			var got map[string]any
@@ -136,22 +135,6 @@ func TestForms(t *testing.T) {
 		if name := string(all.Get(i).Name()); !fields[name] {
 			t.Errorf("no recording has an event with %s", name)
 		}
-	}
-}
-
-// checkStreamLine checks that an event of a stream becomes the line of the event that it was made of.
-func checkStreamLine(t *testing.T, event *weftv1.Event, line []byte) {
-	t.Helper()
-	msg, err := proto.Marshal(event)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read eventstream.Event
-	if err := read.Parse(msg); err != nil {
-		t.Fatal(err)
-	}
-	if got := read.AppendLine(nil); !bytes.Equal(got, line) {
-		t.Fatalf("as part of a stream the line is\n%s\ninstead of\n%s", got, line)
 	}
 }
 

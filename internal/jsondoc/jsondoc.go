@@ -20,9 +20,6 @@ import (
 // ErrEnded ends reading an input that is truncated, or not JSON from some place on: all that was read before is used.
 var ErrEnded = errors.New("input ended")
 
-// ErrBroken says that what comes is not JSON, to callers that go on after it (Reader.Resumes).
-var ErrBroken = errors.New("not JSON")
-
 // Reader reads a document. Its methods return ErrEnded, the error of the input, or another error with its position.
 type Reader struct {
 	// S reads the text.
@@ -33,8 +30,6 @@ type Reader struct {
 	Where func() string
 	// Numbered says that positions have the index of the element of the innermost list. Else they have none.
 	Numbered bool
-	// Resumes says that the caller goes on after text that is not JSON, which is ErrBroken then, and counts it.
-	Resumes bool
 	// Index is that of the current element of the innermost list; -1 outside of lists.
 	Index int64
 	// Repeats says which members may come several times; nil: none.
@@ -206,8 +201,7 @@ func (r *Reader) inWhere() string {
 	return ""
 }
 
-// Break ends the reading at the scanner's offset, where err says what is not JSON. What follows counts as trailing data, unless the
-// caller goes on after it.
+// Break ends the reading at the scanner's offset, where err says what is not JSON. What follows counts as trailing data.
 func (r *Reader) Break(err error) error {
 	err = r.Failed(err)
 	if r.malformed == nil {
@@ -215,9 +209,6 @@ func (r *Reader) Break(err error) error {
 	}
 	if r.piece != nil {
 		return err
-	}
-	if r.Resumes {
-		return ErrBroken
 	}
 	r.Ended = true
 	r.Log.Add(problem.JSONMalformedEvent, r.at(r.S.Offset()), r.where())

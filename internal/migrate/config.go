@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -52,10 +51,6 @@ type Config struct {
 	MaxFailurePercent int // stop when so many percent failed, of 100 files or more; 0: never
 	MinFree           int64
 
-	// DeleteSource deletes each input whose output is complete, verified and durable, if nothing was lost; it implies Fsync and
-	// Verify. DeleteLossy does so if something was lost as well.
-	DeleteSource, DeleteLossy bool
-
 	Shard   Shard
 	DryRun  bool   // decide and count; write nothing
 	TempDir string // for what is sorted on disk; "": that of the system
@@ -76,7 +71,6 @@ type Decision struct {
 	// Action is convert, skip, fail or hash: what is hashed is converted if its content has changed.
 	Action string `json:"action"`
 	Reason string `json:"reason"`
-	Delete bool   `json:"delete,omitempty"` // the input would be deleted
 }
 
 // A Shard is a part of the inputs, chosen by their paths: the one of number Index of Count. The zero Shard is everything.
@@ -85,72 +79,18 @@ type Shard struct{ Index, Count int }
 // maxShards bounds the number of shards; more would hardly be a plan.
 const maxShards = 1 << 20
 
-// ParseShard reads "I/N", with I from 0; "auto", which takes the numbers of a Slurm array; and "auto/N", which takes that of a
-// Kubernetes indexed job. getenv is os.Getenv.
-func ParseShard(text string, getenv func(string) string) (Shard, error) {
-	index, count, found := strings.Cut(text, "/")
-	number := func(name, value string) (int, error) {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || n > maxShards {
-			return 0, fmt.Errorf("%s %q is not a number that a shard can have", name, value)
-		}
-		return n, nil
+// ParseShard reads "I/N", with I from 0.
+func ParseShard(text string) (Shard, error) {
+	index, count, _ := strings.Cut(text, "/")
+	i, err1 := strconv.Atoi(index)
+	n, err2 := strconv.Atoi(count)
+	if err1 != nil || err2 != nil || n > maxShards {
+		return Shard{}, fmt.Errorf("invalid shard %q; write I/N, for example 0/16", text)
 	}
-	variable := func(name string) (int, error) {
-		if getenv(name) == "" {
-			return 0, fmt.Errorf("%s is not set", name)
-		}
-		return number(name, getenv(name))
+	if i < 0 || i >= n {
+		return Shard{}, fmt.Errorf("there is no shard %d of %d; they are numbered from 0", i, n)
 	}
-	var s Shard
-	var errs [2]error
-	switch {
-	case text == "auto":
-		return slurmShard(getenv, variable)
-	case index == "auto":
-		s.Index, errs[0] = variable("JOB_COMPLETION_INDEX")
-		s.Count, errs[1] = number("shard", count)
-	case !found:
-		return s, fmt.Errorf("invalid shard %q; write I/N, for example 0/16, or auto", text)
-	default:
-		s.Index, errs[0] = number("shard", index)
-		s.Count, errs[1] = number("shard", count)
-	}
-	if err := errors.Join(errs[:]...); err != nil {
-		return Shard{}, err
-	}
-	if s.Index < 0 || s.Index >= s.Count {
-		return Shard{}, fmt.Errorf("there is no shard %d of %d; they are numbered from 0", s.Index, s.Count)
-	}
-	return s, nil
-}
-
-// slurmShard is the shard of a task of a Slurm array. The numbers of the array may begin anywhere and have steps, but no gaps: the
-// variables do not say where those are, and their files would be left out.
-func slurmShard(getenv func(string) string, variable func(string) (int, error)) (s Shard, err error) {
-	var errs [2]error
-	id, minimum, maximum, step := 0, 0, -1, 1
-	id, errs[0] = variable("SLURM_ARRAY_TASK_ID")
-	s.Count, errs[1] = variable("SLURM_ARRAY_TASK_COUNT")
-	if err := errors.Join(errs[:]...); err != nil {
-		return Shard{}, err
-	}
-	for name, to := range map[string]*int{"SLURM_ARRAY_TASK_MIN": &minimum, "SLURM_ARRAY_TASK_MAX": &maximum, "SLURM_ARRAY_TASK_STEP": &step} {
-		if getenv(name) == "" {
-			continue
-		}
-		if *to, err = variable(name); err != nil {
-			return Shard{}, err
-		}
-	}
-	step = max(step, 1)
-	if maximum >= 0 && maximum-minimum != (s.Count-1)*step || (id-minimum)%step != 0 {
-		return Shard{}, fmt.Errorf("the %d tasks of the array do not count from %d to %d evenly; say which part with --shard I/N", s.Count, minimum, maximum)
-	}
-	if s.Index = (id - minimum) / step; s.Index < 0 || s.Index >= s.Count {
-		return Shard{}, fmt.Errorf("there is no shard %d of %d; they are numbered from 0", s.Index, s.Count)
-	}
-	return s, nil
+	return Shard{i, n}, nil
 }
 
 // Has reports whether an input belongs to the shard. input is the path below the root, as records have it.
@@ -176,16 +116,7 @@ func (c *Config) check() error {
 	case c.RetryFailed && len(c.Inputs)+len(c.Lists) > 0:
 		return mistakef("--retry-failed takes no inputs: it knows what failed")
 	}
-	if err := c.checkConversion(); err != nil {
-		return err
-	}
-	if c.DeleteSource {
-		c.Verify, c.Fsync = 100, true
-		if o := &c.Convert; !c.DeleteLossy && (o.NoArgs || len(o.Args) > 0 || o.Samples == "none" || o.NoScreenshots) {
-			return mistakef("--delete-source with options that leave out data; --delete-lossy allows it")
-		}
-	}
-	return nil
+	return c.checkConversion()
 }
 
 // checkConversion refuses options of single files that cannot work.

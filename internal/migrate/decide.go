@@ -123,8 +123,8 @@ func (d *decider) decideFile(f *Found, own *Record, members map[string]*Record) 
 	return action, why, memberFailed
 }
 
-// convertedAndGone reports whether a named input is not there any more because it has been converted, by --delete-source or by
-// somebody who tidies up. A record that says where the traces are must not become a failure by that.
+// convertedAndGone reports whether a named input is not there any more because it was deleted after it was
+// converted. A record that says where the traces are must not become a failure by that.
 func (d *decider) convertedAndGone(f *Found, own *Record) bool {
 	if f.Kind != KindMissing || own == nil || own.State != Done || own.Output == "" {
 		return false

@@ -384,12 +384,10 @@ func (w *worker) convertFile(ctx context.Context, t *Task) error {
 		}
 	}
 	switch {
-	case record.State == Done && record.Output != "":
-		if !c.settled {
-			w.counts.done.Add(1)
-		}
-		return w.deleteSource(ctx, record, &t.Found)
 	case c.settled:
+		return nil
+	case record.State == Done && record.Output != "":
+		w.counts.done.Add(1)
 		return nil
 	}
 	return w.finish(record)

@@ -155,9 +155,7 @@ func (p *producer) pass(ctx context.Context, t *Task, own *Record, members map[s
 		if own.Weft != pfwire.Version {
 			p.counts.older.Add(1)
 		}
-		if !p.DeleteSource || own.State != Done || own.Output == "" || f.Link || f.Kind == KindMissing {
-			return nil
-		}
+		return nil
 	case actFail:
 		p.counts.failedBefore.Add(1)
 		return nil
@@ -308,17 +306,6 @@ type Decided struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// wouldDelete reports whether a run would delete an input, unless something is lost when it is converted.
-func (p *producer) wouldDelete(t *Task, action string) bool {
-	if !p.DeleteSource || t.Found.Link || t.Found.Kind == KindMissing {
-		return false
-	}
-	if action == actSkip {
-		return t.Prior != nil && t.Prior.Output != "" && t.Prior.State == Done && (t.Prior.Lost == 0 || p.DeleteLossy)
-	}
-	return action == actConvert || action == actHash
-}
-
 // decide1 counts a decision of a dry run.
 func (p *producer) decide1(t *Task) {
 	action := t.Action
@@ -326,10 +313,6 @@ func (p *producer) decide1(t *Task) {
 		action = actFail
 	}
 	d := Decision{Input: t.Found.Path, Size: t.Found.Size, Action: action, Reason: t.Why}
-	d.Delete = p.wouldDelete(t, action)
-	if d.Delete {
-		p.counts.wouldDelete.Add(1)
-	}
 	if p.OnDecision != nil {
 		p.OnDecision(d)
 	}

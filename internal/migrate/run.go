@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,18 +56,16 @@ type run struct {
 
 // counts are what a run has done so far.
 type counts struct {
-	found, foundBytes   atomic.Int64
-	todo, todoBytes     atomic.Int64
-	walked              atomic.Bool
-	bytesRead           atomic.Int64
-	processed           atomic.Int64 // of todo
-	done, members       atomic.Int64 // converted
-	failed, skipped     atomic.Int64
-	failedBefore        atomic.Int64 // and not tried again
-	unchanged, deleted  atomic.Int64
-	older, wouldDelete  atomic.Int64 // outputs of other versions
-	retained, forgotten atomic.Int64
-	lossy               atomic.Int64 // not deleted, since something of them was lost
+	found, foundBytes    atomic.Int64
+	todo, todoBytes      atomic.Int64
+	walked               atomic.Bool
+	bytesRead            atomic.Int64
+	processed            atomic.Int64 // of todo
+	done, members        atomic.Int64 // converted
+	failed, skipped      atomic.Int64
+	failedBefore         atomic.Int64 // and not tried again
+	unchanged, forgotten atomic.Int64
+	older                atomic.Int64 // outputs of other versions
 }
 
 // Run migrates what config says. It returns the summary of all records when it has gone through all inputs, whatever became of
@@ -124,7 +120,7 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 		if err := p.produce(ctx, sources); err != nil {
 			return nil, err
 		}
-		return &Summary{Decided: p.decided, DryRun: true, WouldDelete: r.counts.wouldDelete.Load()}, nil
+		return &Summary{Decided: p.decided, DryRun: true}, nil
 	}
 	err = r.work(ctx, p, sources)
 	if r.journal != nil {
@@ -451,9 +447,6 @@ func (w *worker) do(ctx context.Context, t *Task) error {
 
 func (w *worker) carryOut(ctx context.Context, t *Task) error {
 	f := &t.Found
-	if t.Action == actSkip { // and to be deleted
-		return w.deleteSource(ctx, t.Prior, f)
-	}
 	if w.alone && !w.RetryFailed && w.suspects.deaths(&Record{Input: f.Path}) >= maxDeaths {
 		record := w.newRecord(f.Path, "", f.Size, f.Mtime)
 		w.failed(&content{record: record, prior: t.Prior, named: true}, crashFailure())
@@ -505,97 +498,6 @@ func (r *run) chooseJobs() {
 			limit>>20, r.fileMemory()>>20)
 		r.Jobs = fits
 	}
-}
-
-// deleteSource deletes an input that is converted, if the run is to do that and nothing speaks against it. Its output is in
-// place, verified and durable; the record is made so here.
-func (w *worker) deleteSource(ctx context.Context, record *Record, f *Found) error {
-	if !w.DeleteSource || f.Link || w.throughLink(record.Input) || record.State != Done || record.Output == "" {
-		return nil
-	}
-	if record.Lost > 0 && !w.DeleteLossy {
-		w.counts.lossy.Add(1)
-		return nil
-	}
-	keep := func(format string, args ...any) error {
-		w.notice("%s is kept: %s", f.Path, fmt.Sprintf(format, args...))
-		w.counts.retained.Add(1)
-		return nil
-	}
-	if err := w.checkOutput(ctx, record); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return keep("its output: %s", err)
-	}
-	if err := w.openJournal(); err != nil {
-		return err
-	}
-	if err := w.journal.sync(); err != nil {
-		return stopped(err, "the journal: %s", cause(err))
-	}
-	for _, file := range []string{w.output(record.Output), w.state.path("journal")} {
-		if err := w.syncFolders(filepath.Dir(file)); err != nil {
-			return stopped(err, "%s: %s", filepath.Dir(file), cause(err))
-		}
-	}
-	name := w.abs(record.Input)
-	src, err := os.Open(name)
-	if err != nil {
-		return keep("%s", cause(err))
-	}
-	sum, err := hashOf(ctx, src, uncounted())
-	src.Close()
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return keep("%s", cause(err))
-	case sum != record.SHA256:
-		return keep("it has changed since it was converted")
-	}
-	if err := os.Remove(name); err != nil {
-		return keep("%s", cause(err))
-	}
-	w.counts.deleted.Add(1)
-	return nil
-}
-
-// syncFolders makes the names durable by which a folder of outputs is found: an output is lost with a folder that is.
-func (w *worker) syncFolders(dir string) error {
-	for isInside(dir, w.places.out) {
-		if err := syncFolder(dir); err != nil {
-			return err
-		}
-		dir = filepath.Dir(dir)
-	}
-	if err := syncFolder(dir); !errors.Is(err, fs.ErrPermission) { // that which has the folder of outputs may be somebody else's
-		return err
-	}
-	return nil
-}
-
-// checkOutput reads an output again: it has the recorded content, and breaks no rule.
-func (w *worker) checkOutput(ctx context.Context, record *Record) error {
-	f, err := os.Open(w.output(record.Output))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum, err := hashOf(ctx, f, uncounted())
-	if err != nil {
-		return err
-	}
-	if sum != record.OutSHA256 {
-		return errors.New("it is not what was written")
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if err := w.verify(ctx, f); err != nil {
-		return err
-	}
-	return f.Sync()
 }
 
 func hashBytes(b []byte) string {

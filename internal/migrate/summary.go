@@ -33,9 +33,8 @@ type Summary struct {
 
 	Run *RunTotals `json:"run,omitempty"` // nil if nothing ran
 
-	DryRun      bool      `json:"dry_run,omitempty"`
-	Decided     []Decided `json:"decided,omitempty"`      // by a dry run
-	WouldDelete int64     `json:"would_delete,omitempty"` // by a run that is not dry
+	DryRun  bool      `json:"dry_run,omitempty"`
+	Decided []Decided `json:"decided,omitempty"` // by a dry run
 }
 
 // StateTotals are the inputs of a state.
@@ -87,10 +86,7 @@ type RunTotals struct {
 	Skipped      int64 `json:"skipped"`       // for the first time
 	Unchanged    int64 `json:"unchanged"`     // converted or skipped before
 	FailedBefore int64 `json:"failed_before"` // and not tried again
-	Deleted      int64 `json:"deleted"`
-	Kept         int64 `json:"kept"`       // inputs that could not be deleted
-	KeptLossy    int64 `json:"kept_lossy"` // inputs that were not deleted, since something of them was lost
-	Forgotten    int64 `json:"forgotten"`  // records of failures whose inputs are not there any more
+	Forgotten    int64 `json:"forgotten"`     // records of failures whose inputs are not there any more
 
 	Left       int64   `json:"left"`        // inputs that are known and not done: the run did not end
 	LeftBytes  int64   `json:"left_bytes"`  // likewise
@@ -247,7 +243,7 @@ func (r *run) totals() *RunTotals {
 	c := &r.counts
 	return &RunTotals{
 		Found: c.found.Load(), Converted: c.done.Load() + c.members.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(),
-		Unchanged: c.unchanged.Load(), FailedBefore: c.failedBefore.Load(), Deleted: c.deleted.Load(), Kept: c.retained.Load(), KeptLossy: c.lossy.Load(), Forgotten: c.forgotten.Load(),
+		Unchanged: c.unchanged.Load(), FailedBefore: c.failedBefore.Load(), Forgotten: c.forgotten.Load(),
 		Left: c.todo.Load() - c.processed.Load(), LeftBytes: max(c.todoBytes.Load()-c.bytesRead.Load(), 0), MoreToFind: !c.walked.Load(),
 		BytesRead: c.bytesRead.Load(), Seconds: time.Since(r.began).Seconds(), OutOfShard: r.Shard.Count > 1,
 	}

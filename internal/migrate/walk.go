@@ -35,16 +35,6 @@ func (p *places) abs(rel string) string {
 	return filepath.Join(p.root, filepath.FromSlash(unescapeName(rel)))
 }
 
-// throughLink reports whether a link is in the path of an input below the root, so that the file may lie anywhere.
-func (p *places) throughLink(rel string) bool {
-	root, err := filepath.EvalSymlinks(p.root)
-	if err != nil {
-		return true
-	}
-	target, err := filepath.EvalSymlinks(p.abs(rel))
-	return err != nil || target != filepath.Join(root, filepath.FromSlash(unescapeName(rel)))
-}
-
 // isOutput reports whether a path leads to the folder of outputs or below it, through links as well.
 func (p *places) isOutput(path string) bool {
 	if isInside(path, p.out) {

@@ -35,7 +35,7 @@ func BenchmarkWriteSamples(b *testing.B) {
 		}
 	}
 	tl := finishTimeline(b, builder)
-	for form, name := range []string{StackSamples: "stack-sample", StreamingProfiles: "streaming-profile", NoSamples: "none"} {
+	for form, name := range []string{StackSamples: "stack-sample", NoSamples: "none"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -53,7 +53,7 @@ func ParseOptions(compression, packets, samples string) (opts Options, err error
 	if err != nil {
 		return opts, err
 	}
-	sampleForm, err := choose("form of samples", samples, "stack-sample", "streaming-profile", "none")
+	sampleForm, err := choose("form of samples", samples, "stack-sample", "none")
 	if err != nil {
 		return opts, err
 	}
@@ -146,12 +146,8 @@ func (w *writer) write(ctx context.Context, part int) error {
 		}
 		return w.out.flush()
 	}
-	w.profiles = newProfileWriter(w)
 	w.beginThreadTimes(ctx, part-1)
 	if err := w.t.WalkSegment(ctx, part-1, w.item); err != nil {
-		return err
-	}
-	if err := w.profiles.finish(); err != nil {
 		return err
 	}
 	if err := w.endThreadTimes(); err != nil {
@@ -188,11 +184,9 @@ type writer struct {
 	current   int                // in sequences
 	onMachine []int              // by TrackID: the index of its sequence
 
-	samples   SampleForm
-	tasks     []uint32       // iids of the threads of stack samples, by TrackID; 0: not defined
-	monotonic timeline.Nanos // added to a time of the trace gives that of a streaming profile
-	profiles  *profileWriter // of the segment
-	problems  *problem.Log   // of the segment
+	samples  SampleForm
+	tasks    []uint32     // iids of the threads of stack samples, by TrackID; 0: not defined
+	problems *problem.Log // of the segment
 
 	weftKey, idKey, scopeKey timeline.KeyID
 }
@@ -216,7 +210,6 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w.findClocks()
 	w.findDetails()
 	w.internCategories()
-	w.monotonic = w.monotonicOffset()
 	if opts.Packets == CompactPackets {
 		w.compact = w.newCompact(0)
 	}

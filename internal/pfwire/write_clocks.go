@@ -1,7 +1,6 @@
 package pfwire
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/schema"
@@ -31,17 +30,11 @@ func (w *writer) traceClocks() timeline.Clocks {
 
 // snapshot returns what the clock snapshot of the output says, and whether it names the clock of the trace; no readings
 // if there is to be none. Trace time is BOOTTIME to Perfetto; where the input says nothing about that clock, it is taken
-// to be the same as the clock that the input names. Times of streaming profiles are those of MONOTONIC, which therefore
-// needs a reading: again the same as the clock of the trace where the input does not say.
+// to be the same as the clock that the input names.
 func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.Clock) {
 	c := w.traceClocks()
-	profiles := w.samples == StreamingProfiles && w.t.Totals().Samples > 0
-	if c.Trace == 0 && !profiles {
+	if c.Trace == 0 {
 		return nil, 0
-	}
-	named := c.Trace != 0
-	if !named {
-		c.Trace = timeline.ClockBoottime
 	}
 	at, ok := c.Reading(c.Trace)
 	if !ok {
@@ -52,10 +45,7 @@ func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.
 	if !boottime {
 		c.Readings = slices.Insert(slices.Clone(c.Readings), 0, timeline.ClockReading{Clock: timeline.ClockBoottime, Time: at})
 	}
-	if _, monotonic := c.Reading(timeline.ClockMonotonic); profiles && !monotonic {
-		c.Readings = append(slices.Clone(c.Readings), timeline.ClockReading{Clock: timeline.ClockMonotonic, Time: at})
-	}
-	if boottime && named && c.Trace != timeline.ClockBoottime {
+	if boottime && c.Trace != timeline.ClockBoottime {
 		if len(w.machines) == 0 {
 			return c.Readings, c.Trace
 		}
@@ -79,17 +69,6 @@ func withBoottime(readings []timeline.ClockReading, at timeline.Nanos) []timelin
 func (w *writer) clockSnapshot() error {
 	readings, primary := w.snapshot()
 	return w.writeSnapshot(readings, primary)
-}
-
-// machineClocks says what MONOTONIC is on a further machine, where times are of that clock.
-func (w *writer) machineClocks() error {
-	if w.samples != StreamingProfiles {
-		return nil
-	}
-	readings, _ := w.snapshot()
-	return w.writeSnapshot(slices.DeleteFunc(slices.Clone(readings), func(r timeline.ClockReading) bool {
-		return r.Clock != timeline.ClockBoottime && r.Clock != timeline.ClockMonotonic
-	}), 0)
 }
 
 func (w *writer) writeSnapshot(readings []timeline.ClockReading, primary timeline.Clock) error {
@@ -124,13 +103,4 @@ func (w *writer) appendFileClock(b []byte, t timeline.Nanos) []byte {
 		return b
 	}
 	return appendReading(b, schema.BuiltinClockTraceFile, t)
-}
-
-// monotonicOffset returns what turns a time of the trace into one of MONOTONIC, as the snapshot has them.
-func (w *writer) monotonicOffset() timeline.Nanos {
-	readings, primary := w.snapshot()
-	c := timeline.Clocks{Trace: cmp.Or(primary, timeline.ClockBoottime), Readings: readings}
-	trace, _ := c.Reading(c.Trace)
-	monotonic, _ := c.Reading(timeline.ClockMonotonic)
-	return monotonic - trace
 }

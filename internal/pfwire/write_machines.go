@@ -61,9 +61,6 @@ func (w *writer) startSequences() error {
 	}
 	for i := 1; i < len(w.sequences); i++ {
 		w.turn(i)
-		if err := w.machineClocks(); err != nil {
-			return err
-		}
 		if err := w.systemInfo(); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ func TestMachinesLeaveTheClockAlone(t *testing.T) {
 		}
 	}
 	tl := finishTimeline(t, b)
-	for _, samples := range []SampleForm{StackSamples, StreamingProfiles} {
+	for _, samples := range []SampleForm{StackSamples, NoSamples} {
 		snapshots := map[uint32]int{}
 		for _, p := range decode(t, write(t, tl, Options{Packets: CompactPackets, Samples: samples})).Packet {
 			s := p.GetClockSnapshot()

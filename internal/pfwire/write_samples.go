@@ -16,21 +16,14 @@ const (
 	// StackSamples writes a StackSample packet for each sample, with its exact time, weight, counter and processor.
 	// Perfetto reads them since v58; versions before pass over them without a word.
 	StackSamples SampleForm = iota
-	// StreamingProfiles writes StreamingProfilePackets, which every version of Perfetto reads. They hold call stacks and
-	// times in whole microseconds, and nothing else: samples without call stack are lost, others lose their weights,
-	// counters and processors, which is counted in the problem log.
-	StreamingProfiles
 	// NoSamples leaves samples out.
 	NoSamples
 )
 
 // sample writes a call-stack sample of a thread in the form that was asked for.
 func (w *writer) sample(it *timeline.Item) error {
-	switch w.samples {
-	case NoSamples:
+	if w.samples == NoSamples {
 		return nil
-	case StreamingProfiles:
-		return w.profiles.add(it)
 	}
 	return w.stackSample(it)
 }

@@ -1,6 +1,10 @@
 package pfwire
 
 import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,5 +72,70 @@ func TestFramePosition(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What Perfetto cannot hold of samples is counted, where it is.
+func TestSampleProblems(t *testing.T) {
+	const samples = `
+S 1/1 1 10 stack=main
+S 1/1 0 11 stack=main
+S 1/1 -5 12 stack=main
+S 1/1 2.5 13 stack=main
+S 1/1 NaN 14 stack=main
+S 1/1 1e300 15 stack=main
+S 1/1 2.0 16 stack=main
+S 1/1 1 17
+`
+	for _, c := range []struct {
+		form     SampleForm
+		problems string
+		weights  []uint64
+	}{
+		{StackSamples, "sample_weight_changed 4: events 2 3 4 5", []uint64{1, 0, 0, 3, 0, 1<<63 - 1, 2, 1}},
+		{NoSamples, "", nil},
+	} {
+		tl := build(t, samples, nil)
+		var weights []uint64
+		for _, p := range decode(t, write(t, tl, Options{Samples: c.form})).Packet {
+			if s := p.GetStackSample(); s != nil {
+				weights = append(weights, s.GetPrimaryWeight())
+			}
+		}
+		if !slices.Equal(weights, c.weights) {
+			t.Errorf("%v: weights %v", c.form, weights)
+		}
+		var problems []string
+		for _, total := range tl.Problems().Totals() {
+			text := fmt.Sprintf("%s %d: events", total.Kind, total.Count)
+			for _, found := range total.Cases {
+				text += fmt.Sprintf(" %d", found.Position.Event)
+			}
+			problems = append(problems, text)
+		}
+		if got := strings.Join(problems, "; "); got != c.problems {
+			t.Errorf("%v: %q", c.form, got)
+		}
+	}
+}
+
+// Without samples the output is that of a trace that has none, apart from the track of their thread.
+func TestNoSamples(t *testing.T) {
+	const slices = "X 1/2 a 10 20 stack=main\nX 1/3 b 10 20\n"
+	with := build(t, slices+"S 1/2 5 12 stack=main;f\nS 1/3 5 13\n", nil)
+	without := build(t, slices, nil)
+	if got, want := write(t, with, Options{Samples: NoSamples}), write(t, without, Options{Samples: NoSamples}); !bytes.Equal(got, want) {
+		t.Error(cmp.Diff(decode(t, want), decode(t, got), protocmp.Transform()))
+	}
+}
+
+func addSamples(t *testing.T, b *timeline.Builder, samples ...timeline.Event) {
+	t.Helper()
+	for i := range samples {
+		s := &samples[i]
+		s.Kind, s.Event = timeline.Sample, uint32(i)
+		if err := b.Add(s); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

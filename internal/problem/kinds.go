@@ -98,8 +98,6 @@ const (
 
 	// Samples.
 	SampleWeightChanged
-	SampleWithoutStack
-	SampleDetailDropped
 
 	// CPU profiles.
 	ProfileMalformed
@@ -211,10 +209,6 @@ const (
 	// Exports.
 	EventSizeLimit
 
-	// Streams of events.
-	StreamIncomplete
-	StreamNewer
-
 	numKinds
 )
 
@@ -306,8 +300,6 @@ var kinds = [numKinds]struct {
 	ObjectEndWithoutBegin:   {"object_end_without_begin", Repaired, "An object is deleted but was never created; weft made the deletion an instant."},
 
 	SampleWeightChanged: {"sample_weight_changed", Repaired, "The weight of a sample is negative or not an integer; weft wrote the nearest number that Perfetto can represent."},
-	SampleWithoutStack:  {"sample_without_stack", Lost, "A sample has no call stack, which a streaming profile cannot represent; weft dropped it."},
-	SampleDetailDropped: {"sample_detail_dropped", Repaired, "A streaming profile counts each sample as one; weft dropped its weight, counter and CPU."},
 
 	ProfileMalformed:         {"profile_malformed", Lost, "The arguments of a CPU profile event are damaged; weft used what comes before the damage."},
 	ProfileInvalidValue:      {"profile_invalid_value", Repaired, "A value in a CPU profile has the wrong type or is out of range; weft treated it as missing."},
@@ -409,7 +401,5 @@ var kinds = [numKinds]struct {
 
 	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export, or a packet more than 256 MiB in a trace; weft truncated its longest arguments and texts."},
 
-	StreamIncomplete: {"stream_incomplete", Lost, "A stream of events has no footer, ends inside a record, or holds other numbers of events than its footer says; weft read what there is."},
-	StreamNewer:      {"stream_newer", Info, "A stream of events is of a later version of weft; weft passed over what it does not know."},
-	TrackIDReused:    {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
+	TrackIDReused: {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
 }

@@ -245,31 +245,6 @@ func TestStatesBoundSamples(t *testing.T) {
 	}
 }
 
-// Where samples are written as a streaming profile they have no weights, their times are whole microseconds, and those
-// without a stack are missing. The states know better.
-func TestStatesOfStreamingProfiles(t *testing.T) {
-	for _, missing := range []bool{false, true} {
-		tr := newTrace(t, timeline.SampleDescription{})
-		tr.sample(0, 1, "a")
-		tr.sample(3*ms-400, 1, "a|b")
-		if !missing {
-			tr.sample(63*ms+300, 1, "")
-		}
-		tr.sample(70*ms, 1, "a")
-		tr.state(timeline.RoleV8States, 0, 3*ms-700, "script", 1)
-		tr.state(timeline.RoleV8States, 3*ms-700, 60*ms, "gc", 1)
-		tr.state(timeline.RoleV8States, 63*ms-700, 7*ms+700, "idle", 1)
-		tr.state(timeline.RoleV8States, 70*ms, 2*ms, "script", 1)
-		p := tr.collect()
-		if got, want := states(t, p), "gc 1×60, idle 1×7.0007, script 2×4.9993"; got != want {
-			t.Errorf("missing %v: states %s, want %s", missing, got, want)
-		}
-		if n := len(p.Threads[0].runs); n != 2 {
-			t.Errorf("missing %v: %d busy runs, want 2", missing, n)
-		}
-	}
-}
-
 func TestBuckets(t *testing.T) {
 	tr := newTrace(t, inNanos)
 	tr.sample(5*ms, 20*ms, "a")

@@ -224,7 +224,7 @@ func TestPage(t *testing.T) {
 	defineFlags(flag.CommandLine)
 	_, section, _ := strings.Cut(string(page), "\n## Apache Beam\n")
 	for _, match := range regexp.MustCompile("(?:^|[\\s`(])--([a-z][a-z_-]*)").FindAllStringSubmatch(section, -1) {
-		onlyMigrate := []string{"name", "checksum", "delete-source", "shard", "fsync"}
+		onlyMigrate := []string{"name", "checksum", "shard", "fsync"}
 		if flag.Lookup(match[1]) == nil != slices.Contains(onlyMigrate, match[1]) {
 			t.Errorf("--%s: is it a flag of weft-beam?", match[1])
 		}

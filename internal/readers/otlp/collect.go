@@ -28,7 +28,6 @@ type collector struct {
 	any       bool                  // there was a span, or a list of spans
 	others    bool                  // there was something else in the place of a span
 	failed    error                 // of spans
-	malformed bool                  // the last span was
 	head      head                  // of the span that is read
 }
 
@@ -112,7 +111,7 @@ func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) e
 			}
 		}
 	}
-	if c.malformed = r.Err() != nil; c.malformed {
+	if r.Err() != nil {
 		c.log.Add(problem.OTLPMessageMalformed, at(offset+int64(r.Offset())), "in a span")
 	}
 	if badID || !h.key().isValid() {

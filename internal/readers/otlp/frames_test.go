@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -157,9 +160,9 @@ func TestWrappedTraces(t *testing.T) {
 		wrap := func(n int, in string) string {
 			return strings.Repeat(fmt.Sprintf(`{%q:`, name), n) + in + strings.Repeat("}", n)
 		}
-		traces, _ := largeMessage(1)
-		if names, _ := spansOf(t, wrap(1, traces), Options{}); len(names) != 3 {
-			t.Errorf("%s: %d spans, want 3", name, len(names))
+		traces := threeSpans("a")
+		if names := spanNames(t, strings.NewReader(wrap(1, traces))); len(names) != 3 {
+			t.Errorf("%s: %q, want 3 spans", name, names)
 		}
 		for _, n := range []int{2, 3, 200_000} {
 			_, log, err := suite.Load(t, strings.NewReader(wrap(n, traces)), Options{})
@@ -207,6 +210,47 @@ func TestProtobufLikeJSON(t *testing.T) {
 		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
 		if err != nil || tl.Totals().Slices != 1 {
 			t.Errorf("%s: error %v, found %v", name, err, log.Totals())
+		}
+	}
+}
+
+// threeSpans returns a message with spans whose names begin with a prefix.
+func threeSpans(prefix string) string {
+	var spans []string
+	for i := range 3 {
+		spans = append(spans, fmt.Sprintf(`{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"%016x","name":"%s%d","startTimeUnixNano":"%d","endTimeUnixNano":"%d"}`,
+			i+1, prefix, i, i+1, i+2))
+	}
+	return `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Join(spans, ",") + `]}]}]}`
+}
+
+func spanNames(t *testing.T, in io.Reader) (names []string) {
+	t.Helper()
+	tl, _, err := suite.Load(t, in, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tl.Walk(t.Context(), func(it *timeline.Item) error {
+		if it.Kind == timeline.ItemBegin {
+			names = append(names, string(it.Name))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Damage inside a message costs the rest of it, wherever it is, and nothing of the next one.
+func TestDamageEndsItsMessage(t *testing.T) {
+	first, second := threeSpans("a"), threeSpans("b")
+	whole := strings.Index(first, `"a1"`) // what is before has the first span
+	for at := strings.Index(first, `"a0"`); at < len(first); at++ {
+		input := first[:at] + "\x01" + first[at+1:] + "\n" + second
+		names := spanNames(t, strings.NewReader(input))
+		if at >= whole && !slices.Contains(names, "a0") || !slices.Contains(names, "b0") || !slices.Contains(names, "b2") {
+			t.Errorf("damage at byte %d: %q", at, names)
 		}
 	}
 }

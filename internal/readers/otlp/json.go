@@ -18,9 +18,7 @@ type jsonReader struct {
 	c   *collector
 	out transcoder
 
-	res, scope *pending // of the list of spans that is being read, also after damage in it
-	reread     int64    // bytes that were read again after damage
-	other      string   // the list of another signal, the first one
+	other string // the list of another signal, the first one
 
 	unknown map[string]bool // members that were counted
 }
@@ -28,7 +26,7 @@ type jsonReader struct {
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
 	s := jsonscan.NewSize(in, cmp.Or(c.opts.window, jsonscan.DefaultWindow))
 	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c, unknown: map[string]bool{}}
-	r.Numbered, r.Resumes = true, true
+	r.Numbered = true
 	return r
 }
 
@@ -42,9 +40,6 @@ func readJSON(in *bufio.Reader, c *collector) error {
 			r.Restart()
 		}
 		err := r.document()
-		if err == jsondoc.ErrBroken {
-			err = r.resume()
-		}
 		if errors.Is(err, errNoObject) && r.Trailing() == nil && m.found {
 			continue // the input begins inside of a message
 		}
@@ -169,7 +164,6 @@ func (r *jsonReader) countUnknown(key string, at problem.Position) {
 // resourceSpans reads the spans of a resource.
 func (r *jsonReader) resourceSpans() error {
 	res := &pending{of: &r.c.resources}
-	r.res, r.scope = res, nil
 	defer res.end()
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
@@ -187,7 +181,6 @@ func (r *jsonReader) resourceSpans() error {
 // scopeSpans reads the spans of a scope.
 func (r *jsonReader) scopeSpans(res *pending) error {
 	scope := &pending{of: &r.c.scopes}
-	r.scope = scope
 	defer scope.end()
 	return r.Members(func(key []byte, c byte) error {
 		switch string(key) {
@@ -233,4 +226,24 @@ func (r *jsonReader) unit(m *message, take func(encoded []byte) error) error {
 	}
 	r.countFindings(at)
 	return take(r.out.buf)
+}
+
+// transcode reads an object as one unit, encoded as a message.
+func (r *jsonReader) transcode(m *message) error {
+	return r.Unit(func() {
+		r.out.start(r.S)
+		r.StartObject()
+		r.out.members(m, r.Key, 0)
+	})
+}
+
+// countFindings counts what was wrong in the last unit.
+func (r *jsonReader) countFindings(at problem.Position) {
+	for _, f := range r.out.found {
+		if f.kind == problem.EventUnknownMember {
+			r.countUnknown(f.detail, at)
+			continue
+		}
+		r.Log.Add(f.kind, at, f.detail)
+	}
 }

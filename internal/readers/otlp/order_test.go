@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -101,22 +100,6 @@ func TestFieldOrderOfLongSpans(t *testing.T) {
 		tl, _, err := suite.Load(t, bytes.NewReader(frame(message)), Options{})
 		if err != nil || tl.Totals().Slices != 1 {
 			t.Errorf("%s: error %v", name, err)
-		}
-	}
-}
-
-// After damage, reading goes on at the next span, whatever comes first in it.
-func TestDamageInAnyOrder(t *testing.T) {
-	for name, rank := range orders() {
-		span := wire.AppendBytes(nil, scopeSpansSpans, reorder(t, fuzzSpan(), messagesOfTraces()[tracesResourceSpans][resourceSpansScopeSpans][scopeSpansSpans], rank))
-		scope := slices.Concat(span, []byte{0x0f}, span, span)
-		resource := wire.AppendBytes(nil, resourceSpansScopeSpans, scope)
-		tl, log, err := suite.Load(t, bytes.NewReader(frame(wire.AppendBytes(nil, tracesResourceSpans, resource))), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := tl.Totals().Slices; n != 3 || log.Count(problem.OTLPMessageMalformed) != 1 {
-			t.Errorf("%s: %d spans, want 3; counted %d times", name, n, log.Count(problem.OTLPMessageMalformed))
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (r *protoReader) varint() (v uint64, err error) {
 }
 
 // fields reads the fields of a message that ends at the given offset, or at the end of the input if that comes first. take reads
-// those with a length that it knows, and reports whether it did. After damage inside the message, reading goes on at its next element.
+// those with a length that it knows, and reports whether it did. Damage ends the message.
 func (r *protoReader) fields(message string, end int64, take func(number int, size int64) (bool, error)) error {
 	for r.at < end {
 		tag, err := r.varint()
@@ -121,11 +121,10 @@ func (r *protoReader) fields(message string, end int64, take func(number int, si
 			return errCut
 		case errors.Is(err, errField):
 			r.c.log.Add(problem.OTLPMessageMalformed, at(r.place()), "in "+message)
-			if err := r.resync(message, end); err == io.EOF && end == math.MaxInt64 {
+			if end == math.MaxInt64 {
 				return nil
-			} else if err != nil {
-				return err
 			}
+			return r.skip(end - r.at)
 		case err != nil:
 			return err
 		}
@@ -270,12 +269,7 @@ func (r *protoReader) scopeSpans(size int64, res *pending) error {
 					return nil
 				}
 				r.c.any = true
-				if err := r.c.span(offset, res.use(), scope.use(), encoded); err != nil || !r.c.malformed {
-					return err
-				}
-				return r.swallowed(encoded, func(at int, span []byte) error {
-					return r.c.span(offset+int64(at), res.use(), scope.use(), span)
-				})
+				return r.c.span(offset, res.use(), scope.use(), encoded)
 			})
 		case scopeSpansSchemaURL:
 			return true, r.message(size, scope.setSchema)

@@ -56,15 +56,14 @@ func TestSamplesComeBack(t *testing.T) {
 		t.Fatalf("given (-want +got):\n%s", diff)
 	}
 	for _, opts := range []pftrace.Options{
-		{Samples: pftrace.StackSample},
-		{Samples: pftrace.StreamingProfile},
-		{Samples: pftrace.StreamingProfile, Packets: pftrace.Compact, Compression: pftrace.Zlib},
+		{},
+		{Packets: pftrace.Compact, Compression: pftrace.Zlib},
 	} {
 		var out bytes.Buffer
 		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), given.timeline), opts); err != nil {
 			t.Fatal(err)
 		}
-		form := opts.Samples
+		form := opts.Packets
 		got := readTrace(t, out.Bytes())
 		if diff := cmp.Diff(want, strings.Join(got.lines, "\n")+"\n"); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", form, diff)
@@ -72,8 +71,7 @@ func TestSamplesComeBack(t *testing.T) {
 		if problems := got.problems(); problems != "" {
 			t.Errorf("%v: %s", form, problems)
 		}
-		source := map[pftrace.Samples]string{pftrace.StackSample: "trace_event", pftrace.StreamingProfile: "chrome"}[form]
-		if d := got.timeline.SampleDescription(); d.Source != source {
+		if d := got.timeline.SampleDescription(); d.Source != "trace_event" {
 			t.Errorf("%v: the samples are of %q", form, d.Source)
 		}
 	}
