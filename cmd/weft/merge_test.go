@@ -605,7 +605,7 @@ func cutRecording(t *testing.T, path string, shift int64) (browser, pages string
 func TestMergeServer(t *testing.T) {
 	dir := filepath.Join(recording.Testdata(t), "traces", "merge")
 	report, out := merged(t, "browser="+filepath.Join(dir, "shop-browser.json"), "server="+filepath.Join(dir, "shop-server.json"))
-	const truth = -(1_789_999_000_000_000_000 + 2_400_000) // the clock of the server is 2.4 ms ahead
+	const truth = -(1_789_999_000_000_000_000 + 52_400_000) // the clock of the server is 52.4 ms ahead
 	in := report.Inputs[1]
 	if in.By != "causality" || in.Low > truth || in.High < truth || in.Host != "shop-1" || in.Format != "otlp" {
 		t.Errorf("placed at %+v", in)

@@ -46,6 +46,7 @@ type Clues struct {
 
 	Start, End Nanos // of its events
 	Any        bool  // it has events
+	Step       Nanos // in which its times count; 0: not said
 
 	// Wall says how the wall clock relates to the times of the input; nil: nothing says so.
 	Wall *Wall
@@ -86,7 +87,8 @@ func (w *Wall) Middle() Nanos { return w.Low + (w.High-w.Low)/2 }
 type linkClue struct {
 	key    uint64
 	ts     Nanos
-	end    Nanos // NoTime: it has no length
+	latest Nanos // of ts: times that are counted in steps may be later by almost one
+	end    Nanos // of LinkMeet
 	issued Nanos
 	role   timeline.LinkRole
 }
@@ -115,7 +117,7 @@ type Collector struct {
 	more    int // anchors beyond maxAnchors
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
-	waiting map[string]request // when requests were sent whose keys are not known yet
+	waiting map[string]linkClue // requests whose keys are not known yet
 
 	linkMask    uint64 // of the keys of links that are kept: these bits are 0
 	invocations int    // of all threads
@@ -150,7 +152,7 @@ type openCalls struct {
 func NewCollector(opts CollectOptions) *Collector {
 	c := &Collector{
 		opts: opts, clues: &Clues{processes: map[timeline.ProcessKey]bool{}, requests: map[string]string{}},
-		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]request{},
+		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]linkClue{},
 	}
 	c.clues.events.limit = min(maxEvents, max(maxAllEvents/max(opts.Inputs, 1), 512))
 	if opts.Invocations {
@@ -170,6 +172,13 @@ func (c *Collector) ClockDomain(name string) { c.clues.Domain = name }
 
 // Rank notes the number of the input.
 func (c *Collector) Rank(n int64) { c.clues.Rank, c.clues.Ranked = n, true }
+
+// Step notes the step in which a time was counted.
+func (c *Collector) Step(n Nanos) {
+	if c.clues.Step == 0 || n < c.clues.Step {
+		c.clues.Step = n
+	}
+}
 
 // Anchor notes when a time of the input was by the wall clock.
 func (c *Collector) Anchor(a *timeline.Anchor) {
@@ -209,7 +218,7 @@ func (c *Collector) Flow(f *timeline.FlowEvent) {
 		role = timeline.LinkReceive
 	}
 	if f.Space == timeline.FlowV2 || f.Space == timeline.FlowV1 {
-		c.link(linkClue{key: uint64(h), ts: f.TS, end: timeline.NoTime, role: role})
+		c.link(linkClue{key: uint64(h), ts: f.TS, latest: f.TS, role: role})
 	}
 }
 
@@ -218,13 +227,11 @@ func (c *Collector) Link(l *timeline.Link) {
 	if l.To == timeline.LinkToLinked || l.To == timeline.LinkToParent {
 		return // at any time: the span of a document's load begins before that of the server, which is its parent
 	}
-	clue := linkClue{ts: l.TS, end: timeline.NoTime, role: l.Role, issued: l.Issued}
-	if l.Dur != timeline.NoTime && l.Role == timeline.LinkServe {
-		clue.end = l.TS + l.Dur
-	}
+	late := max(l.Step-1, 0)
+	clue := linkClue{ts: l.TS, latest: plus(l.TS, late), role: l.Role, issued: l.Issued}
 	if l.Key == "" {
 		if len(c.waiting) < c.share(maxRequests, maxAllLinks) {
-			c.waiting[l.Request] = request{l.TS, l.Role}
+			c.waiting[l.Request] = clue
 		}
 		return
 	}
@@ -232,20 +239,16 @@ func (c *Collector) Link(l *timeline.Link) {
 	if l.Role == timeline.LinkCall {
 		clue.role = timeline.LinkSend
 		if l.Dur != timeline.NoTime {
-			c.link(linkClue{key: clue.key, ts: l.TS + l.Dur, end: timeline.NoTime, role: timeline.LinkReceive})
+			end := plus(l.TS, l.Dur)
+			c.link(linkClue{key: clue.key, ts: end, latest: plus(end, late), role: timeline.LinkReceive})
 		}
 	}
 	c.link(clue)
 	if request, ok := c.waiting[l.LinkedBy]; ok && l.LinkedBy != "" {
-		c.link(linkClue{key: clue.key, ts: request.ts, end: timeline.NoTime, role: request.role})
+		request.key = clue.key
+		c.link(request)
 		c.clues.requests[l.LinkedBy] = l.Key
 	}
-}
-
-// request is an event with the id of a request, whose key comes later.
-type request struct {
-	ts   Nanos
-	role timeline.LinkRole
 }
 
 // share returns how many clues of a kind an input keeps: up to most, of all inputs together no more than all.
@@ -320,9 +323,9 @@ func (c *Collector) Event(ev *timeline.Event) {
 				role = timeline.LinkSync
 			}
 			h := newHash().bytes([]byte(key))
-			c.link(linkClue{key: uint64(h), ts: ev.TS, end: timeline.NoTime, role: role})
+			c.link(linkClue{key: uint64(h), ts: ev.TS, latest: ev.TS, role: role})
 			if ev.Kind == timeline.Slice && isCollective(ev.Name, ev.Category) {
-				c.link(linkClue{key: uint64(h.bytes(ev.Name)), ts: ev.TS, end: end, role: timeline.LinkMeet})
+				c.link(linkClue{key: uint64(h.bytes(ev.Name)), ts: ev.TS, latest: ev.TS, end: end, role: timeline.LinkMeet})
 			}
 		}
 	}
@@ -429,6 +432,9 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	if all.Clock != ClockWall && all.Domain == "" && all.Start >= sinceEpoch {
 		all.Clock, all.Wall, all.Monotonic = ClockWall, &Wall{By: since1970}, false
 	}
+	if w := all.Wall; all.coarse() && w != nil {
+		w.Low, w.High = w.Low-all.Step, w.High+all.Step
+	}
 	for thread, list := range all.Invocations {
 		slices.SortFunc(list, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
 		all.Invocations[thread] = joined(list)
@@ -436,6 +442,13 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	all.events.sort()
 	return all
 }
+
+// coarseStep is a step of times that is longer than most of what lies between a request and its answer.
+const coarseStep Nanos = 1_000_000
+
+// coarse reports whether the times of the input count in whole milliseconds, as those of HTTP archives and of OpenTelemetry's JavaScript
+// SDK do.
+func (c *Clues) coarse() bool { return c.Step >= coarseStep }
 
 // since1970 says how the wall clock is known of times that count from then.
 const since1970 = "times since 1970"
