@@ -261,18 +261,9 @@ func (s scriptsIn) share() int {
 // placeScript finds the threads in whose invocations most of the samples of JavaScript of a profile lie, moved by an offset. Samples outside of the
 // trace do not count.
 func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of int) {
-	script := within(p.Script, Range{c.Start - offset, c.End - offset})
-	for thread, calls := range c.Invocations {
-		found := scriptsIn{thread: thread, of: len(script)}
-		at := 0
-		for _, ts := range script {
-			for at < len(calls) && calls[at].To < ts+offset {
-				at++
-			}
-			if at < len(calls) && calls[at].From <= ts+offset {
-				found.in++
-			}
-		}
+	script := c.scriptOf(p.Script, offset)
+	for thread := range c.Invocations {
+		found := c.scriptsIn(thread, script, offset, 0)
 		switch {
 		case found.in > best.in || found.in == best.in && best.of > 0 && less(thread, best.thread) || best.of == 0:
 			best, next = found, best
@@ -281,6 +272,27 @@ func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of in
 		}
 	}
 	return best, next, len(script)
+}
+
+// scriptOf returns those samples of JavaScript that lie in the time of the trace if they are moved by an offset.
+func (c *Clues) scriptOf(script []Nanos, offset Nanos) []Nanos {
+	return within(script, Range{minus(c.Start, offset), minus(c.End, offset)})
+}
+
+// scriptsIn finds how many samples of JavaScript, moved by an offset, lie in the invocations of a thread, give or take how uncertain that is.
+func (c *Clues) scriptsIn(thread Thread, script []Nanos, offset, uncertain Nanos) scriptsIn {
+	found := scriptsIn{thread: thread, of: len(script)}
+	calls := c.Invocations[thread]
+	for _, ts := range script {
+		ts = plus(ts, offset)
+		for len(calls) > 0 && plus(calls[0].To, uncertain) < ts {
+			calls = calls[1:]
+		}
+		if len(calls) > 0 && minus(calls[0].From, uncertain) <= ts {
+			found.in++
+		}
+	}
+	return found
 }
 
 func less(a, b Thread) bool { return a.PID < b.PID || a.PID == b.PID && a.TID < b.TID }
