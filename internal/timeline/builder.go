@@ -27,6 +27,8 @@ type Options struct {
 	Problems *problem.Log
 	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
 	KeepFlowIDs bool
+	// Moved is by how much events are later than in the recording, as their reader moves them.
+	Moved Nanos
 	// Observer gets what is added, and the Builder keeps only names and tracks. nil: everything is kept.
 	Observer Observer
 }
