@@ -62,6 +62,7 @@ type Clues struct {
 	Invocations     map[Thread][]Range // when scripts were called, by thread, sorted
 
 	processes map[timeline.ProcessKey]bool
+	threads   map[threadKey]uint64 // slices and instants of each
 	events    sampledEvents
 	links     []linkClue
 	syncs     []timeline.HostSync
@@ -70,6 +71,12 @@ type Clues struct {
 
 // Range is a time from From to To.
 type Range struct{ From, To Nanos }
+
+// threadKey is a thread by the keys of the Builder.
+type threadKey struct {
+	process timeline.ProcessKey
+	thread  timeline.ThreadKey
+}
 
 // Thread is a thread as inputs have it.
 type Thread struct{ PID, TID int64 }
@@ -103,7 +110,9 @@ const (
 	maxProcesses   = 1 << 12
 	maxInvocations = 1 << 16 // of a thread, and of all threads of all inputs together maxAllInvocations
 	maxRequests    = 1 << 16 // and of all inputs together maxAllLinks
+	maxThreads     = 1 << 14 // and of all inputs together maxAllThreads
 
+	maxAllThreads     = 1 << 18
 	maxAllInvocations = 1 << 20
 	maxTracks         = 1 << 20
 )
@@ -138,6 +147,7 @@ type CollectOptions struct {
 type trackInfo struct {
 	known, isThread bool
 	hash            uint64 // of its pid and tid
+	events          uint64 // slices and instants
 	thread          Thread
 }
 
@@ -313,6 +323,7 @@ func (c *Collector) Event(ev *timeline.Event) {
 	default:
 		return
 	}
+	info.events++
 	if info.isThread && info.hash != 0 && len(ev.Name) > 0 {
 		all.events.add(uint64(hash(info.hash).bytes(ev.Name)), info.thread.PID, ev.TS)
 	}
@@ -440,6 +451,7 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 		all.Invocations[thread] = joined(list)
 	}
 	all.events.sort()
+	c.countThreads()
 	return all
 }
 
@@ -449,6 +461,22 @@ const coarseStep Nanos = 1_000_000
 // coarse reports whether the times of the input count in whole milliseconds, as those of HTTP archives and of OpenTelemetry's JavaScript
 // SDK do.
 func (c *Clues) coarse() bool { return c.Step >= coarseStep }
+
+// countThreads sums up the slices and instants of threads.
+func (c *Collector) countThreads() {
+	c.clues.threads = map[threadKey]uint64{}
+	for id := range c.tracks {
+		n, track := c.tracks[id].events, timeline.TrackID(id)
+		if n == 0 || !c.b.IsThread(track) {
+			continue
+		}
+		process, thread, _ := c.b.IDs(track)
+		key := threadKey{process, thread}
+		if _, known := c.clues.threads[key]; known || len(c.clues.threads) < c.share(maxThreads, maxAllThreads) {
+			c.clues.threads[key] += n
+		}
+	}
+}
 
 // since1970 says how the wall clock is known of times that count from then.
 const since1970 = "times since 1970"

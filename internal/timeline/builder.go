@@ -244,8 +244,18 @@ func (b *Builder) Add(ev *Event) error {
 	return b.add(ev)
 }
 
+// countSample counts a sample of a thread.
+func (b *Builder) countSample(track TrackID) {
+	if row := &b.table.tracks[track]; row.kind == ThreadTrack {
+		b.table.threads[row.index].samples++
+	}
+}
+
 // add is Add for an event on the timeline.
 func (b *Builder) add(ev *Event) error {
+	if ev.Kind == Sample {
+		b.countSample(ev.Track)
+	}
 	switch {
 	case ev.Template != 0:
 		return b.addFromTemplate(ev)

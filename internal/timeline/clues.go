@@ -224,4 +224,6 @@ func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok b
 }
 
 // IsThread reports whether a track is the main one of a thread.
-func (b *Builder) IsThread(track TrackID) bool { return b.table.tracks[track].kind == ThreadTrack }
+func (b *Builder) IsThread(track TrackID) bool {
+	return b.table.tracks[b.table.resolve(track)].kind == ThreadTrack
+}

@@ -163,8 +163,9 @@ type thread struct {
 	tid      int64  // the number in the output, like process.pid
 	assigned bool   // the input has no such tid
 	starts   uint64 // slices and instants on its track, beside those on lanes
-	taken    bool   // an earlier input has another thread of this number
-	stream   bool   // slices that overlap are as it should be, see SetStream
+	samples  uint64
+	taken    bool // an earlier input has another thread of this number
+	stream   bool // slices that overlap are as it should be, see SetStream
 	facts    []Fact
 }
 
