@@ -235,6 +235,7 @@ func newLoader(opts Options) *loader {
 		Memory:   opts.Memory,
 		TempDir:  opts.TempDir,
 		Problems: l.problems,
+		Moved:    timeline.Nanos(opts.TimeOffset),
 
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})

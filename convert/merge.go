@@ -469,6 +469,16 @@ func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
 	if m.job.Machines {
 		in.Machine = plan.Inputs[i].Machine
 	}
+	in.Owns = func(process timeline.ProcessKey, thread timeline.ThreadKey) bool {
+		own := plan.Detail(i, process, thread)
+		for k := range m.formats {
+			n := plan.Detail(k, process, thread)
+			if n >= own && n > 0 && (n > own || k < i) && m.formats[k] != "" && plan.Shares(k, i, process) {
+				return false
+			}
+		}
+		return true
+	}
 	if space := plan.IDSpace(i); len(placed.of) > 0 && space != plan.IDSpace(placed.of[0]) {
 		in.IDSpace = m.job.Sources[space].Name
 	}

@@ -175,3 +175,49 @@ func TestMergedContexts(t *testing.T) {
 		})
 	}
 }
+
+// An event that is dispatched says when it happened on the clock of its recording. It is of the same input wherever that was moved: in a merge,
+// in its output, in a merge of that, and with an offset for a single recording.
+func TestMovedDispatches(t *testing.T) {
+	const events = `[
+		{"ph":"b","name":"EventTiming","cat":"devtools.timeline","id":"0x5","ts":60000,"pid":1,"tid":1,"args":{"data":{"type":"click","timeStamp":10,"processingStart":13}}},
+		{"ph":"e","name":"EventTiming","cat":"devtools.timeline","id":"0x5","ts":90000,"pid":1,"tid":1},
+		{"ph":"X","name":"EventDispatch","cat":"devtools.timeline","ts":60900,"dur":50,"pid":1,"tid":1,"args":{"data":{"type":"click","timestamp":60000}}}]`
+	other := textSource("other", `[{"ph":"X","name":"work","ts":1,"dur":5,"pid":9,"tid":9}]`)
+	cost := func(ctx context.Context, text string, opts convert.Options) trace.Nanos {
+		t.Helper()
+		tr, err := convert.Open(ctx, strings.NewReader(text), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range contextCosts(t, tr)["InputEvent"] {
+			if row.ID != "(unattributed)" {
+				return row.Self
+			}
+		}
+		return 0
+	}
+	merged := func(name, text string) context.Context {
+		return merge.With(t.Context(), &merge.Job{
+			Sources: []merge.Source{other, textSource(name, text)},
+			Options: merge.Options{Reference: 0, Offsets: []merge.GivenOffset{{Input: 1, Offset: 7_000_000_123}}},
+		})
+	}
+	var out bytes.Buffer
+	if _, err := convert.Convert(merged("moved", events), &out, strings.NewReader(""), convert.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := pftrace.Verify(t.Context(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true}); err != nil || !result.OK() {
+		t.Errorf("the output is not valid: %v", err)
+	}
+	const want = 50 * trace.Microsecond
+	for name, got := range map[string]trace.Nanos{
+		"alone": cost(t.Context(), events, convert.Options{}), "merged": cost(merged("moved", events), "", convert.Options{}),
+		"read back": cost(t.Context(), out.String(), convert.Options{}), "merged again": cost(merged("twice", out.String()), "", convert.Options{}),
+		"with an offset": cost(t.Context(), events, convert.Options{TimeOffset: trace.Second}),
+	} {
+		if got != want {
+			t.Errorf("%s: the click costs %d ns, want %d", name, got, want)
+		}
+	}
+}

@@ -20,6 +20,8 @@ type Builder struct {
 	Memory int64
 	// TempDir is the folder for temporary files; "" means os.TempDir. Builder.Close and Trace.Close remove them.
 	TempDir string
+	// IDSpace is the Track.IDSpace of processes, and of other tracks below the trace itself, that are made from now on.
+	IDSpace string
 
 	b      *timeline.Builder
 	closed bool
@@ -62,6 +64,14 @@ func (b *Builder) know(id timeline.TrackID, kind TrackKind) TrackID {
 	return TrackID(id)
 }
 
+// place notes the id space of a track if it is below the trace itself.
+func (b *Builder) place(id timeline.TrackID, parent TrackID) timeline.TrackID {
+	if parent == 0 && b.IDSpace != "" && !b.b.SetIDSpace(id, b.IDSpace) {
+		b.fail("id space %q: there are too many", b.IDSpace)
+	}
+	return id
+}
+
 // Process returns the track of a process. The same pid is the same process; the last name that is not empty counts.
 // A Builder adds no events to this track, only to those of threads and others below it.
 func (b *Builder) Process(pid int64, name string) TrackID {
@@ -70,7 +80,7 @@ func (b *Builder) Process(pid int64, name string) TrackID {
 	}
 	id := b.b.Process(timeline.ProcessKey{Num: pid})
 	b.b.SetProcessName(id, 0, []byte(validText(name)))
-	return b.know(id, ProcessTrack)
+	return b.know(b.place(id, 0), ProcessTrack)
 }
 
 // Thread returns the track of a thread of a process, which must come from Builder.Process. The same tid is the same thread;
@@ -96,7 +106,7 @@ func (b *Builder) Track(parent TrackID, name string) TrackID {
 	if b.finished() {
 		return b.fail("track %q: %w", name, errFinished)
 	}
-	return b.know(b.b.Child(timeline.TrackID(parent), validText(name)), NamedTrack)
+	return b.know(b.place(b.b.Child(timeline.TrackID(parent), validText(name)), parent), NamedTrack)
 }
 
 // Counter returns the track of a counter below a process, a thread, another track, or the trace itself, which is 0. The
@@ -115,7 +125,7 @@ func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 			key.Unit, key.UnitName = timeline.CounterUnit(known), ""
 		}
 	}
-	return b.know(b.b.Counter(timeline.TrackID(parent), &key), CounterTrack)
+	return b.know(b.place(b.b.Counter(timeline.TrackID(parent), &key), parent), CounterTrack)
 }
 
 // SetAttribute sets a fact about the whole trace. An IntKind stays an integer; any other value becomes a string.

@@ -104,6 +104,10 @@ type Track struct {
 	Unit   string   // CounterTrack: of its values; "" if unknown
 	Facts  []Arg    // ThreadTrack: values that all its samples have, such as "eventDelay", which so have no track: ints, floats and strings
 
+	// IDSpace tells the recordings apart that were merged into the trace: ids that are not those of one process, such as windows, tabs, frames and
+	// requests of a browser, mean the same on tracks with the same IDSpace only. "" is that of the trace itself.
+	IDSpace string
+
 	// Role says what is on a NamedTrack, Subject of what: the class of objects, the origin of a page or the type of
 	// contexts, as the role has it.
 	Role    Role
@@ -156,7 +160,7 @@ func (t *Trace) describeTracks() {
 		tr := t.tl.Track(timeline.TrackID(id))
 		out := Track{
 			ID: TrackID(id), Parent: TrackID(tr.Parent), Kind: trackKinds[tr.Kind], Name: tr.Name, Labels: tr.Labels,
-			Role: roles[t.tl.Role(tr.ID)],
+			Role: roles[t.tl.Role(tr.ID)], IDSpace: t.tl.IDSpace(tr.ID),
 		}
 		switch {
 		case tr.Counter != nil:

@@ -52,7 +52,7 @@ func advised(err error) string {
 	}
 	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) {
 		advice := "; --time-origin can say where it belongs"
-		if clock.Places > 0 {
+		if len(clock.Places) > 0 {
 			advice = "; --time-origin can say which"
 		}
 		advise(clock, advice)

@@ -24,7 +24,7 @@ func TestAdvice(t *testing.T) {
 	}{
 		{full, room},
 		{&v8profile.AssemblyError{Err: full}, room + "; --js-calls off and --samples none leave them out"},
-		{&jsprofile.ClockError{Places: 2}, "no common clock: 2 places in the trace fit equally well; --time-origin can say which"},
+		{&jsprofile.ClockError{Places: make([]jsprofile.Match, 2)}, "no common clock: 2 places in the trace fit equally well; --time-origin can say which"},
 		{&jsprofile.ClockError{}, "no common clock: the trace has neither the samples of this profile (as a profile of the source SelfProfiling) " +
 			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
 		{&jsprofile.ClockError{Why: jsprofile.ErrNoSamples}, "no common clock: the trace has neither the samples of this profile (as a profile of the source " +

@@ -285,9 +285,7 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 		problems = sampleProblems
 	}
 	in.printProblems(env, problems)
-	if q.by != compare.ByFunction {
-		in.printNotCounted(env)
-	}
+	in.printNotCounted(env, q.by != compare.ByFunction)
 	sums, err := compare.SumUp(c.Context, in.timeline, q.by, in.selected)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), err)

@@ -21,7 +21,7 @@ func TestReportsOfSharedThreads(t *testing.T) {
 		}
 	}
 	_, out := merged(t, filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json"), "--same", "a,b", "--offset", "b=0s")
-	const note = "b also recorded 1 thread of an earlier input; its 3 slices and instants there are not counted for the thread, because that would count its time twice"
+	const note = "b also recorded 1 thread of another input; its 3 slices and instants there are not counted for the thread, because that would count its time twice"
 	report := func(args ...string) string {
 		t.Helper()
 		c := newConsole(strings.NewReader(""), false)
@@ -88,7 +88,8 @@ func TestReportsOfSharedThreads(t *testing.T) {
 // Long tasks that only a further input has of a thread are none of the thread's, for reports and marks alike: also those that overlap
 // others, and where the thread has no long task of its own.
 func TestLongTasksOfSharedThreads(t *testing.T) {
-	const first, further = `{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":1000,"dur":%d}`,
+	const first, further = `{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":1000,"dur":%d},` +
+		`{"ph":"X","name":"detail","pid":5,"tid":5,"ts":1000,"dur":1},{"ph":"X","name":"detail","pid":5,"tid":5,"ts":1001,"dur":1}`,
 		`{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":200000,"dur":70000},{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":260000,"dur":80000}`
 	for _, test := range []struct {
 		own   int // microseconds
@@ -126,6 +127,75 @@ func TestLongTasksOfSharedThreads(t *testing.T) {
 		run(t.Context(), []string{"weft", "dump", out}, &c.environment)
 		if got := strings.Count(c.out.String(), "Long task "); got != test.marks {
 			t.Errorf("own task of %d µs: %d marks, want %d: %s", test.own, got, test.marks, c.out.String())
+		}
+	}
+}
+
+// Of two recorders of a thread the one with more slices and instants counts, whichever comes first, also in reports on layout and on calls.
+func TestMostDetailCounts(t *testing.T) {
+	dir := t.TempDir()
+	for name, n := range map[string]int{"less.json": 1, "more.json": 2} {
+		text := "["
+		for i := range n {
+			text += fmt.Sprintf(`{"ph":"X","name":"Layout","cat":"devtools.timeline","pid":5,"tid":5,"ts":%d00,"dur":10},`+
+				`{"ph":"X","name":"FunctionCall","cat":"devtools.timeline","pid":5,"tid":5,"ts":%[1]d50,"dur":20,"args":{"data":{"functionName":"of %[2]s","url":"u"}}},`, i+1, name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+`{"ph":"M"}]`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, order := range [][]string{{"less", "more"}, {"more", "less"}} {
+		_, out := merged(t, filepath.Join(dir, order[0]+".json"), filepath.Join(dir, order[1]+".json"), "--same", "less,more", "--offset", order[1]+"=0s")
+		for report, want := range map[string]string{"layout-count": "Layout", "js-funcalls": "of more.json", "cost --type thread --csv": ""} {
+			c := newConsole(strings.NewReader(""), false)
+			if code := run(t.Context(), append(append([]string{"weft", "report"}, strings.Fields(report)...), out), &c.environment); code != exitOK {
+				t.Fatalf("exit code %d: %s", code, c.err.String())
+			}
+			const note = "less also recorded 1 thread of another input; its 2 slices and instants there are not counted"
+			if text := c.out.String(); !strings.Contains(text, want) || !strings.Contains(c.err.String(), note) || strings.Contains(text, "of less.json") {
+				t.Errorf("%v: %s: %s%s", order, report, text, c.err.String())
+			} else if report == "layout-count" && (!strings.Contains(text, "2") || strings.Contains(text, "3")) {
+				t.Errorf("%v: %s", order, text)
+			}
+		}
+	}
+}
+
+// Two profilers of a thread are not added up: the one with more samples counts, whichever comes first.
+func TestTwoProfilersOfAThread(t *testing.T) {
+	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile")
+	type thread struct {
+		Thread  string
+		Samples int
+		Busy    int64 `json:"busy_ns"`
+	}
+	threadsOf := func(path string) (threads []thread, notes string) {
+		t.Helper()
+		c := newConsole(strings.NewReader(""), false)
+		if code := run(t.Context(), []string{"weft", "report", "samples", "--json", path}, &c.environment); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, c.err.String())
+		}
+		var report struct{ Threads []thread }
+		if err := json.Unmarshal(c.out.Bytes(), &report); err != nil {
+			t.Fatal(err)
+		}
+		return report.Threads, c.err.String()
+	}
+	alone, _ := threadsOf(trace)
+	for _, order := range [][]string{{"trace=" + trace, "cpu=" + profile}, {"cpu=" + profile, "trace=" + trace}} {
+		_, out := merged(t, append(order, "--reference", "trace")...)
+		got, notes := threadsOf(out)
+		if len(got) != len(alone) {
+			t.Errorf("%v: %+v, alone %+v", order, got, alone)
+			continue
+		}
+		for i := range got {
+			if got[i].Samples != alone[i].Samples || got[i].Busy != alone[i].Busy {
+				t.Errorf("%v: %+v, alone %+v", order, got[i], alone[i])
+			}
+		}
+		if !strings.Contains(notes, "also recorded 1 thread of another input; its 2,326 samples there are not counted for the thread") {
+			t.Errorf("%v: %q", order, notes)
 		}
 	}
 }

@@ -199,9 +199,7 @@ func runReport(c *cli.Context, env *environment, which int) error {
 		return err
 	}
 	in.printProblems(env, sampleProblems)
-	if r.slices {
-		in.printNotCounted(env)
-	}
+	in.printNotCounted(env, r.slices)
 	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
 	if err == nil && r.shown {
 		err = attributed(c, in, func(result *cost.Result) error { return profiles.FindShown(result) })
@@ -429,10 +427,13 @@ func (in *reportInput) printProblems(env *environment, names []string) {
 	}
 }
 
-// printNotCounted says which slices a report on slices leaves out: those that further inputs of a merge have of the same threads.
-func (in *reportInput) printNotCounted(env *environment) {
-	for _, r := range in.timeline.Recorders() {
-		printNote(env, in.name, printable(reportpage.NotCounted(&r)))
+// printNotCounted says what a report leaves out of what several inputs of a merge have recorded of the same threads: samples, and slices if it
+// is on slices.
+func (in *reportInput) printNotCounted(env *environment, slices bool) {
+	for _, r := range in.timeline.NotCounted() {
+		if slices || r.Samples > 0 {
+			printNote(env, in.name, printable(reportpage.NotCounted(&r)))
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 		return err
 	}
 	in.printProblems(env, costProblems)
-	in.printNotCounted(env)
+	in.printNotCounted(env, true)
 	a, err := r.make(c, in)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err

@@ -81,7 +81,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return errors.Join(fmt.Errorf("%s: %w", inputName(in.name), err), in.Close())
 	}
 	in.printProblems(env, costProblems)
-	in.printNotCounted(env)
+	in.printNotCounted(env, true)
 	tables, note, err := query.tables(costtables.Of(result), in.timeline)
 	if err = errors.Join(err, result.Close(), in.Close()); err != nil {
 		return err

@@ -290,9 +290,7 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool { return slices.Contains(r.lost, p.Name) }) {
 		run.partial++
 	}
-	if r.slices {
-		in.printNotCounted(run.env)
-	}
+	in.printNotCounted(run.env, r.slices)
 	return nil
 }
 

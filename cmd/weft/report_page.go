@@ -104,7 +104,7 @@ func runPageReport(c *cli.Context, env *environment) error {
 	}
 	if !c.IsSet("html") {
 		in.printProblems(env, costProblems)
-		in.printNotCounted(env)
+		in.printNotCounted(env, true)
 		return writeJSON(env.stdout, all)
 	}
 	src := pageSource(in.name, in.said)

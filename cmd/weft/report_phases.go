@@ -128,6 +128,7 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 		return err
 	}
 	in.printProblems(env, costProblems)
+	in.printNotCounted(env, true)
 	result, err := r.make(c, in)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err

@@ -46,6 +46,7 @@ type Clues struct {
 
 	Start, End Nanos // of its events
 	Any        bool  // it has events
+	Step       Nanos // in which its times count; 0: not said
 
 	// Wall says how the wall clock relates to the times of the input; nil: nothing says so.
 	Wall *Wall
@@ -61,6 +62,7 @@ type Clues struct {
 	Invocations     map[Thread][]Range // when scripts were called, by thread, sorted
 
 	processes map[timeline.ProcessKey]bool
+	threads   map[threadKey]uint64 // slices and instants of each
 	events    sampledEvents
 	links     []linkClue
 	syncs     []timeline.HostSync
@@ -69,6 +71,12 @@ type Clues struct {
 
 // Range is a time from From to To.
 type Range struct{ From, To Nanos }
+
+// threadKey is a thread by the keys of the Builder.
+type threadKey struct {
+	process timeline.ProcessKey
+	thread  timeline.ThreadKey
+}
 
 // Thread is a thread as inputs have it.
 type Thread struct{ PID, TID int64 }
@@ -86,7 +94,8 @@ func (w *Wall) Middle() Nanos { return w.Low + (w.High-w.Low)/2 }
 type linkClue struct {
 	key    uint64
 	ts     Nanos
-	end    Nanos // NoTime: it has no length
+	latest Nanos // of ts: times that are counted in steps may be later by almost one
+	end    Nanos // of LinkMeet
 	issued Nanos
 	role   timeline.LinkRole
 }
@@ -101,7 +110,9 @@ const (
 	maxProcesses   = 1 << 12
 	maxInvocations = 1 << 16 // of a thread, and of all threads of all inputs together maxAllInvocations
 	maxRequests    = 1 << 16 // and of all inputs together maxAllLinks
+	maxThreads     = 1 << 14 // and of all inputs together maxAllThreads
 
+	maxAllThreads     = 1 << 18
 	maxAllInvocations = 1 << 20
 	maxTracks         = 1 << 20
 )
@@ -115,7 +126,7 @@ type Collector struct {
 	more    int // anchors beyond maxAnchors
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
-	waiting map[string]request // when requests were sent whose keys are not known yet
+	waiting map[string]linkClue // requests whose keys are not known yet
 
 	linkMask    uint64 // of the keys of links that are kept: these bits are 0
 	invocations int    // of all threads
@@ -136,6 +147,7 @@ type CollectOptions struct {
 type trackInfo struct {
 	known, isThread bool
 	hash            uint64 // of its pid and tid
+	events          uint64 // slices and instants
 	thread          Thread
 }
 
@@ -150,7 +162,7 @@ type openCalls struct {
 func NewCollector(opts CollectOptions) *Collector {
 	c := &Collector{
 		opts: opts, clues: &Clues{processes: map[timeline.ProcessKey]bool{}, requests: map[string]string{}},
-		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]request{},
+		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]linkClue{},
 	}
 	c.clues.events.limit = min(maxEvents, max(maxAllEvents/max(opts.Inputs, 1), 512))
 	if opts.Invocations {
@@ -170,6 +182,13 @@ func (c *Collector) ClockDomain(name string) { c.clues.Domain = name }
 
 // Rank notes the number of the input.
 func (c *Collector) Rank(n int64) { c.clues.Rank, c.clues.Ranked = n, true }
+
+// Step notes the step in which a time was counted.
+func (c *Collector) Step(n Nanos) {
+	if c.clues.Step == 0 || n < c.clues.Step {
+		c.clues.Step = n
+	}
+}
 
 // Anchor notes when a time of the input was by the wall clock.
 func (c *Collector) Anchor(a *timeline.Anchor) {
@@ -209,7 +228,7 @@ func (c *Collector) Flow(f *timeline.FlowEvent) {
 		role = timeline.LinkReceive
 	}
 	if f.Space == timeline.FlowV2 || f.Space == timeline.FlowV1 {
-		c.link(linkClue{key: uint64(h), ts: f.TS, end: timeline.NoTime, role: role})
+		c.link(linkClue{key: uint64(h), ts: f.TS, latest: f.TS, role: role})
 	}
 }
 
@@ -218,13 +237,11 @@ func (c *Collector) Link(l *timeline.Link) {
 	if l.To == timeline.LinkToLinked || l.To == timeline.LinkToParent {
 		return // at any time: the span of a document's load begins before that of the server, which is its parent
 	}
-	clue := linkClue{ts: l.TS, end: timeline.NoTime, role: l.Role, issued: l.Issued}
-	if l.Dur != timeline.NoTime && l.Role == timeline.LinkServe {
-		clue.end = l.TS + l.Dur
-	}
+	late := max(l.Step-1, 0)
+	clue := linkClue{ts: l.TS, latest: plus(l.TS, late), role: l.Role, issued: l.Issued}
 	if l.Key == "" {
 		if len(c.waiting) < c.share(maxRequests, maxAllLinks) {
-			c.waiting[l.Request] = request{l.TS, l.Role}
+			c.waiting[l.Request] = clue
 		}
 		return
 	}
@@ -232,20 +249,16 @@ func (c *Collector) Link(l *timeline.Link) {
 	if l.Role == timeline.LinkCall {
 		clue.role = timeline.LinkSend
 		if l.Dur != timeline.NoTime {
-			c.link(linkClue{key: clue.key, ts: l.TS + l.Dur, end: timeline.NoTime, role: timeline.LinkReceive})
+			end := plus(l.TS, l.Dur)
+			c.link(linkClue{key: clue.key, ts: end, latest: plus(end, late), role: timeline.LinkReceive})
 		}
 	}
 	c.link(clue)
 	if request, ok := c.waiting[l.LinkedBy]; ok && l.LinkedBy != "" {
-		c.link(linkClue{key: clue.key, ts: request.ts, end: timeline.NoTime, role: request.role})
+		request.key = clue.key
+		c.link(request)
 		c.clues.requests[l.LinkedBy] = l.Key
 	}
-}
-
-// request is an event with the id of a request, whose key comes later.
-type request struct {
-	ts   Nanos
-	role timeline.LinkRole
 }
 
 // share returns how many clues of a kind an input keeps: up to most, of all inputs together no more than all.
@@ -310,6 +323,7 @@ func (c *Collector) Event(ev *timeline.Event) {
 	default:
 		return
 	}
+	info.events++
 	if info.isThread && info.hash != 0 && len(ev.Name) > 0 {
 		all.events.add(uint64(hash(info.hash).bytes(ev.Name)), info.thread.PID, ev.TS)
 	}
@@ -320,9 +334,9 @@ func (c *Collector) Event(ev *timeline.Event) {
 				role = timeline.LinkSync
 			}
 			h := newHash().bytes([]byte(key))
-			c.link(linkClue{key: uint64(h), ts: ev.TS, end: timeline.NoTime, role: role})
+			c.link(linkClue{key: uint64(h), ts: ev.TS, latest: ev.TS, role: role})
 			if ev.Kind == timeline.Slice && isCollective(ev.Name, ev.Category) {
-				c.link(linkClue{key: uint64(h.bytes(ev.Name)), ts: ev.TS, end: end, role: timeline.LinkMeet})
+				c.link(linkClue{key: uint64(h.bytes(ev.Name)), ts: ev.TS, latest: ev.TS, end: end, role: timeline.LinkMeet})
 			}
 		}
 	}
@@ -429,12 +443,39 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	if all.Clock != ClockWall && all.Domain == "" && all.Start >= sinceEpoch {
 		all.Clock, all.Wall, all.Monotonic = ClockWall, &Wall{By: since1970}, false
 	}
+	if w := all.Wall; all.coarse() && w != nil {
+		w.Low, w.High = w.Low-all.Step, w.High+all.Step
+	}
 	for thread, list := range all.Invocations {
 		slices.SortFunc(list, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
 		all.Invocations[thread] = joined(list)
 	}
 	all.events.sort()
+	c.countThreads()
 	return all
+}
+
+// coarseStep is a step of times that is longer than most of what lies between a request and its answer.
+const coarseStep Nanos = 1_000_000
+
+// coarse reports whether the times of the input count in whole milliseconds, as those of HTTP archives and of OpenTelemetry's JavaScript
+// SDK do.
+func (c *Clues) coarse() bool { return c.Step >= coarseStep }
+
+// countThreads sums up the slices and instants of threads.
+func (c *Collector) countThreads() {
+	c.clues.threads = map[threadKey]uint64{}
+	for id := range c.tracks {
+		n, track := c.tracks[id].events, timeline.TrackID(id)
+		if n == 0 || !c.b.IsThread(track) {
+			continue
+		}
+		process, thread, _ := c.b.IDs(track)
+		key := threadKey{process, thread}
+		if _, known := c.clues.threads[key]; known || len(c.clues.threads) < c.share(maxThreads, maxAllThreads) {
+			c.clues.threads[key] += n
+		}
+	}
 }
 
 // since1970 says how the wall clock is known of times that count from then.

@@ -24,7 +24,7 @@ func TestManyLinks(t *testing.T) {
 		}
 	})
 	p := solve(t, merge.Options{}, client, server).Inputs[1]
-	if p.Low != -truth-300 || p.High != -truth+300 || p.Rule != merge.Causality {
+	if p.Low != -truth-300 || p.High != -truth+600 || p.Rule != merge.Causality {
 		t.Errorf("%d to %d by %v", p.Low+truth, p.High+truth, p.Rule)
 	}
 }

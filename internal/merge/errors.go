@@ -83,22 +83,6 @@ func (e *HostsError) Error() string {
 		e.A, e.B, e.By, e.NamedA, e.HostA, e.NamedB, e.HostB)
 }
 
-// DriftError says that no offset fits all arrows, or collectives, between two inputs.
-type DriftError struct {
-	A, B     string
-	Evidence string      // "3 arrows"
-	halves   [2]interval // what fits those in each half of the recording
-}
-
-func (e *DriftError) Error() string {
-	first, second := e.halves[0], e.halves[1]
-	if !first.fits() || !second.fits() {
-		return fmt.Sprintf("no offset between %s and %s fits all of their %s", e.A, e.B, e.Evidence)
-	}
-	return fmt.Sprintf("drift: the clocks of %s and %s run at different speeds; the offset is %s in the first half and %s in the second",
-		e.A, e.B, first, second)
-}
-
 // UncertainError says that an offset is less certain than asked for.
 type UncertainError struct {
 	Input              string

@@ -45,7 +45,7 @@ func (s *solver) meet(all map[pair]*bounds, meetings []meeting) {
 	}
 	apart, impossible := tighten(at, drifts, meetings)
 	for p := range apart {
-		s.meetApart(all, p, meetings)
+		s.meetApart(func(a, b int) *bounds { return boundsOf(all, a, b) }, p, meetings)
 	}
 	for _, m := range impossible {
 		for _, at := range m {
@@ -93,9 +93,7 @@ func (s *solver) meetHub(all map[pair]*bounds, m meeting, hub linked) {
 		if x.input > y.input {
 			x, y = y, x
 		}
-		b := boundsOf(all, x.input, y.input)
-		b.take(&x.linkClue, &y.linkClue, s.half(x))
-		b.meetings++
+		boundsOf(all, x.input, y.input).take(&x.linkClue, &y.linkClue, s.half(x))
 	}
 }
 
@@ -180,14 +178,13 @@ func (m meeting) narrow(at []interval, drifts []bool, all interval) (moved bool)
 
 // meetApart takes over what all meetings say of two inputs that cannot have met: it contradicts where others place these, or shows that their
 // clocks drift.
-func (s *solver) meetApart(all map[pair]*bounds, p pair, meetings []meeting) {
-	b := boundsOf(all, p.a, p.b)
+func (s *solver) meetApart(of func(a, b int) *bounds, p pair, meetings []meeting) {
+	b := of(p.a, p.b)
 	for _, m := range meetings {
 		x, ok := m.member(p.a)
 		y, ok2 := m.member(p.b)
 		if ok && ok2 {
 			b.take(&x.linkClue, &y.linkClue, s.half(x))
-			b.meetings++
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -91,7 +92,7 @@ func (s *solver) findPages(b int) *profileFile {
 // findPage finds a page in a trace. The error says why it is not there.
 func (s *solver) findPage(f *profileFile, trace, i int, times *jsprofile.Times) error {
 	p := &f.pages[i]
-	m, err := s.match(s.in[trace].Clues.Traced, times)
+	m, err := s.match(trace, times)
 	if err != nil {
 		if len(f.pages) > 1 {
 			err = fmt.Errorf("the profile at byte %d: %w", times.Offset, err)
@@ -116,11 +117,77 @@ const maxMatched = 1 << 28
 var errManyPages = errors.New("there are too many self-profiles to compare all of them with the traces")
 
 // match finds a self-profile in a trace.
-func (s *solver) match(traced *jsprofile.Clues, page *jsprofile.Times) (m jsprofile.Match, err error) {
-	if s.matched += traced.Len() + len(page.Times) + len(page.Resources); s.matched > maxMatched {
+func (s *solver) match(trace int, page *jsprofile.Times) (m jsprofile.Match, err error) {
+	c := s.in[trace].Clues
+	if s.matched += c.Traced.Len() + len(page.Times) + len(page.Resources); s.matched > maxMatched {
 		return m, errManyPages
 	}
-	return traced.MatchTimes(page.Times, page.Resources)
+	places, err := c.Traced.Places(page)
+	if err != nil {
+		return m, err
+	}
+	if places[0].By == jsprofile.ByNavigation {
+		if places, err = s.navigated(c, page, places); err != nil {
+			return m, err
+		}
+	}
+	return places[0], nil
+}
+
+// navigated finds which of some navigations is that to the page of a self-profile: the one that is where the page's time origin is by the wall
+// clock, then the one by which the samples lie in calls of scripts, then the only one to the page of a tab that has scripts of the profile.
+func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []jsprofile.Match) ([]jsprofile.Match, error) {
+	if c.Wall != nil && page.Origin != nil {
+		places = chosen(places, func(m *jsprofile.Match) bool {
+			return abs(minus(plus(m.At, c.Wall.Middle()), *page.Origin)) <= sameStart
+		})
+	}
+	var why error
+	var fitting, sure []jsprofile.Match
+	for i := range places {
+		m := &places[i]
+		thread := Thread{m.PID, m.TID}
+		if s.matched += c.Traced.Len() + len(page.Script) + len(c.Invocations[thread]); s.matched > maxMatched {
+			return nil, errManyPages
+		}
+		if c.Traced.HasOthers(page, m) {
+			why = jsprofile.ErrOtherSamples
+			continue
+		}
+		switch found := c.scriptsIn(thread, c.scriptOf(page.Script, m.Origin), m.Origin, m.Uncertainty); {
+		case found.of < minSame || len(c.Invocations[thread]) == 0:
+			fitting = append(fitting, *m)
+		case found.share() >= confirmed:
+			sure = append(sure, *m)
+		default:
+			why = cmp.Or[error](why, &UnconfirmedError{In: found.in, Of: found.of, Needs: minSame})
+		}
+	}
+	if len(sure) == 0 {
+		sure = fitting
+	}
+	sure = chosen(sure, func(m *jsprofile.Match) bool { return m.Own })
+	switch len(sure) {
+	case 0:
+		return nil, why
+	case 1:
+		return sure, nil
+	}
+	return nil, &jsprofile.ClockError{Places: sure}
+}
+
+// chosen returns the only one of some places of which a condition holds; all of them if it holds of none or of several.
+func chosen(places []jsprofile.Match, holds func(m *jsprofile.Match) bool) []jsprofile.Match {
+	var found []jsprofile.Match
+	for i := range places {
+		if holds(&places[i]) {
+			found = append(found, places[i])
+		}
+	}
+	if len(found) == 1 {
+		return found
+	}
+	return places
 }
 
 // relate returns what a trace says of the offset of an input by one of its pages, which is tied to the first one, and the pages that it ties

@@ -24,7 +24,16 @@ func (r Rule) class() int {
 // edge is the best that is known of a pair.
 type edge struct {
 	Relation
-	over Nanos // by how much a wall clock is wrong that causality contradicts
+	over   Nanos // by how much a wall clock is wrong that causality contradicts
+	coarse bool  // the times of an input have whole milliseconds, and causality does not contradict its wall clock
+}
+
+// class is that of the rule. What coarse times say of causality is no better than what the wall clock says.
+func (e *edge) class() int {
+	if e.coarse {
+		return WallClock.class()
+	}
+	return e.Rule.class()
 }
 
 // known are the relations of one pair of which its edge is made; nil: there is none.
@@ -61,10 +70,15 @@ func (k *known) edge() (e edge, ok bool) {
 }
 
 // narrowed joins what causality and wall clocks say of a pair. Where they contradict each other, causality counts; if it bounds one side
-// only, the wall clock is taken to be wrong by as little as possible.
+// only, the wall clock is taken to be wrong by as little as possible. Causality that contradicts itself is as the most of its bounds say.
 func narrowed(causal, wall *Relation) edge {
+	best := interval{causal.Low, causal.High}
+	if d := causal.dispute; d != nil {
+		best = d.best
+	}
+	off := max(minus(wall.Low, best.high), minus(best.low, wall.High)) // positive: the wall clock is wrong
 	low, high := max(causal.Low, wall.Low), min(causal.High, wall.High)
-	if low <= high {
+	if off <= 0 && (causal.dispute == nil || causal.dispute.outliers()) {
 		e := edge{Relation: *wall}
 		e.Low, e.High = low, high
 		byLow, byHigh := low == causal.Low, high == causal.High
@@ -75,7 +89,7 @@ func narrowed(causal, wall *Relation) edge {
 		e.AtLeast = wall.AtLeast && !(byLow && byHigh)
 		return e
 	}
-	e := edge{*causal, minus(low, high)}
+	e := edge{Relation: *causal, over: max(off, 0)}
 	switch {
 	case causal.bounded():
 		return e
@@ -108,6 +122,7 @@ func (s *solver) edges() []edge {
 	var list []edge
 	for _, p := range pairs {
 		if e, ok := all[p].edge(); ok {
+			e.coarse = e.Rule == Causality && e.over == 0 && all[p].wall != nil && (s.in[p.a].Clues.coarse() || s.in[p.b].Clues.coarse())
 			list = append(list, e)
 		}
 	}
@@ -119,6 +134,7 @@ type node struct {
 	reached, done bool
 	low, high     Nanos // of the offset to the reference
 	atLeast       bool
+	coarse        bool // on its path is an input whose times have whole milliseconds
 	hops          int
 	last          edge // on its path, from the input before it
 	before        int
@@ -127,7 +143,7 @@ type node struct {
 // compare orders the ways to inputs that have no place yet.
 func (n *node) compare(m *node) int {
 	return cmp.Or(
-		cmp.Compare(n.last.Rule.class(), m.last.Rule.class()), compareBools(n.atLeast, m.atLeast),
+		cmp.Compare(n.last.class(), m.last.class()), compareBools(n.coarse, m.coarse), compareBools(n.atLeast, m.atLeast),
 		cmp.Compare(minus(n.high, n.low), minus(m.high, m.low)), cmp.Compare(n.hops, m.hops), cmp.Compare(n.before, m.before),
 	)
 }
@@ -198,7 +214,8 @@ func (s *solver) place(at int) {
 func (s *solver) offer(at int, e edge) {
 	n, to := &s.nodes[at], &s.nodes[e.B]
 	way := node{
-		reached: true, low: plus(n.low, e.Low), high: plus(n.high, e.High), atLeast: n.atLeast || e.AtLeast, hops: n.hops + 1, last: e, before: at,
+		reached: true, low: plus(n.low, e.Low), high: plus(n.high, e.High), atLeast: n.atLeast || e.AtLeast,
+		coarse: n.coarse || at != s.plan.Reference && s.in[at].Clues.coarse(), hops: n.hops + 1, last: e, before: at,
 	}
 	if !to.done && (!to.reached || way.compare(to) < 0) {
 		*to = way

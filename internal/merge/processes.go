@@ -219,6 +219,11 @@ func (p *Plan) Shares(earlier, later int, id timeline.ProcessKey) bool {
 	return ok && ok2 && a == b
 }
 
+// Detail returns how many slices and instants an input has of a thread.
+func (p *Plan) Detail(input int, process timeline.ProcessKey, thread timeline.ThreadKey) uint64 {
+	return p.threads[input][threadKey{process, thread}]
+}
+
 // listProcesses lists the pids that several inputs have.
 func (s *solver) listProcesses() {
 	of := map[timeline.ProcessKey][]int{}

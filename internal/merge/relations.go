@@ -40,6 +40,8 @@ type Relation struct {
 	Low, High Nanos
 	Evidence  string
 	AtLeast   bool // the clocks themselves may be wrong by more
+
+	dispute *dispute // of causality whose bounds contradict each other; Low and High cover all of them
 }
 
 // maxNanos is the longest time: 292 years.
@@ -71,6 +73,11 @@ func (r *Relation) why() string {
 // reversed returns the relation from the other side.
 func (r Relation) reversed() Relation {
 	r.A, r.B, r.Low, r.High = r.B, r.A, -r.High, -r.Low
+	if r.dispute != nil {
+		d := *r.dispute
+		d.best = d.best.seenFrom(false)
+		r.dispute = &d
+	}
 	return r
 }
 
@@ -254,18 +261,9 @@ func (s scriptsIn) share() int {
 // placeScript finds the threads in whose invocations most of the samples of JavaScript of a profile lie, moved by an offset. Samples outside of the
 // trace do not count.
 func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of int) {
-	script := within(p.Script, Range{c.Start - offset, c.End - offset})
-	for thread, calls := range c.Invocations {
-		found := scriptsIn{thread: thread, of: len(script)}
-		at := 0
-		for _, ts := range script {
-			for at < len(calls) && calls[at].To < ts+offset {
-				at++
-			}
-			if at < len(calls) && calls[at].From <= ts+offset {
-				found.in++
-			}
-		}
+	script := c.scriptOf(p.Script, offset)
+	for thread := range c.Invocations {
+		found := c.scriptsIn(thread, script, offset, 0)
 		switch {
 		case found.in > best.in || found.in == best.in && best.of > 0 && less(thread, best.thread) || best.of == 0:
 			best, next = found, best
@@ -274,6 +272,27 @@ func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of in
 		}
 	}
 	return best, next, len(script)
+}
+
+// scriptOf returns those samples of JavaScript that lie in the time of the trace if they are moved by an offset.
+func (c *Clues) scriptOf(script []Nanos, offset Nanos) []Nanos {
+	return within(script, Range{minus(c.Start, offset), minus(c.End, offset)})
+}
+
+// scriptsIn finds how many samples of JavaScript, moved by an offset, lie in the invocations of a thread, give or take how uncertain that is.
+func (c *Clues) scriptsIn(thread Thread, script []Nanos, offset, uncertain Nanos) scriptsIn {
+	found := scriptsIn{thread: thread, of: len(script)}
+	calls := c.Invocations[thread]
+	for _, ts := range script {
+		ts = plus(ts, offset)
+		for len(calls) > 0 && plus(calls[0].To, uncertain) < ts {
+			calls = calls[1:]
+		}
+		if len(calls) > 0 && minus(calls[0].From, uncertain) <= ts {
+			found.in++
+		}
+	}
+	return found
 }
 
 func less(a, b Thread) bool { return a.PID < b.PID || a.PID == b.PID && a.TID < b.TID }
@@ -298,30 +317,28 @@ func (s *solver) links() {
 		}
 	}
 	keys := slices.Sorted(maps.Keys(byKey)) // so that the evidence does not depend on the order of a map
-	bounds := map[pair]*bounds{}
+	all := map[pair]*bounds{}
+	of := func(a, b int) *bounds { return boundsOf(all, a, b) }
 	var meetings []meeting
 	for _, key := range keys {
-		switch members := byKey[key]; {
-		case members[0].input == members[len(members)-1].input:
-		case members[0].role == timeline.LinkMeet:
+		members := byKey[key]
+		if members[0].role == timeline.LinkMeet && members[0].input != members[len(members)-1].input {
 			meetings = append(meetings, meetingOf(members))
-		case len(members) <= maxLinked:
-			s.bound(bounds, members)
-		case members[0].role >= timeline.LinkSync:
-			members = unrepeated(members)
-			for i := 1; i < len(members); i++ { // all are of one moment, so each is tied to the others over the first
-				s.bound(bounds, []linked{members[0], members[i]})
-			}
+		}
+		s.bound(of, members)
+	}
+	s.meet(all, meetings)
+	if disputed := disputedOf(all); len(disputed) > 0 {
+		of = func(a, b int) *bounds { return disputed[pair{a, b}] }
+		for _, key := range keys {
+			s.bound(of, byKey[key])
+		}
+		for p := range disputed {
+			s.meetApart(of, p, meetings)
 		}
 	}
-	s.meet(bounds, meetings)
-	pairs := make([]pair, 0, len(bounds))
-	for p := range bounds {
-		pairs = append(pairs, p)
-	}
-	slices.SortFunc(pairs, comparePairs)
-	for _, p := range pairs {
-		bounds[p].relate(s, p)
+	for _, p := range slices.SortedFunc(maps.Keys(all), comparePairs) {
+		all[p].relate(s, p)
 	}
 }
 
@@ -332,6 +349,8 @@ const maxLinked = 64
 type bounds struct {
 	causal, sync interval
 	halves       [2]interval // of the causal ones: of the first half of the recording, and of the second
+	all          []interval  // the causal ones one by one, if they contradict each other
+	disputed     bool
 	arrows       int
 	meetings     int
 	syncs        int
@@ -361,20 +380,36 @@ func (i interval) String() string {
 func (i *interval) atLeast(n Nanos) { i.low = max(i.low, n) }
 func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
 
-// bound takes over what the events with one key say.
-func (s *solver) bound(all map[pair]*bounds, members []linked) {
-	members = unrepeated(members)
-	for i, x := range members {
-		for _, y := range members[i+1:] {
-			if x.input == y.input {
-				continue
+// bound takes over what the events with one key say, unless they are a collective, of the pairs that have bounds.
+func (s *solver) bound(of func(a, b int) *bounds, members []linked) {
+	switch last := len(members) - 1; {
+	case members[0].input == members[last].input || members[0].role == timeline.LinkMeet:
+		return
+	case len(members) <= maxLinked:
+		members = unrepeated(members)
+		for i, x := range members {
+			for _, y := range members[i+1:] {
+				s.boundBy(of, x, y)
 			}
-			x, y := x, y
-			if x.input > y.input {
-				x, y = y, x
-			}
-			boundsOf(all, x.input, y.input).take(&x.linkClue, &y.linkClue, s.half(x))
 		}
+	case members[0].role >= timeline.LinkSync:
+		members = unrepeated(members)
+		for i := 1; i < len(members); i++ { // all are of one moment, so each is tied to the others over the first
+			s.boundBy(of, members[0], members[i])
+		}
+	}
+}
+
+// boundBy takes over what a pair of events says.
+func (s *solver) boundBy(of func(a, b int) *bounds, x, y linked) {
+	if x.input > y.input {
+		x, y = y, x
+	}
+	if x.input == y.input {
+		return
+	}
+	if b := of(x.input, y.input); b != nil {
+		b.take(&x.linkClue, &y.linkClue, s.half(x))
 	}
 }
 
@@ -396,9 +431,13 @@ func unrepeated(members []linked) (kept []linked) {
 func boundsOf(all map[pair]*bounds, a, b int) *bounds {
 	p := pair{a, b}
 	if all[p] == nil {
-		all[p] = &bounds{causal: everywhere, sync: everywhere, halves: [2]interval{everywhere, everywhere}}
+		all[p] = newBounds()
 	}
 	return all[p]
+}
+
+func newBounds() *bounds {
+	return &bounds{causal: everywhere, sync: everywhere, halves: [2]interval{everywhere, everywhere}}
 }
 
 // half says in which half of its recording an event is.
@@ -411,20 +450,19 @@ func (s *solver) half(x linked) int {
 
 // take takes over a pair of events with one key, of which y is in the input whose times are to be moved.
 func (b *bounds) take(x, y *linkClue, half int) {
-	apply := func(f func(*interval)) {
-		f(&b.causal)
-		f(&b.halves[half])
-		b.arrows++
-	}
 	switch {
 	case x.role == timeline.LinkMeet && y.role == timeline.LinkMeet:
-		for _, i := range [...]*interval{&b.causal, &b.halves[half]} {
-			i.atLeast(minus(x.ts, y.end))
-			i.atMost(minus(x.end, y.ts))
-		}
+		b.meetings++
+		b.narrow(interval{minus(x.ts, y.end), minus(x.end, y.ts)}, half)
+	case x.before(y):
+		b.arrows++
+		b.narrow(interval{minus(x.ts, y.latest), unbounded}, half)
+	case y.before(x):
+		b.arrows++
+		b.narrow(interval{-unbounded, minus(x.latest, y.ts)}, half)
 	case x.role >= timeline.LinkSync && y.role >= timeline.LinkSync:
 		b.syncs++
-		step := max(stepOf(x.ts), stepOf(y.ts))
+		step := max(timeline.StepOf(x.ts), timeline.StepOf(y.ts))
 		low, high := minus(minus(x.ts, y.ts), step), plus(minus(x.ts, y.ts), step)
 		if x.role == timeline.LinkSyncSent {
 			low = minus(x.issued, y.ts)
@@ -434,33 +472,30 @@ func (b *bounds) take(x, y *linkClue, half int) {
 		}
 		b.sync.atLeast(low)
 		b.sync.atMost(high)
-	case sends(x) && receives(y):
-		apply(func(i *interval) { i.atLeast(minus(x.ts, y.ts)) })
-	case receives(x) && sends(y):
-		apply(func(i *interval) { i.atMost(minus(x.ts, y.ts)) })
-	}
-	if y.role == timeline.LinkServe && x.role == timeline.LinkReceive && y.end != timeline.NoTime {
-		apply(func(i *interval) { i.atMost(minus(x.ts, y.end)) })
-	}
-	if x.role == timeline.LinkServe && y.role == timeline.LinkReceive && x.end != timeline.NoTime {
-		apply(func(i *interval) { i.atLeast(minus(x.end, y.ts)) })
 	}
 }
 
-func sends(l *linkClue) bool { return l.role == timeline.LinkSend }
-func receives(l *linkClue) bool {
-	return l.role == timeline.LinkReceive || l.role == timeline.LinkServe
+// narrow takes over a bound of causality.
+func (b *bounds) narrow(by interval, half int) {
+	for _, i := range [...]*interval{&b.causal, &b.halves[half]} {
+		i.atLeast(by.low)
+		i.atMost(by.high)
+	}
+	if b.disputed && len(b.all) < maxDisputed {
+		b.all = append(b.all, by)
+	}
 }
 
-// stepOf returns the step in which a clock counts that has shown a time.
-func stepOf(ts Nanos) Nanos {
-	switch {
-	case ts%1_000_000 == 0:
-		return 1_000_000
-	case ts%1_000 == 0:
-		return 1_000
+// before reports whether one event is known to come before another with its key: a request before all that receives it, the start of a
+// server's span before the answer. The end of the span says nothing: a client has the head of the answer while the server still writes it.
+func (l *linkClue) before(m *linkClue) bool {
+	switch l.role {
+	case timeline.LinkSend:
+		return m.role == timeline.LinkReceive || m.role == timeline.LinkServe
+	case timeline.LinkServe:
+		return m.role == timeline.LinkReceive
 	}
-	return 1
+	return false
 }
 
 // relate adds the relations that links give.
@@ -480,17 +515,12 @@ func (b *bounds) relate(s *solver, p pair) {
 	if len(s.in) > manyInputs { // a wall clock can close what an arrow leaves open
 		s.wallOfLinked(p)
 	}
-	if b.causal.low <= b.causal.high {
-		s.add(Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: evidence})
-		return
+	r := Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: evidence}
+	if !b.causal.fits() {
+		b.settleDispute(&r)
+		s.plan.Notes = append(s.plan.Notes, b.describeDispute(s.in[p.a].Name, s.in[p.b].Name, r.dispute))
 	}
-	err := &DriftError{A: s.in[p.a].Name, B: s.in[p.b].Name, Evidence: evidence, halves: b.halves}
-	s.plan.Notes = append(s.plan.Notes, err.Error())
-	for _, i := range [...]int{p.a, p.b} {
-		if s.why[i] == nil {
-			s.why[i] = err
-		}
-	}
+	s.add(r)
 }
 
 // wallOfLinked is rule R5 for a pair of many inputs with links, unless it was compared or something exact ties both.

@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -213,9 +214,81 @@ func TestTooManyPages(t *testing.T) {
 	s := newSolver(in, Options{})
 	s.plan.Reference = 0
 	s.sameSpaces()
-	s.matched = maxMatched - in[0].Clues.Traced.Len() - 3
+	s.matched = maxMatched - 2*in[0].Clues.Traced.Len() - 3
 	s.samples(1)
 	if f := s.files[1]; f == nil || f.pages[0].Match == nil || !errors.Is(f.pages[1].Err, errManyPages) {
 		t.Errorf("%+v", f)
 	}
+}
+
+// The document of which a self-profile is: of several navigations that may be its page's, what the wall clock says of the time origin, where scripts
+// ran, and which page has scripts of the profile decide. If nothing does, all of them are named; what contradicts the samples is refused.
+func TestNavigations(t *testing.T) {
+	const (
+		tab   = `{"name":"navigationStart","pid":5,"tid":6,"ts":2000000,"args":{"data":{"documentLoaderURL":"http://a/tab","isOutermostMainFrame":true}}}`
+		frame = `{"name":"navigationStart","pid":5,"tid":6,"ts":2100000,"args":{"data":{"documentLoaderURL":"http://a/frame","isOutermostMainFrame":false}}}`
+		ms    = Nanos(1e6)
+	)
+	// A sample and a call of 1 ms each 7 ms.
+	page := jsprofile.Times{Step: 100_000}
+	var calls []Range
+	for i := range Nanos(200) {
+		page.Times = append(page.Times, 100*ms+i*7*ms)
+		calls = append(calls, Range{2100*ms + i*7*ms - ms/2, 2100*ms + i*7*ms + ms/2})
+	}
+	own := func(at Nanos) string { // a self-profile in the trace, with a sample each 3 ms
+		deltas := strings.TrimSuffix(strings.Repeat("3000,", 300), ",")
+		return fmt.Sprintf(`{"name":"Profile","pid":5,"tid":6,"id":"1","ts":%d,"args":{"data":{"source":"SelfProfiling","startTime":%[1]d}}},`+
+			`{"name":"ProfileChunk","pid":5,"tid":7,"id":"1","ts":%[1]d,"args":{"data":{"timeDeltas":[%s]}}}`, at/1000, deltas)
+	}
+	script, few := page, page
+	script.Script, few.Script = page.Times, page.Times[:minSame-1]
+	origin := 1_790_000_000_000*ms + 2_000*ms + 60_000
+	known := jsprofile.Times{Step: page.Step, Origin: &origin}
+	for _, ts := range page.Times {
+		known.Times = append(known.Times, ts+origin)
+	}
+	atSame := func(ts Nanos) string { return fmt.Sprint(ts) }
+	for _, c := range []struct {
+		name    string
+		page    jsprofile.Times
+		scripts []string
+		events  []string
+		calls   []Range
+		want    string
+	}{
+		{"the page of the tab has scripts", page, []string{"http://a/tab"}, []string{tab, frame}, nil, atSame(2000 * ms)},
+		{"nothing decides", page, []string{"http://a/frame"}, []string{tab, frame}, nil, "2 places in the trace fit equally well: the navigations to http://a/tab at 2.000000 s, to http://a/frame at 2.100000 s"},
+		{"calls decide", script, []string{"http://a/frame"}, []string{tab, frame}, calls, atSame(2000 * ms)},
+		{"and count more than scripts", script, []string{"http://a/tab"}, []string{tab, frame}, moved(calls, 100*ms), atSame(2100 * ms)},
+		{"too few samples", few, []string{"http://a/frame"}, []string{tab, frame}, calls, "2 places"},
+		{"of another recording", script, []string{"http://a/tab"}, []string{tab}, moved(calls, 3*ms), "only 0 of its 200 samples of JavaScript lie in calls"},
+		{"the trace has others", page, []string{"http://a/tab"}, []string{tab, own(2200 * ms)}, nil, "with other samples"},
+		{"others of another time", page, []string{"http://a/tab"}, []string{tab, own(6000 * ms)}, nil, atSame(2000 * ms)},
+		{"the time origin decides", known, []string{"http://a/frame"}, []string{tab, frame}, nil, atSame(2000*ms - origin)},
+	} {
+		trace := tracedInput(t, "trace", c.events...)
+		trace.Clues.Invocations = map[Thread][]Range{{5, 6}: c.calls, {5, 9}: calls}
+		trace.Clues.Wall = &Wall{Low: 1_790_000_000_000*ms - 50_000, High: 1_790_000_000_000*ms + 50_000, By: "a response"}
+		c.page.Resources = c.scripts
+		plan, err := Solve([]Input{trace, {Name: "self", Clues: WithPages([]jsprofile.Times{c.page})}}, Options{Reference: 0})
+		got := ""
+		switch {
+		case err != nil:
+			got = err.Error()
+		default:
+			got = fmt.Sprint(plan.Inputs[1].Offset)
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// moved returns ranges that are later.
+func moved(list []Range, by Nanos) (later []Range) {
+	for _, r := range list {
+		later = append(later, Range{r.From + by, r.To + by})
+	}
+	return later
 }

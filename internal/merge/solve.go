@@ -48,6 +48,7 @@ type Plan struct {
 
 	ranks    []int64
 	requests []map[string]string // see Clues.requests
+	threads  []map[threadKey]uint64
 
 	spaces groups // inputs of which all equal pids are one process
 	ids    groups // inputs with the same ids, see IDSpace
@@ -397,16 +398,17 @@ func (s *solver) anchors(i int) string {
 	return "it has no events, " + text
 }
 
-// planRanks fills in the ranks, and what is known of requests.
+// planRanks fills in the ranks, and what is known of requests and threads.
 func (s *solver) planRanks() {
 	s.plan.Ranked = true
 	s.plan.ranks, s.plan.requests = make([]int64, len(s.in)), make([]map[string]string, len(s.in))
+	s.plan.threads = make([]map[threadKey]uint64, len(s.in))
 	ranks := map[int64]bool{}
 	for i := range s.in {
 		if c := s.in[i].Clues; c != nil {
 			s.plan.Ranked = s.plan.Ranked && c.Ranked && !ranks[c.Rank]
 			ranks[c.Rank] = true
-			s.plan.ranks[i], s.plan.requests[i] = c.Rank, c.requests
+			s.plan.ranks[i], s.plan.requests[i], s.plan.threads[i] = c.Rank, c.requests, c.threads
 		}
 	}
 }

@@ -156,3 +156,81 @@ func TestFlowsAndContexts(t *testing.T) {
 		t.Errorf("table %+v, error %v; want 55 us of the frame", table, err)
 	}
 }
+
+// Another module copies a trace of several recordings: what has one id in two of them stays two things.
+func TestCopyOfSeveralRecordings(t *testing.T) {
+	b := &trace.Builder{TempDir: t.TempDir()}
+	for pid, recording := range []string{"", "b.json", "c.json"} {
+		b.IDSpace = recording
+		main := b.Thread(b.Process(int64(pid+1), "Renderer"), 10, "main")
+		if err := b.Add(trace.Event{
+			Kind: trace.Slice, Track: main, Time: trace.Second, Duration: trace.Second, Name: "FunctionCall",
+			Args: trace.NewDict(trace.NewArg("data", trace.NewDict(trace.NewArg("frame", "F")))),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	var written bytes.Buffer
+	if err := pftrace.Write(t.Context(), &written, first, pftrace.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	read, err := convert.Open(t.Context(), &written, convert.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+
+	b = &trace.Builder{TempDir: t.TempDir()}
+	copies := map[trace.TrackID]trace.TrackID{}
+	for tr := range read.Tracks() {
+		switch b.IDSpace = tr.IDSpace; tr.Kind {
+		case trace.ProcessTrack:
+			copies[tr.ID] = b.Process(tr.PID, tr.Name)
+		case trace.ThreadTrack:
+			copies[tr.ID] = b.Thread(copies[tr.Parent], tr.TID, tr.Name)
+		}
+	}
+	for ev, err := range read.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := *ev
+		out.Track = copies[ev.Track]
+		if err := b.Add(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	for i, tr := range []*trace.Trace{first, read, second} {
+		result, err := attribution.Run(t.Context(), tr, attribution.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for ev, err := range tr.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			contexts, err := result.ContextsOf(ev.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range contexts {
+				got = append(got, fmt.Sprint(c.ID))
+			}
+		}
+		result.Close()
+		if want := "frame/F frame/F@b.json frame/F@c.json"; strings.Join(got, " ") != want {
+			t.Errorf("trace %d: %q, want %q", i, got, want)
+		}
+	}
+}

@@ -209,8 +209,8 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 }
 
 // appendMark appends what only weft says of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
-// tracks are"), its number if it is a lane, the id that the input has where the output has an assigned one, the facts about a thread, and
-// whose ids a track below the root has. main is true for the main process of a browser.
+// tracks are"), its number if it is a lane, the id that the input has where the output has an assigned one, the facts about a thread,
+// whose ids a track below the root has, and by how much its events are later than in its recording. main is true for the main process of a browser.
 func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte {
 	role, subject, lane := timeline.NoRole, "", uint32(0)
 	switch {
@@ -221,7 +221,7 @@ func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte 
 	case tr.Spec != nil:
 		role, subject, lane = tr.Spec.Role, tr.Spec.Subject, tr.Spec.Lane
 	}
-	if role == timeline.NoRole && lane == 0 && !tr.Assigned && len(tr.Facts) == 0 && idSpace == "" && !tr.Renumbered {
+	if role == timeline.NoRole && lane == 0 && !tr.Assigned && len(tr.Facts) == 0 && idSpace == "" && !tr.Renumbered && tr.Moved == 0 {
 		return b
 	}
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
@@ -245,6 +245,9 @@ func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte 
 	}
 	if tr.Renumbered {
 		b = wire.AppendInt(b, schema.WeftTrackMark_RecordedPID, tr.RecordedPID)
+	}
+	if tr.Moved != 0 {
+		b = wire.AppendInt(b, schema.WeftTrackMark_MovedNS, int64(tr.Moved))
 	}
 	return wire.EndMessage(b, mark)
 }

@@ -92,7 +92,7 @@ type AllOptions struct {
 func CollectAll(ctx context.Context, tl *timeline.Timeline, rules options.Rules, opts AllOptions) (_ *All, err error) {
 	c := allCollector{tl: tl, selected: opts.Selected, wantsSlices: opts.Slices}
 	totals := tl.Totals()
-	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl), NotCounted: tl.Recorders()}
+	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl), NotCounted: tl.NotCounted()}
 	attribute := func(ctx context.Context) (err error) {
 		if err := c.addFlows(ctx); err != nil {
 			return err

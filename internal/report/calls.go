@@ -44,7 +44,7 @@ func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*
 	events := newCallCounter()
 	samples := newReader(tl, opts.Selected)
 	err := tl.Walk(ctx, func(it *timeline.Item) error {
-		if it.Kind == timeline.ItemBegin && !opts.Sampled {
+		if it.Kind == timeline.ItemBegin && !opts.Sampled && tl.Role(it.Track) != timeline.RoleInput {
 			events.event(tl, it, opts.Selected.Item(it))
 		}
 		if it.Kind == timeline.ItemSample || samples.roles[it.Track].kind == stateRole {

@@ -120,6 +120,9 @@ func (c *layoutReader) threadTrack(id timeline.TrackID) timeline.TrackID {
 
 // item takes in one item of the timeline.
 func (c *layoutReader) item(it *timeline.Item) error {
+	if c.tl.Role(it.Track) == timeline.RoleInput {
+		return nil // the thread counts as the recorder with more detail has seen it
+	}
 	if it.Kind != timeline.ItemEnd {
 		c.last[it.Track] = it.TS
 	}

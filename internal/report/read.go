@@ -96,6 +96,8 @@ type reader struct {
 	calls    map[timeline.TemplateID]frameID
 
 	weightsAreNanos bool
+
+	leftOut map[timeline.TrackID]bool // threads that another input has sampled in more detail
 }
 
 // sampledThread is a thread whose samples have no states yet.
@@ -129,6 +131,7 @@ func newReader(tl *timeline.Timeline, selected *selection.Selection) *reader {
 		threads:         make([]*sampledThread, tl.TrackCount()),
 		weightsAreNanos: tl.SampleDescription().Unit == timeline.SampleUnitNanos,
 	}
+	c.leftOut, _ = tl.Samplers()
 	streams := map[timeline.TrackID]bool{} // threads that were written as streams
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		if !selected.Track(id) {
@@ -137,13 +140,15 @@ func newReader(tl *timeline.Timeline, selected *selection.Selection) *reader {
 		switch tl.TrackKind(id) {
 		case timeline.ThreadTrack:
 			c.roles[id] = role{threadRole, id}
-			c.takeFacts(id)
+			if !c.leftOut[id] {
+				c.takeFacts(id)
+			}
 		case timeline.NamedTrack:
 			parent := tl.TrackParent(id)
 			if tl.Role(id) == timeline.RoleStream && tl.TrackKind(parent) == timeline.ThreadTrack && !streams[parent] {
 				c.roles[id], streams[parent] = role{threadRole, parent}, true // the first is lane 0
 			}
-			if source, ok := stateSources[tl.Role(id)]; ok && tl.TrackKind(parent) == timeline.ThreadTrack {
+			if source, ok := stateSources[tl.Role(id)]; ok && tl.TrackKind(parent) == timeline.ThreadTrack && !c.leftOut[parent] {
 				c.roles[id] = role{stateRole, parent}
 				c.at(parent).thread.Source = source
 			}
@@ -178,6 +183,7 @@ func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) e
 	r := c.roles[it.Track]
 	switch {
 	case r.kind == noRole:
+	case it.Kind == timeline.ItemSample && c.leftOut[r.thread]:
 	case it.Kind == timeline.ItemSample:
 		ct := c.at(r.thread)
 		ct.foreign = ct.foreign || !it.Value.IsInt() || len(it.Name) > 0

@@ -57,15 +57,20 @@ func (p *page) missing() {
 
 // NotCounted says what of an input of a merge the numbers of a report leave out, and why, as a sentence without its period.
 func NotCounted(r *timeline.Recorder) string {
-	recorded, there, whose := "1 thread of an earlier input", "the thread", "its"
+	recorded, there, whose := "recorded 1 thread of another input", "the thread", "its"
 	if r.Threads != 1 {
-		recorded, there, whose = count(r.Threads, "thread")+" of earlier inputs", "these threads", "their"
+		recorded, there, whose = "recorded "+count(r.Threads, "thread")+" of other inputs", "these threads", "their"
 	}
 	events := thousands(r.Events) + " slices and instants there are"
-	if r.Events == 1 {
+	switch {
+	case r.Samples == 1:
+		events = "1 sample there is"
+	case r.Samples > 0:
+		events = thousands(r.Samples) + " samples there are"
+	case r.Events == 1:
 		events = "1 slice or instant there is"
 	}
-	return fmt.Sprintf("%s also recorded %s; its %s not counted for %s, because that would count %s time twice", r.Input, recorded, events, there, whose)
+	return fmt.Sprintf("%s also %s; its %s not counted for %s, because that would count %s time twice", r.Input, recorded, events, there, whose)
 }
 
 // problemTable writes problems with their sentences; title and fold are as of a table.

@@ -762,6 +762,7 @@ const (
 	WeftTrackMark_Lane        = 5
 	WeftTrackMark_IDSpace     = 6
 	WeftTrackMark_RecordedPID = 7
+	WeftTrackMark_MovedNS     = 8
 )
 
 // Message is a message type. Its fields are in the order of their numbers.
@@ -1054,6 +1055,6 @@ var Messages = [...]Message{
 	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 58}, {4, length, true, 57}, {5, varint, false, 0}, {6, length, false, 0},
-		{7, varint, false, 0},
+		{7, varint, false, 0}, {8, varint, false, 0},
 	}},
 }

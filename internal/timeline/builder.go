@@ -27,6 +27,8 @@ type Options struct {
 	Problems *problem.Log
 	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
 	KeepFlowIDs bool
+	// Moved is by how much events are later than in the recording, as their reader moves them.
+	Moved Nanos
 	// Observer gets what is added, and the Builder keeps only names and tracks. nil: everything is kept.
 	Observer Observer
 }
@@ -242,8 +244,18 @@ func (b *Builder) Add(ev *Event) error {
 	return b.add(ev)
 }
 
+// countSample counts a sample of a thread.
+func (b *Builder) countSample(track TrackID) {
+	if row := &b.table.tracks[track]; row.kind == ThreadTrack {
+		b.table.threads[row.index].samples++
+	}
+}
+
 // add is Add for an event on the timeline.
 func (b *Builder) add(ev *Event) error {
+	if ev.Kind == Sample {
+		b.countSample(ev.Track)
+	}
 	switch {
 	case ev.Template != 0:
 		return b.addFromTemplate(ev)

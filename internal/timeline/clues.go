@@ -33,7 +33,7 @@ const (
 	LinkMember   LinkRole = iota // it belongs together with the others; no direction is known
 	LinkSend                     // it sends: whatever receives does so later than it begins
 	LinkReceive                  // it receives: whatever has sent began earlier than it begins
-	LinkServe                    // a slice: it receives when it begins, and answers by the time at which it ends
+	LinkServe                    // a slice: it receives when it begins, and answers later than that
 	LinkCall                     // a slice: it sends when it begins, and has the answer when it ends
 	LinkMeet                     // a slice: it does not end before all others with the key have begun
 	LinkSync                     // it happens at the same moment as the others, to within the steps of both clocks
@@ -65,6 +65,7 @@ type Link struct {
 	TS     Nanos
 	Dur    Nanos // NoTime: it has no length, or the length is not known
 	Issued Nanos // of LinkSyncSent
+	Step   Nanos // in which the times count: each may be later by less than that; 0: they are exact
 
 	// Request is set by an event that carries no key itself, with an id that another event of the same input has together with
 	// a key: LinkedBy. The pair then has the same key.
@@ -100,9 +101,21 @@ type Observer interface {
 	Host(name string)
 	Rank(n int64)
 	ClockDomain(name string)
+	Step(n Nanos)
 }
 
-// WantsAnchors reports whether AddAnchor, AddHostSync, SetHost and SetRank have an effect.
+// StepOf returns the step in which a clock seems to count that has shown a time: 1 ms, 1 µs or 1 ns.
+func StepOf(ts Nanos) Nanos {
+	switch {
+	case ts%(1000*Microsecond) == 0:
+		return 1000 * Microsecond
+	case ts%Microsecond == 0:
+		return Microsecond
+	}
+	return 1
+}
+
+// WantsAnchors reports whether AddAnchor, AddHostSync, SetHost, SetRank and SetStep have an effect.
 func (b *Builder) WantsAnchors() bool { return b.opts.Observer != nil }
 
 // WantsLinks reports whether AddLink has an effect.
@@ -142,6 +155,14 @@ func (b *Builder) SetClockDomain(name string) {
 func (b *Builder) SetRank(n int64) {
 	if b.opts.Observer != nil {
 		b.opts.Observer.Rank(n)
+	}
+}
+
+// SetStep says in which step the time of an event was counted, where some producers count in longer steps than others. The shortest is that
+// of the input.
+func (b *Builder) SetStep(n Nanos) {
+	if b.opts.Observer != nil {
+		b.opts.Observer.Step(n)
 	}
 }
 
@@ -203,4 +224,6 @@ func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok b
 }
 
 // IsThread reports whether a track is the main one of a thread.
-func (b *Builder) IsThread(track TrackID) bool { return b.table.tracks[track].kind == ThreadTrack }
+func (b *Builder) IsThread(track TrackID) bool {
+	return b.table.tracks[b.table.resolve(track)].kind == ThreadTrack
+}

@@ -121,6 +121,19 @@ func (s *idSpaces) spaceName(n uint32) string {
 	return s.spaceNames[n-1]
 }
 
+// moved returns by how much the events of the current input are later than in its recording.
+func (b *Builder) moved() Nanos {
+	if b.inputs != nil && b.inputs.now != nil {
+		return b.inputs.now.Offset
+	}
+	return b.opts.Moved
+}
+
+// SetMoved says by how much the events of a process are later than in its recording, as in a trace that weft merged.
+func (b *Builder) SetMoved(process TrackID, by Nanos) {
+	b.table.process(process).moved = by + b.moved()
+}
+
 // Renumber says that a process had another number in its recording, because of which it got the one that it has, as in a trace that weft
 // merged.
 func (b *Builder) Renumber(process TrackID, from int64) {

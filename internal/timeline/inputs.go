@@ -21,6 +21,9 @@ type Input struct {
 	Reference bool
 	// Shares reports whether a process of an earlier input, by its number, is that of this one with the same id; nil: no process is.
 	Shares func(earlier int, id ProcessKey) bool
+	// Owns reports whether the slices of the input are those on the track of a thread, not those of another input; nil: they are if they come
+	// first.
+	Owns func(process ProcessKey, thread ThreadKey) bool
 	// IDSpace is the name of the id space of its processes; "": that of the trace itself.
 	IDSpace string
 	// Watch returns keys of links of an event that its reader says nothing of; nil: there are none. The event is valid during the call.
@@ -51,6 +54,9 @@ type inputs struct {
 	slices map[TrackID]int               // by thread: the input whose slices are on its track
 	places []TrackID                     // by track: where slices of now go; 0: not decided yet
 
+	sampled map[TrackID]int     // by thread: the input whose samples it has
+	beside  map[TrackID]TrackID // by thread: that with the samples of now
+
 	samples      SampleDescription // of now
 	countSamples bool              // they cannot weigh what they say
 
@@ -77,6 +83,7 @@ func (b *Builder) BeginInput(in Input) {
 	if b.inputs == nil {
 		b.inputs = &inputs{
 			byKey: map[ProcessKey][]inputProcess{}, pids: map[machineID]bool{}, tids: map[machineID]bool{}, slices: map[TrackID]int{},
+			sampled: map[TrackID]int{}, beside: map[TrackID]TrackID{},
 		}
 	}
 	s := b.inputs
@@ -84,6 +91,7 @@ func (b *Builder) BeginInput(in Input) {
 	s.list = append(s.list, inputRange{in, b.next})
 	s.clocks, s.samples, s.countSamples = Clocks{}, SampleDescription{}, false
 	clear(s.places)
+	clear(s.beside)
 	s.dropArgs = map[string]bool{}
 	for _, name := range in.DropArgs {
 		s.dropArgs[string(inputName([]byte(name)))] = true
@@ -176,12 +184,12 @@ func (s *inputs) childName(parent TrackID, name string) string {
 	return name + " (" + s.now.Name + ")"
 }
 
-// Place returns the track for slices and instants that the current input has on a track: where an earlier input has some on a thread, it
+// Place returns the track for slices and instants that the current input has on a track: where another input has the track of a thread, it
 // is one below that.
 func (b *Builder) Place(track TrackID) TrackID { return b.place(track) }
 
-// place returns the track for slices and instants that an input has on a track: where an earlier input has some on a thread, those of
-// the next ones are on a track of their own below it, because two recorders do not nest.
+// place returns the track for slices and instants that an input has on a track: where another input has the track of a thread, those of
+// the others are on tracks of their own below it, because two recorders do not nest.
 func (b *Builder) place(track TrackID) TrackID {
 	s := b.inputs
 	if int(track) < len(s.places) && s.places[track] != 0 {
@@ -189,9 +197,11 @@ func (b *Builder) place(track TrackID) TrackID {
 	}
 	to := track
 	if track > 0 && b.table.tracks[track].kind == ThreadTrack {
-		if owner, ok := s.slices[track]; !ok {
-			s.slices[track] = s.at
-		} else if owner != s.at {
+		owner, taken := s.slices[track]
+		if !taken && b.owns(track) {
+			s.slices[track], owner, taken = s.at, s.at, true
+		}
+		if !taken || owner != s.at {
 			to = b.NewTrack(track, TrackSpec{Name: s.now.Name, Role: RoleInput, Subject: s.now.Name})
 		}
 	}
@@ -200,6 +210,45 @@ func (b *Builder) place(track TrackID) TrackID {
 	}
 	s.places[track] = to
 	return to
+}
+
+// owns reports whether the current input may have the track of a thread.
+func (b *Builder) owns(track TrackID) bool {
+	if b.inputs.now.Owns == nil {
+		return true
+	}
+	process, thread, ok := b.IDs(track)
+	return !ok || b.inputs.now.Owns(process, thread)
+}
+
+// placeSamples returns the thread for samples of the current input, which it has from now on.
+func (b *Builder) placeSamples(track TrackID) TrackID {
+	s := b.inputs
+	if _, ok := s.sampled[track]; !ok {
+		s.sampled[track] = s.at
+	}
+	return b.samplesOf(track)
+}
+
+// samplesOf returns the thread for samples that the current input has of one, and for what tells their states: if an earlier input has some, it
+// is one of their own, so that nobody adds up two profilers.
+func (b *Builder) samplesOf(track TrackID) TrackID {
+	s := b.inputs
+	if s == nil || s.now == nil || s.now.Unmarked {
+		return track
+	}
+	owner, ok := s.sampled[track]
+	row := &b.table.tracks[track]
+	if !ok || owner == s.at || row.kind != ThreadTrack {
+		return track
+	}
+	id, ok := s.beside[track]
+	if !ok {
+		key := b.table.threads[row.index].key
+		id = b.Thread(row.parent, ThreadKey{Text: furtherSamples + key.String() + " (" + s.now.Name + ")"})
+		s.beside[track], s.sampled[id] = id, s.at
+	}
+	return id
 }
 
 // adjust returns an event of the current input as one of the timeline; nil if it is before time 0.
@@ -219,6 +268,7 @@ func (b *Builder) adjust(ev *Event) *Event {
 	case Slice, Begin, End, Instant:
 		out.Track = b.place(ev.Track)
 	case Sample:
+		out.Track = b.placeSamples(ev.Track)
 		if s.countSamples {
 			out.Value, out.Name = Int(1), countedSamples
 			b.opts.Problems.Add(problem.ProfileWeightDropped, problem.Position{Event: int64(out.Event), Offset: ev.Offset}, s.now.Name)
@@ -407,6 +457,7 @@ type Recorder struct {
 	Input   string `json:"input"`
 	Threads int    `json:"threads"`
 	Events  uint64 `json:"events"`
+	Samples uint64 `json:"samples,omitempty"`
 }
 
 // Recorders returns the inputs whose slices are beside those of others, in the order of the tracks.
@@ -429,6 +480,87 @@ func (t *Timeline) Recorders() (all []Recorder) {
 		all[i].Threads = len(threads[name])
 	}
 	return all
+}
+
+// furtherSamples is how the names of threads begin that have the samples of a further input; the id of the thread and the name of the input
+// follow.
+const furtherSamples = "Samples of thread "
+
+// NotCounted returns the inputs that reports leave slices or samples of.
+func (t *Timeline) NotCounted() []Recorder {
+	_, samplers := t.Samplers()
+	return append(t.Recorders(), samplers...)
+}
+
+// Samplers returns the threads whose samples are left out of reports, because another input has more samples of the same thread, and the inputs
+// that these are of.
+func (t *Timeline) Samplers() (left map[TrackID]bool, all []Recorder) {
+	type known struct {
+		process TrackID
+		id      string
+	}
+	threads, further := map[known]TrackID{}, []TrackID{}
+	for id := range t.table.tracks {
+		row := &t.table.tracks[id]
+		if row.kind != ThreadTrack {
+			continue
+		}
+		th := &t.table.threads[row.index]
+		if strings.HasPrefix(th.key.Text, furtherSamples) {
+			further = append(further, TrackID(id))
+		} else if th.samples > 0 {
+			threads[known{row.parent, th.key.String()}] = TrackID(id)
+		}
+	}
+	best := map[TrackID]TrackID{} // by thread
+	of := make([]TrackID, len(further))
+	names := map[TrackID]string{}
+	for i, id := range further {
+		row := &t.table.tracks[id]
+		text := strings.TrimPrefix(t.table.threads[row.index].key.Text, furtherSamples)
+		for at := range text {
+			if thread, ok := threads[known{row.parent, text[:at]}]; ok && strings.HasPrefix(text[at:], " (") {
+				of[i], names[id] = thread, strings.TrimSuffix(text[at+2:], ")")
+				if _, ok := best[thread]; !ok {
+					best[thread] = thread
+				}
+				if t.sampleCount(id) > t.sampleCount(best[thread]) {
+					best[thread] = id
+				}
+				break
+			}
+		}
+	}
+	left = map[TrackID]bool{}
+	index := map[string]int{}
+	leave := func(id TrackID, input string) {
+		i, ok := index[input]
+		if !ok {
+			i = len(all)
+			index[input], all = i, append(all, Recorder{Input: input})
+		}
+		left[id] = true
+		all[i].Threads++
+		all[i].Samples += t.sampleCount(id)
+	}
+	for i, id := range further {
+		thread := of[i]
+		if thread == 0 {
+			continue
+		}
+		if best[thread] != thread && !left[thread] {
+			leave(thread, "a further input") // the trace does not say which one
+		}
+		if best[thread] != id {
+			leave(id, names[id])
+		}
+	}
+	return left, all
+}
+
+// sampleCount returns how many samples a thread has.
+func (t *Timeline) sampleCount(thread TrackID) uint64 {
+	return t.table.threads[t.table.tracks[thread].index].samples
 }
 
 // BindsFlows reports whether ends of flows bind by time to the slices of a track: those of threads.

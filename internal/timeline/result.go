@@ -169,6 +169,7 @@ type Track struct {
 	Facts    []Fact   // ThreadTrack
 
 	RecordedPID int64 // ProcessTrack, if Renumbered: its number where it was recorded
+	Moved       Nanos // ProcessTrack: by how much its events are later than in its recording; times in their arguments are as recorded
 	Renumbered  bool  // ProcessTrack: InputID is not that, because another recording has a process of that number
 
 	Rank    int32 // place among its siblings
@@ -220,7 +221,7 @@ func (t *Timeline) Track(id TrackID) Track {
 		p := &t.table.processes[row.index]
 		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.shownName(), p.labels, p.rank, p.hasRank
 		tr.InputID, tr.PID, tr.Assigned = p.key, p.pid, p.assigned
-		tr.RecordedPID, tr.Renumbered = p.recorded, p.renumbered
+		tr.RecordedPID, tr.Renumbered, tr.Moved = p.recorded, p.renumbered, p.moved
 	case ThreadTrack:
 		th := &t.table.threads[row.index]
 		tr.Name, tr.Rank, tr.HasRank = th.key.nameOr(th.name.text), th.rank, th.hasRank

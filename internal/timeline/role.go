@@ -71,6 +71,10 @@ func IsRole(n uint64) bool { return n <= uint64(lastRole) }
 // RoleTrack returns the track of a role below the root, a process or a thread, which it creates at the first call. It has
 // the name that is usual for the role.
 func (b *Builder) RoleTrack(parent TrackID, role Role) TrackID {
+	switch role {
+	case RoleV8States, RoleCategories, RoleSamplePages:
+		parent = b.samplesOf(parent)
+	}
 	return b.roleTrack(parent, TrackSpec{Name: roleNames[role], Role: role})
 }
 

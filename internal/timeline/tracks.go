@@ -146,6 +146,7 @@ type process struct {
 	taken    bool       // an earlier input has another process of this number
 	was      ProcessKey // the key before it got another one because it was taken
 	recorded int64      // the number in its recording, if renumbered
+	moved    Nanos      // by how much its events are later than in its recording
 	input    uint32
 	of       string // the name of its input, if taken
 	shown    string // its name in a trace of several inputs; "": name
@@ -162,8 +163,9 @@ type thread struct {
 	tid      int64  // the number in the output, like process.pid
 	assigned bool   // the input has no such tid
 	starts   uint64 // slices and instants on its track, beside those on lanes
-	taken    bool   // an earlier input has another thread of this number
-	stream   bool   // slices that overlap are as it should be, see SetStream
+	samples  uint64
+	taken    bool // an earlier input has another thread of this number
+	stream   bool // slices that overlap are as it should be, see SetStream
 	facts    []Fact
 }
 
@@ -305,7 +307,7 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 			return id
 		}
 	}
-	t.processes = append(t.processes, process{key: k})
+	t.processes = append(t.processes, process{key: k, moved: b.moved()})
 	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
 	t.processByKey[k] = id
 	if b.inputs != nil {

@@ -226,7 +226,11 @@ func (chromeInput) see(c *pass, s *event) error {
 	case s.name.event == eventTiming && s.Kind == timeline.ItemBegin && f.hasTimes && f.eventType != nil:
 		in.timing(c, s)
 	case s.name.event == eventDispatch && f.eventType != nil && s.Kind == timeline.ItemBegin:
-		return c.add(Evidence{ordinal: s.ordinal, Kind: Dispatches, Type: in.typeOf(c, f.eventType), Value: f.happened})
+		happened := f.happened
+		if happened != 0 {
+			happened += int64(s.place.moved)
+		}
+		return c.add(Evidence{ordinal: s.ordinal, Kind: Dispatches, Type: in.typeOf(c, f.eventType), Value: happened})
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Track struct {
 	Thread  timeline.TrackID // the thread that it is or belongs to, of spans the track itself; 0: none
 	Process timeline.TrackID // 0: none
 	pid     int64            // of the process, as in the input; Global without process
+	moved   timeline.Nanos   // by how much the events of the process are later than times in their arguments
 	class   string           // PlaceObjects: of the objects
 	lane    bool             // PlaceThread: of slices that overlap others of the thread
 	network bool             // Firefox's requests are on it
@@ -57,7 +58,7 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
 				p.Thread = up.ID
 			}
 		case timeline.ProcessTrack:
-			p.Process, p.pid = up.ID, pidOf(up)
+			p.Process, p.pid, p.moved = up.ID, pidOf(up), up.Moved
 		}
 		if up.ID == 0 || p.Process != 0 {
 			break

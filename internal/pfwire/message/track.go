@@ -131,6 +131,9 @@ func (m *TrackMark) RecordedPID() (int64, bool) {
 	return m.int(schema.WeftTrackMark_RecordedPID), m.has(schema.WeftTrackMark_RecordedPID)
 }
 
+// Moved returns by how much the events of a process are later than in its recording.
+func (m *TrackMark) Moved() int64 { return m.int(schema.WeftTrackMark_MovedNS) }
+
 // Fact is WeftFact: a value that all samples of a thread have.
 type Fact struct{ fields }
 

@@ -89,6 +89,7 @@ func (e *emitter) entry(h *head, payload []byte) error {
 			e.Log.Add(problem.PageUnknown, problem.Position{Event: -1, Offset: h.offset}, p.id)
 		}
 	}
+	e.b.SetStep(timeline.StepOf(h.start))
 	track, _ := on.Take(h.start, h.start+h.dur)
 	args, err := e.messages(h, track, payload)
 	if err != nil {
@@ -131,6 +132,7 @@ func (e *emitter) link(h *head, key string, role timeline.LinkRole) error {
 	}
 	return e.b.AddLink(&timeline.Link{
 		Key: key, Role: role, Track: e.out.Track, Event: e.out.Event, Offset: h.offset, TS: e.out.TS, Dur: e.out.Dur,
+		Step: timeline.StepOf(h.start), // from which the phases count
 	})
 }
 

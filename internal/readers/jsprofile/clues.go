@@ -15,10 +15,10 @@ import (
 //
 //   - Chrome records the self-profiles of pages in its own way too, as profiles of the source SelfProfiling. One whose
 //     samples are those of the self-profile, all at one distance, gives the time origin to within a few microseconds.
-//   - navigationStart is the time origin of the page that was navigated to. The page is the one of the self-profile if it
-//     is among its scripts, as a page with a script in it is, and if no other navigation led there.
+//   - navigationStart is the time origin of the page that was navigated to. The page may be the one of the self-profile if it
+//     is among its scripts, as a page with a script in it is, or if it is of the same thread and origin as one that is.
 //
-// Anything else, such as where a function of the profile runs in the trace, would be a guess.
+// Anything else, such as where a function of the profile runs in the trace, would be a guess. It may only confirm one of these places.
 type Clues struct {
 	profiles    []tracedProfile
 	byID        map[tracedID]int // index in profiles
@@ -44,6 +44,7 @@ type tracedProfile struct {
 	slack    timeline.Nanos   // by which all times may be wrong
 	// otherClock says that its start is on another clock than the times of the trace.
 	otherClock bool
+	mixed      bool // the samples may be of other profiles of the thread
 }
 
 // selfProfiling is the source of profiles that pages make of themselves.
@@ -54,6 +55,7 @@ type navigation struct {
 	pid, tid int64
 	ts       timeline.Nanos
 	url      string
+	inFrame  bool // the page is not that of a tab, but in a frame of one
 }
 
 // ReadClues reads the clues of a Chrome JSON trace, which is unpacked. The error is one of r, or ctx's; text that is
@@ -188,9 +190,9 @@ func (c *clueReader) take(e *clueEvent) {
 	}
 	switch string(e.name) {
 	case "navigationStart":
-		if url := c.navigationURL(e.args); url != "" {
-			all.navigations = append(all.navigations, navigation{e.pid, e.tid, e.ts, url})
-		}
+		n := navigation{pid: e.pid, tid: e.tid, ts: e.ts}
+		c.data(e.args, func(key []byte) { c.navigationMember(&n, key) })
+		all.navigate(&n)
 	case "Profile", "ProfileChunk":
 		c.profile(e)
 	}
@@ -216,17 +218,32 @@ func (c *clueReader) data(args []byte, member func(key []byte)) {
 	}
 }
 
-func (c *clueReader) navigationURL(args []byte) (url string) {
-	c.data(args, func(key []byte) {
-		if string(key) != "documentLoaderURL" {
-			c.sub.Skip()
-			return
-		}
+// navigate adds a navigation, unless it is to the empty page of a new frame.
+func (c *Clues) navigate(n *navigation) {
+	if n.url != "" {
+		c.navigations = append(c.navigations, *n)
+	}
+}
+
+// Members of the data of a navigationStart.
+const (
+	documentURL = "documentLoaderURL"
+	isTab       = "isOutermostMainFrame" // not in traces of old versions
+)
+
+// navigationMember reads a member of args.data of a navigation.
+func (c *clueReader) navigationMember(n *navigation, key []byte) {
+	switch string(key) {
+	case documentURL:
 		if kind, text := c.sub.Scalar(); kind == jsonscan.String {
-			url = string(text)
+			n.url = string(text)
 		}
-	})
-	return url
+	case isTab:
+		kind, _ := c.sub.Scalar()
+		n.inFrame = kind == jsonscan.False
+	default:
+		c.sub.Skip()
+	}
 }
 
 // profile takes in the head of a profile, or a chunk of its samples.

@@ -102,10 +102,17 @@ func TestMatchSamples(t *testing.T) {
 	}
 }
 
-// match finds the time origin of a profile.
+// match finds the only place where the time origin of a profile may be.
 func match(c *Clues, p *profile) (Match, error) {
 	times := p.times(nil)
-	return c.MatchTimes(times.Times, times.Resources)
+	places, err := c.Places(&times)
+	switch {
+	case err != nil:
+		return Match{}, err
+	case len(places) > 1:
+		return Match{}, &ClockError{Places: places}
+	}
+	return places[0], nil
 }
 
 func readClues(t *testing.T, trace string) *Clues {
@@ -117,42 +124,63 @@ func readClues(t *testing.T, trace string) *Clues {
 	return clues
 }
 
-// A navigation gives the time origin if its page is among the scripts of the profile and the two recordings overlap.
+// Navigations may give the time origin if their page is among the scripts of the profile, or of the same thread and origin as one that is, and the
+// two recordings overlap. Own are those to the pages of tabs with scripts of the profile in them.
 func TestMatchNavigation(t *testing.T) {
-	navigate := func(url string, ts int) string {
-		return fmt.Sprintf(`{"name":"navigationStart","ph":"R","pid":5,"tid":6,"ts":%d,"args":{"frame":"F","data":{"documentLoaderURL":"%s"}}}`, ts, url)
+	navigate := func(url string, ts int, more string) string {
+		return fmt.Sprintf(`{"name":"navigationStart","ph":"R","pid":5,"tid":6,"ts":%d,"args":{"frame":"F","data":{"documentLoaderURL":"%s"%s}}}`, ts, url, more)
 	}
-	const events = `{"name":"a","ph":"X","pid":1,"tid":1,"ts":1000000,"dur":5000000}`
+	const (
+		events  = `{"name":"a","ph":"X","pid":1,"tid":1,"ts":1000000,"dur":5000000}`
+		site    = "https://example.org"
+		inFrame = `,"isOutermostMainFrame":false`
+		none    = "no common clock"
+	)
+	origin := timeline.Nanos(2_000_000_000)
 	tests := []struct {
 		name, trace string
+		origin      *timeline.Nanos
 		want        string
 	}{
-		{"page", navigate("https://example.org/p", 2_000_000) + "," + events, "2000000000 navigation"},
-		{"fragment", navigate("https://example.org/p#x", 2_000_000) + "," + events, "2000000000 navigation"},
-		{"before_the_trace", navigate("https://example.org/p", 950_000) + "," + events, "950000000 navigation"},
-		{"other_page", navigate("https://example.org/q", 2_000_000) + "," + events, "no common clock"},
-		{"no_overlap", events + "," + navigate("https://example.org/p", 7_000_000), "no common clock"},
-		{"two", navigate("https://example.org/p", 2_000_000) + "," + navigate("https://example.org/p", 2_500_000) + "," + events, "2 places"},
-		{"no_url", `{"name":"navigationStart","ts":2000000,"args":{"data":{"documentLoaderURL":7}}},` + events, "no common clock"},
-		{"no_args", `{"name":"navigationStart","ts":2000000},{"name":"Profile","args":[1]},7,` + events, "no common clock"},
-		{"cut", navigate("https://example.org/p", 2_000_000) + "," + events + `,{"name":"navigationStart","ts":2100000,"args":{"data":{"docu`, "2000000000 navigation"},
+		{"page", navigate(site+"/p", 2_000_000, "") + "," + events, nil, "2000000000 own"},
+		{"page_of_a_tab", navigate(site+"/p", 2_000_000, `,"isOutermostMainFrame":true`) + "," + events, nil, "2000000000 own"},
+		{"fragment", navigate(site+"/p#x", 2_000_000, "") + "," + events, nil, "2000000000 own"},
+		{"before_the_trace", navigate(site+"/p", 950_000, "") + "," + events, nil, "950000000 own"},
+		{"other_page", navigate(site+"/q", 2_000_000, "") + "," + events, nil, none},
+		{"no_overlap", events + "," + navigate(site+"/p", 7_000_000, ""), nil, none},
+		{"two", navigate(site+"/p", 2_000_000, "") + "," + navigate(site+"/p", 2_500_000, "") + "," + events, nil, "2000000000 own, 2500000000 own"},
+		{"frame_with_scripts", navigate(site+"/tab?q", 2_000_000, "") + "," + navigate(site+"/p", 2_100_000, inFrame) + "," + events, nil, "2000000000, 2100000000"},
+		{"frame_without", navigate(site+"/p", 2_000_000, "") + "," + navigate(site+"/q", 2_100_000, inFrame) + "," + events, nil, "2000000000 own, 2100000000"},
+		{"tab_of_another_origin", navigate("https://example.com/", 2_000_000, "") + "," + navigate(site+"/p", 2_100_000, inFrame) + "," + events, nil, "2100000000"},
+		{"since_1970", navigate(site+"/p", 3_000_000, "") + "," + events, &origin, "1000000000 own"},
+		{"no_url", `{"name":"navigationStart","ts":2000000,"args":{"data":{"documentLoaderURL":7}}},` + events, nil, none},
+		{"no_args", `{"name":"navigationStart","ts":2000000},{"name":"Profile","args":[1]},7,` + events, nil, none},
+		{"cut", navigate(site+"/p", 2_000_000, "") + "," + events + `,{"name":"navigationStart","ts":2100000,"args":{"data":{"docu`, nil, "2000000000 own"},
 	}
 	for _, test := range tests {
 		for _, form := range []string{"[%s]", `{"displayTimeUnit":"ms","traceEvents":[%s],"metadata":{}}`} {
 			p := page([]timeline.Nanos{60_000_000, 70_000_000}, 0, fineStep)
-			p.resources.Append("https://example.org/a.js")
-			p.resources.Append("https://example.org/p")
+			p.resources.Append(site + "/a.js")
+			p.resources.Append(site + "/p")
 			text := fmt.Sprintf(form, test.trace)
 			if test.name == "cut" {
 				text = strings.TrimRight(text[:strings.LastIndex(text, `"docu`)], `]`)
 			}
-			m, err := match(readClues(t, text), p)
-			got := fmt.Sprintf("%d %s", m.Origin, m.By)
-			if err != nil {
-				got = err.Error()
+			times := p.times(test.origin)
+			places, err := readClues(t, text).Places(&times)
+			var got []string
+			for _, m := range places {
+				own := ""
+				if m.Own {
+					own = " own"
+				}
+				got = append(got, fmt.Sprint(m.Origin, own))
 			}
-			if !strings.Contains(got, test.want) {
-				t.Errorf("%s in %.8s: %s, want %s", test.name, form, got, test.want)
+			if err != nil {
+				got = []string{err.Error()}
+			}
+			if text := strings.Join(got, ", "); text != test.want && !(err != nil && strings.HasPrefix(text, test.want)) {
+				t.Errorf("%s in %.8s: %s, want %s", test.name, form, text, test.want)
 			}
 		}
 	}

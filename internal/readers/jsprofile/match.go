@@ -19,6 +19,10 @@ type Match struct {
 	Profile  string // the id of the profile in the trace that has the same samples; "" if it was found otherwise
 	Same, Of int    // how many samples are the same, of those of the shorter list
 	Headed   bool   // the trace says when that profile began
+
+	URL string         // of the page of a navigation
+	At  timeline.Nanos // when that was, on the clock of the trace
+	Own bool           // it is of the page of a tab, and that has scripts of the profile in it
 }
 
 // How a Match was found.
@@ -41,13 +45,22 @@ var (
 
 // ClockError is an ErrNoCommonClock that says why.
 type ClockError struct {
-	Places int   // that fit equally well; 0: none fits
-	Why    error // ErrNoSamples, ErrOtherClock, or nil
+	Places []Match // that fit equally well; empty: none fits
+	Why    error   // ErrNoSamples, ErrOtherClock, or nil
 }
 
+// maxNamed is how many places an error names.
+const maxNamed = 4
+
 func (e *ClockError) Error() string {
-	if e.Places > 0 {
-		return fmt.Sprintf("%v: %d places in the trace fit equally well", ErrNoCommonClock, e.Places)
+	if len(e.Places) > 0 {
+		text := fmt.Sprintf("%v: %d places in the trace fit equally well", ErrNoCommonClock, len(e.Places))
+		for i, m := range e.Places[:min(len(e.Places), maxNamed)] {
+			if m.By == ByNavigation {
+				text += fmt.Sprintf("%s to %s at %.6f s", [...]string{": the navigations", ","}[min(i, 1)], m.URL, float64(m.At)/1e9)
+			}
+		}
+		return text
 	}
 	why := ""
 	if e.Why != nil {
@@ -63,22 +76,26 @@ func (e *ClockError) Is(err error) bool { return err == ErrNoCommonClock }
 // Unwrap returns why no place fits.
 func (e *ClockError) Unwrap() error { return e.Why }
 
-// MatchTimes finds the time origin of a page by the times of its samples, sorted, and its scripts. The error is a *ClockError.
-func (c *Clues) MatchTimes(times []timeline.Nanos, resources []string) (Match, error) {
-	found := c.matchSamples(times)
+// Places finds where the time origin of a page may be: where the trace has the same samples, else at navigations. Those may be of other
+// documents than the page whose navigation comes first, as a profile has the scripts of all frames with its origin; nor does it have those of a
+// page without any in it. The error is a *ClockError.
+func (c *Clues) Places(page *Times) ([]Match, error) {
+	found := c.matchSamples(page)
+	if len(found) > 1 {
+		return nil, &ClockError{Places: found}
+	}
 	if len(found) == 0 {
-		found = c.matchNavigation(resources, times)
+		if found = c.matchNavigation(page); len(found) == 0 {
+			return nil, &ClockError{Why: c.missing()}
+		}
 	}
-	switch {
-	case len(found) == 0:
-		return Match{}, &ClockError{Why: c.missing()}
-	case len(found) > 1:
-		return Match{}, &ClockError{Places: len(found)}
-	}
-	return found[0], nil
+	return found, nil
 }
 
-// Len returns how many samples and navigations MatchTimes looks at.
+// ErrOtherSamples says that a trace has self-profiles of a thread, but not this one.
+var ErrOtherSamples = errors.New("the trace has a self-profile of this page and time, with other samples: the two do not seem to be of one recording")
+
+// Len returns how many samples and navigations Places looks at.
 func (c *Clues) Len() int {
 	n := len(c.navigations)
 	for i := range c.profiles {
@@ -119,9 +136,9 @@ func stepOf(times []timeline.Nanos) timeline.Nanos {
 	return coarseStep
 }
 
-// matchSamples compares the times of a profile, sorted, with those of the profiles in the trace.
-func (c *Clues) matchSamples(times []timeline.Nanos) (found []Match) {
-	m := matcher{times: times, step: stepOf(times), budget: maxComparisons}
+// matchSamples compares the times of a profile with those of the profiles in the trace.
+func (c *Clues) matchSamples(page *Times) (found []Match) {
+	m := matcher{times: page.Times, step: page.Step, budget: maxComparisons}
 	for i := range c.profiles {
 		p := &c.profiles[i]
 		if !p.selfMade || p.otherClock {
@@ -131,7 +148,7 @@ func (c *Clues) matchSamples(times []timeline.Nanos) (found []Match) {
 		for _, o := range m.offsets(p.times) {
 			found = append(found, Match{
 				Origin: o.low + (o.high-o.low)/2, Uncertainty: (o.high-o.low)/2 + traceStep + p.slack, PID: p.pid, TID: p.tid, By: BySamples,
-				Profile: p.id, Same: o.same, Of: min(len(times), len(p.times)), Headed: p.headed,
+				Profile: p.id, Same: o.same, Of: min(len(page.Times), len(p.times)), Headed: p.headed,
 			})
 		}
 	}
@@ -223,26 +240,91 @@ func (c *Clues) MatchSame(times []timeline.Nanos) (Match, bool) {
 	return Match{}, false
 }
 
-// matchNavigation looks for the navigation to a page that is among the scripts of the profile.
-func (c *Clues) matchNavigation(resources []string, times []timeline.Nanos) (found []Match) {
-	if len(times) == 0 {
-		return nil
+// matchNavigation looks for navigations to pages that are among the scripts of the profile, and to others of the same thread and origin.
+func (c *Clues) matchNavigation(page *Times) (found []Match) {
+	type owner struct {
+		pid, tid int64
+		origin   string
 	}
-	pages := map[string]bool{}
-	for _, resource := range resources {
-		pages[withoutFragment(resource)] = true
+	scripts, owners := map[string]bool{}, map[owner]bool{}
+	for _, resource := range page.Resources {
+		scripts[withoutFragment(resource)] = true
 	}
-	for _, n := range c.navigations {
-		first, ok1 := shift(times[0], n.ts)
-		last, ok2 := shift(times[len(times)-1], n.ts)
-		if pages[withoutFragment(n.url)] && ok1 && ok2 && first <= c.end && last >= c.start {
-			found = append(found, Match{Origin: n.ts, Uncertainty: stepOf(times) + traceStep, PID: n.pid, TID: n.tid, By: ByNavigation})
+	for i := range c.navigations {
+		if n := &c.navigations[i]; scripts[withoutFragment(n.url)] {
+			owners[owner{n.pid, n.tid, originOf(n.url)}] = true
+		}
+	}
+	for i := range c.navigations {
+		n := &c.navigations[i]
+		if !owners[owner{n.pid, n.tid, originOf(n.url)}] {
+			continue
+		}
+		m := Match{
+			Origin: n.ts, Uncertainty: page.Step + traceStep, PID: n.pid, TID: n.tid, By: ByNavigation,
+			URL: n.url, At: n.ts, Own: !n.inFrame && scripts[withoutFragment(n.url)],
+		}
+		ok := true
+		if page.Origin != nil {
+			m.Origin, ok = shift(n.ts, -*page.Origin)
+		}
+		if span, overlaps := page.spanAt(m.Origin); ok && overlaps && span.first <= c.end && span.last >= c.start {
+			found = append(found, m)
 		}
 	}
 	return found
 }
 
+// pageSpan is from the first sample of a page to the last one.
+type pageSpan struct{ first, last timeline.Nanos }
+
+// spanAt returns when the samples of a page were, moved by an offset; false if there are none, or their times cannot be represented.
+func (t *Times) spanAt(by timeline.Nanos) (s pageSpan, ok bool) {
+	if len(t.Times) == 0 {
+		return s, false
+	}
+	first, ok := shift(t.Times[0], by)
+	last, ok2 := shift(t.Times[len(t.Times)-1], by)
+	return pageSpan{first, last}, ok && ok2
+}
+
+// HasOthers reports whether the trace has the samples of self-profiles of a thread, but not those of a page that is in one place: it would
+// have these as well.
+func (c *Clues) HasOthers(page *Times, at *Match) bool {
+	span, ok := page.spanAt(at.Origin)
+	for i := range c.profiles {
+		p := &c.profiles[i]
+		if !ok || !p.selfMade || p.otherClock || p.mixed || p.pid != at.PID || p.tid != at.TID || len(p.times) < minMatched {
+			continue
+		}
+		slices.Sort(p.times)
+		theirs := between(p.times, span.first, span.last)
+		ours := between(page.Times, p.times[0]-at.Origin, p.times[len(p.times)-1]-at.Origin)
+		if theirs >= minMatched && ours >= minMatched {
+			return true
+		}
+	}
+	return false
+}
+
+// between returns how many of some sorted times are in a range.
+func between(times []timeline.Nanos, first, last timeline.Nanos) int {
+	from, _ := slices.BinarySearch(times, first)
+	to, _ := slices.BinarySearch(times, last+1)
+	return max(to-from, 0)
+}
+
 func withoutFragment(url string) string {
 	before, _, _ := strings.Cut(url, "#")
 	return before
+}
+
+// originOf returns the scheme and host of an address.
+func originOf(url string) string {
+	if at := strings.Index(url, "://"); at >= 0 {
+		if path := strings.IndexAny(url[at+3:], "/?#"); path >= 0 {
+			return url[:at+3+path]
+		}
+	}
+	return url
 }

@@ -11,6 +11,7 @@ import (
 // Times are when the samples of a self-profile were taken, and what else tells its place in a trace.
 type Times struct {
 	Times     []timeline.Nanos // sorted, as Read would add them without Places
+	Script    []timeline.Nanos // those of the samples with JavaScript on the stack, sorted
 	Resources []string         // the scripts
 	Origin    *timeline.Nanos  // the time origin: the times count from 1970; nil: it is not known
 	Step      timeline.Nanos   // in which the page saw times
@@ -35,17 +36,23 @@ func (p *profile) times(origin *timeline.Nanos) Times {
 	t := Times{Origin: origin, Offset: p.offset, Times: make([]timeline.Nanos, 0, p.samples.Len())}
 	for _, s := range p.samples.All() {
 		t.Times = append(t.Times, s.ts)
+		if s.stack >= 0 {
+			t.Script = append(t.Script, s.ts)
+		}
 	}
-	slices.Sort(t.Times)
 	t.Step = stepOf(t.Times)
-	if origin != nil {
-		kept := t.Times[:0]
-		for _, ts := range t.Times {
+	for _, times := range [...]*[]timeline.Nanos{&t.Times, &t.Script} {
+		slices.Sort(*times)
+		if origin == nil {
+			continue
+		}
+		kept := (*times)[:0]
+		for _, ts := range *times {
 			if ts, ok := shift(ts, *origin); ok {
 				kept = append(kept, ts)
 			}
 		}
-		t.Times = kept
+		*times = kept
 	}
 	for _, resource := range p.resources.All() {
 		t.Resources = append(t.Resources, *resource)

@@ -116,16 +116,17 @@ func (r *tracedReader) members(it *timeline.Item, text func(key []byte)) iter.Se
 }
 
 func (r *tracedReader) navigation(it *timeline.Item) {
-	url := ""
-	for arg := range r.members(it, func([]byte) { r.sub.Skip() }) {
-		if string(arg.Key) == "documentLoaderURL" && arg.Kind == timeline.ArgString {
-			url = string(arg.Text())
+	tr := r.tl.Track(r.threadOf(it.Track))
+	n := navigation{pid: r.pidOf(&tr), tid: tr.InputID.Num, ts: it.TS}
+	for arg := range r.members(it, func(key []byte) { r.navigationMember(&n, key) }) {
+		switch {
+		case string(arg.Key) == documentURL && arg.Kind == timeline.ArgString:
+			n.url = string(arg.Text())
+		case string(arg.Key) == isTab && arg.Kind == timeline.ArgBool:
+			n.inFrame = !arg.Bool()
 		}
 	}
-	if url != "" {
-		tr := r.tl.Track(r.threadOf(it.Track))
-		r.clues.navigations = append(r.clues.navigations, navigation{r.pidOf(&tr), tr.InputID.Num, it.TS, url})
-	}
+	r.clues.navigate(&n)
 }
 
 // sameClock is how far the startTime of a profile may be from the time of its head: they are read one after the other. On
@@ -215,23 +216,23 @@ func (r *tracedReader) addSampled() {
 			continue
 		}
 		if len(r.sampled[h.thread]) > 0 {
-			r.addThread(added, h, h.thread)
+			r.addThread(added, h, h.thread, true)
 		}
 		for _, id := range owners[owner{r.clues.profiles[h.profile].pid, V8ProfileThread + h.id}] {
-			r.addThread(added, h, id)
+			r.addThread(added, h, id, false)
 			r.clues.profiles[h.profile].selfMade = false // it has samples: those that were added
 		}
 	}
 }
 
-// addThread takes the samples of a thread for those of a profile.
-func (r *tracedReader) addThread(added map[timeline.TrackID]int, h tracedHead, thread timeline.TrackID) {
+// addThread takes the samples of a thread for those of a profile, which may be mixed with others.
+func (r *tracedReader) addThread(added map[timeline.TrackID]int, h tracedHead, thread timeline.TrackID, mixed bool) {
 	at, ok := added[thread]
 	if !ok {
 		at = len(r.clues.profiles)
 		added[thread] = at
 		p := r.clues.profiles[h.profile]
-		p.times, p.selfMade = r.sampled[thread], true
+		p.times, p.selfMade, p.mixed = r.sampled[thread], true, mixed
 		r.clues.profiles = append(r.clues.profiles, p)
 	}
 	p := &r.clues.profiles[at]

@@ -35,11 +35,14 @@ func serves(kind uint64) bool { return kind == kindServer || kind == kindConsume
 // link says that the span that was just added is the other side of what other inputs may have: a request with its ids, or, if it serves
 // one, with those of its parent. Other children of spans in other inputs are known when all spans were read (joiner.outside).
 func (e *emitter) link(h *head, fields *spanFields) error {
+	step := timeline.StepOf(h.start) // in which the end counts as well, as JavaScript's SDK adds an exact length to a start of whole milliseconds
+	e.b.SetStep(step)
 	if !e.b.WantsLinks() || !h.key().isValid() {
 		return nil
 	}
 	l := timeline.Link{
 		Key: h.key().link(), Role: linkRole(fields.kind), Track: e.out.Track, Event: e.out.Event, Offset: h.offset, TS: h.start, Dur: timeline.NoTime,
+		Step: step,
 	}
 	if h.end != timeline.NoTime {
 		l.Dur = h.end - h.start

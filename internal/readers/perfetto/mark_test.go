@@ -111,9 +111,11 @@ func TestMistypedMarks(t *testing.T) {
 	add("id_space", isNamed, role, text, 6)
 	add("id_space of a process", isProcess, "", text, 6)
 	add("recorded_pid", isProcess, inField(6, "b"), varint, 7)
+	add("moved_ns", isProcess, inField(6, "b"), varint, 8)
 	all = append(all,
 		damage{"id_space of a thread", isThread, "", inField(6, "b")}, damage{"id_space that is no text", isProcess, "", inField(6, "\xff")},
 		damage{"recorded_pid of a thread", isThread, "", "\x38\x05"}, damage{"recorded_pid of a track", isNamed, role, "\x38\x05"},
+		damage{"moved_ns of a thread", isThread, "", "\x40\x05"}, damage{"moved_ns of a track", isNamed, role, "\x40\x05"},
 	)
 	for number, is := range map[protowire.Number]protowire.Type{1: varint, 2: text, 3: varint, 4: text} {
 		for _, field := range mistyped(number, is) {

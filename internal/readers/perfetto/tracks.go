@@ -292,6 +292,9 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	if m.renumbered {
 		r.b.Renumber(id, m.recorded)
 	}
+	if m.moved != 0 {
+		r.b.SetMoved(id, m.moved)
+	}
 	r.setIDSpace(d, &m, id)
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
@@ -416,6 +419,7 @@ type mark struct {
 	idSpace    []byte // of a process, or another track below the root
 	recorded   int64  // the pid of a process in its recording
 	renumbered bool   // it has another one than that
+	moved      timeline.Nanos
 }
 
 // inputID is what the input of weft said of a process or thread.
@@ -446,8 +450,10 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	}
 	m.role, m.subject, m.lane, m.idSpace = timeline.Role(w.Role()), w.Subject(), w.Lane(), w.IDSpace()
 	m.recorded, m.renumbered = w.RecordedPID()
-	ofRecording := m.renumbered || len(m.idSpace) > 0
-	if !isIDSpace(m.idSpace) || ofRecording && d.Thread() != nil || m.renumbered && d.Process() == nil {
+	m.moved = timeline.Nanos(w.Moved())
+	ofProcess := m.renumbered || m.moved != 0
+	ofRecording := ofProcess || len(m.idSpace) > 0
+	if !isIDSpace(m.idSpace) || ofRecording && d.Thread() != nil || ofProcess && d.Process() == nil {
 		return m, false
 	}
 	if id := w.InputID(); id != nil {

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// clocks is a recording by several recorders on one machine. Each handler of the server has noted what the monotonic clock and the wall clock
+// said, and the page its time origin.
+type clocks struct {
+	name, whole string
+	behind      int64 // the monotonic clock is behind the wall clock, in ns
+	origin      int64 // of the page, by the wall clock, rounded to 100 µs
+}
+
+var knownClocks = []clocks{
+	{"node", "node", 1_795_467_643_954_248_709, 1_795_470_752_257_600_000},
+	{"go", "go-noprofile", 1_795_467_643_954_248_817, 1_795_470_884_245_200_000},
+}
+
+// The offsets of all inputs whose truth is known are as far from it as they say, at most: alone and together, on hosts that are named or not,
+// with a server whose clock is wrong by seconds.
+func TestMergeTruth(t *testing.T) {
+	for _, c := range knownClocks {
+		t.Run(c.name, func(t *testing.T) { c.check(t, recording.Path(t, "clocks/"+c.name+"/trace.json")) })
+		t.Run(c.name+"_whole", func(t *testing.T) {
+			recording.NeedAll(t, "the whole recordings are large")
+			c.check(t, recording.Large(t, "traces/merge/"+c.whole+"/trace.json.zst"))
+		})
+	}
+}
+
+func (c *clocks) check(t *testing.T, trace string) {
+	dir := filepath.Join(recording.Testdata(t), "clocks", c.name)
+	files := map[string]string{
+		"chrome": trace, "server": filepath.Join(dir, "web.jsonl.gz"), "har": filepath.Join(dir, "page.har.gz"),
+		"self": filepath.Join(dir, "selfprof.json.gz"), "cpu": filepath.Join(dir, "page.cpuprofile.gz"),
+		"ahead": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), 3_500_000_000), "behind": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), -3_500_000_000),
+	}
+	// What is added to the times of an input to get those of the monotonic clock, and how exactly that is known.
+	truth := map[string]int64{
+		"server": -c.behind, "har": -c.behind, "self": c.origin - c.behind, "ahead": -c.behind - 3_500_000_000, "behind": -c.behind + 3_500_000_000,
+	}
+	known := map[string]int64{"self": 100_000}
+	const hostOfBrowser, oneHost = "--host chrome=vm --host har=vm", "--host chrome=vm --host har=vm --host server=vm"
+	for _, test := range []struct{ inputs, flags string }{
+		{"chrome server", ""}, {"chrome server", oneHost}, {"chrome har", ""}, {"chrome har", oneHost}, {"server har", ""}, {"server har", oneHost},
+		{"har server", ""}, {"chrome self", ""}, {"chrome cpu", ""}, {"chrome server har", ""}, {"chrome server har", hostOfBrowser},
+		{"chrome har server", hostOfBrowser}, {"chrome server har", oneHost}, {"chrome server har self cpu", ""}, {"har server chrome", ""},
+		{"server chrome", ""}, {"chrome ahead", ""}, {"chrome ahead", "--host chrome=vm"}, {"chrome behind", "--host chrome=vm"}, {"ahead har", ""},
+		{"har behind", ""}, {"chrome ahead har", ""}, {"chrome har behind", hostOfBrowser},
+	} {
+		args := []string{"--dry-run"}
+		for _, name := range strings.Fields(test.inputs) {
+			args = append(args, name+"="+files[name])
+		}
+		flags := strings.Fields(test.flags)
+		for i := 0; i+1 < len(flags); i += 2 {
+			if name, _, _ := strings.Cut(flags[i+1], "="); strings.Contains(test.inputs, name) {
+				args = append(args, flags[i], flags[i+1])
+			}
+		}
+		report, _ := merged(t, args...)
+		base := int64(0)
+		for _, in := range report.Inputs {
+			if in.By == "" { // the reference
+				base = in.Offset - truth[in.Name]
+			}
+		}
+		for _, in := range report.Inputs {
+			want := truth[in.Name] + base
+			if in.Low > want+known[in.Name] || in.High < want-known[in.Name] {
+				t.Errorf("%s %s: %s is at %d to %d ns from its place, by %s", test.inputs, test.flags, in.Name, in.Low-want, in.High-want, in.By)
+			}
+			if wide := in.High - in.Low; wide > 50_000_000 {
+				t.Errorf("%s %s: %s is uncertain by %d ns", test.inputs, test.flags, in.Name, wide)
+			}
+		}
+	}
+}
+
+var unixNanos = regexp.MustCompile(`imeUnixNano":"?[0-9]+`)
+
+// laterSpans writes a copy of a file of spans with other times.
+func laterSpans(t *testing.T, path string, by int64) string {
+	t.Helper()
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = unixNanos.ReplaceAllFunc(text, func(found []byte) []byte {
+		digits := bytes.LastIndexFunc(found, func(r rune) bool { return r < '0' || r > '9' }) + 1
+		ns, err := strconv.ParseInt(string(found[digits:]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strconv.AppendInt(found[:digits:digits], ns+by, 10)
+	})
+	later := filepath.Join(t.TempDir(), "spans.jsonl")
+	if err := os.WriteFile(later, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return later
+}
