@@ -29,7 +29,8 @@ func advised(err error) string {
 		}
 		advise(full, advice)
 	}
-	if unplaced := (*merge.UnplacedError)(nil); errors.As(err, &unplaced) {
+	unplaced := (*merge.UnplacedError)(nil)
+	if errors.As(err, &unplaced) {
 		text += fmt.Sprintf(". --offset %s=DUR says what to add to its times", unplaced.Input)
 	}
 	if hosts := (*merge.HostsError)(nil); errors.As(err, &hosts) {
@@ -54,7 +55,7 @@ func advised(err error) string {
 	if errors.Is(err, bridge.ErrStream) {
 		advise(bridge.ErrStream, "; weft export --as jsonl prints its events")
 	}
-	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) {
+	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) && unplaced == nil { // weft merge has no --time-origin
 		advice := "; --time-origin can say where it belongs"
 		if len(clock.Places) > 0 {
 			advice = "; --time-origin can say which"
