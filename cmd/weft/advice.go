@@ -28,7 +28,8 @@ func advised(err error) string {
 		}
 		advise(full, advice)
 	}
-	if unplaced := (*merge.UnplacedError)(nil); errors.As(err, &unplaced) {
+	unplaced := (*merge.UnplacedError)(nil)
+	if errors.As(err, &unplaced) {
 		text += fmt.Sprintf(". --offset %s=DUR says what to add to its times", unplaced.Input)
 	}
 	if hosts := (*merge.HostsError)(nil); errors.As(err, &hosts) {
@@ -50,7 +51,7 @@ func advised(err error) string {
 	if uncertain := (*merge.UncertainError)(nil); errors.As(err, &uncertain) {
 		text += fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", uncertain.Input)
 	}
-	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) {
+	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) && unplaced == nil { // weft merge has no --time-origin
 		advice := "; --time-origin can say where it belongs"
 		if len(clock.Places) > 0 {
 			advice = "; --time-origin can say which"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/tracer"
@@ -24,6 +25,10 @@ func TestAdvice(t *testing.T) {
 	}{
 		{full, room},
 		{&v8profile.AssemblyError{Err: full}, room + "; --js-calls off and --samples none leave them out"},
+		{&merge.UnplacedError{Input: "a", Why: &jsprofile.ClockError{Places: []jsprofile.Match{
+			{By: jsprofile.ByNavigation, URL: "u", At: 1e9}, {By: jsprofile.ByNavigation, URL: "v", At: 2e9},
+		}}}, "nothing says where a belongs in time. a: . : ; no common clock: 2 places in the trace fit equally well: the navigations to u at 1.000000 s, " +
+			"to v at 2.000000 s. --offset a=DUR says what to add to its times"},
 		{&jsprofile.ClockError{Places: make([]jsprofile.Match, 2)}, "no common clock: 2 places in the trace fit equally well; --time-origin can say which"},
 		{&jsprofile.ClockError{}, "no common clock: the trace has neither the samples of this profile (as a profile of the source SelfProfiling) " +
 			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
