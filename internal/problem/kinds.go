@@ -264,7 +264,7 @@ var kinds = [numKinds]struct {
 	CompleteWithoutDuration: {"complete_without_duration", Lost, "A complete event has no duration; weft dropped it."},
 	SliceNegativeDuration:   {"slice_negative_duration", Lost, "A slice has a negative duration; weft dropped it."},
 	BeginClosedByParent:     {"begin_closed_by_parent", Repaired, "A slice has no end but its parent does; weft ended it with the parent."},
-	BeginClosedByNext:       {"begin_closed_by_next", Repaired, "A task has no end; weft ended it where the next task of its name begins on the thread."},
+	BeginClosedByNext:       {"begin_closed_by_next", Repaired, "A task has no end; weft ended it where the next task of its name begins on the thread, or with the last slice in it."},
 	SliceDepthLimit:         {"slice_depth_limit", Repaired, "A slice is nested deeper than 512 levels (64 in Firefox profiles); weft moved it to a lane."},
 	BeginWithoutEnd:         {"begin_without_end", Info, "A slice has no end; weft left it open."},
 	SliceOverlapMoved:       {"slice_overlap_moved", Info, "A slice overlaps another without nesting; weft moved it to a lane."},
