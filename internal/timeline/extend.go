@@ -28,7 +28,8 @@ type Sampling struct {
 // error of fn is returned.
 //
 // The Builder takes slices on tracks that the timeline has, in any order. Of those with the same begin and end, added ones
-// enclose those of the input, and of added ones the one with the lowest Event encloses the others.
+// enclose those of the input, and of added ones the one with the lowest Event encloses the others. Added
+// ones without length are in none with a higher Event.
 func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
