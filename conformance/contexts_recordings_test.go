@@ -22,6 +22,7 @@ import (
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/tracegen"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -80,7 +81,6 @@ func threadName(tl *timeline.Timeline, tr *timeline.Track) string {
 // busyTimes returns how long every thread was inside a slice that ended, computed from the events as they are written.
 func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 	tb.Helper()
-	type span struct{ from, to timeline.Nanos }
 	spans := map[timeline.TrackID][]span{}
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemBegin || it.Dur == timeline.NoTime || it.DidNotEnd {
@@ -103,20 +103,28 @@ func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 	}
 	busy := map[string]timeline.Nanos{}
 	for thread, list := range spans {
-		slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-		total, until := timeline.Nanos(0), timeline.Nanos(-1<<63)
-		for _, s := range list {
-			if s.to > until {
-				total += s.to - max(s.from, until)
-				until = s.to
-			}
-		}
-		if total > 0 {
+		if total := union(list); total > 0 {
 			tr := tl.Track(thread)
 			busy[threadName(tl, &tr)] += total
 		}
 	}
 	return busy
+}
+
+// span is the time of a slice.
+type span struct{ from, to timeline.Nanos }
+
+// union returns the time in which there is any of some spans.
+func union(list []span) (total timeline.Nanos) {
+	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	until := timeline.Nanos(math.MinInt64)
+	for _, s := range list {
+		if s.to > until {
+			total += s.to - max(s.from, until)
+			until = s.to
+		}
+	}
+	return total
 }
 
 // In every recording and for every type the times of all contexts of a thread and of what has none are the time in which
@@ -166,6 +174,80 @@ func TestContextCostsAddUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// However begins without an end lie among slices that were measured: these keep their times and stay on their threads, and the contexts
+// of a thread add up to the time in which it was in one of them. So it is in the conversion, and where blocks and segments divide
+// what belongs together.
+func TestCostsAmongOpenBegins(t *testing.T) {
+	for seed := range uint64(1000) {
+		size, opts := 60, convert.Options{}
+		if seed%500 == 499 {
+			size, opts.Memory = 40_000, smallestMemory
+		}
+		generated := tracegen.OpenBegins(seed, size)
+		costsOfMeasured(t, generated.JSON, generated.Slices, opts)
+		if seed%20 == 19 {
+			costsOfMeasured(t, converted(t, generated.JSON, opts), generated.Slices, opts)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// costsOfMeasured checks that a trace has some slices, on no lane, and no others that have an end, and that its costs are their time.
+func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts convert.Options) {
+	t.Helper()
+	tl, result := attributeRecording(t, input, opts)
+	defer tl.Close()
+	defer result.Close()
+	counts := map[tracegen.Slice]int{}
+	measured := map[int][]span{} // by thread
+	for _, s := range want {
+		s.Depth = 0
+		counts[s]++
+		measured[s.TID] = append(measured[s.TID], span{timeline.Nanos(s.TS), timeline.Nanos(s.TS + s.Dur)})
+	}
+	err := tl.Walk(t.Context(), func(it *timeline.Item) error {
+		tr := tl.Track(it.Track)
+		if tr.Kind != timeline.ThreadTrack || it.Lane > 0 {
+			t.Errorf("%s at %d is on another track than its thread", it.Name, it.TS)
+		}
+		if it.Kind == timeline.ItemBegin && it.Dur != timeline.NoTime && !it.DidNotEnd {
+			counts[tracegen.Slice{TID: int(tr.TID), TS: int64(it.TS), Dur: int64(it.Dur), Name: string(it.Name)}]--
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, n := range counts {
+		if n != 0 {
+			t.Errorf("%d times too few: %+v", n, s)
+		}
+	}
+	for _, typ := range tables.Of(result).Types() {
+		table, err := tables.Of(result).Table(tables.TableOptions{Type: typ, Split: tables.SplitThread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums := map[string]timeline.Nanos{}
+		for i := range table.Rows {
+			if r := &table.Rows[i]; r.Self != 0 {
+				sums[r.Part] += r.Self
+			}
+		}
+		for tid, list := range measured {
+			name := fmt.Sprint("77/", tid)
+			if want := union(list); sums[name] != want {
+				t.Errorf("%s: the contexts of %s add up to %d ns, it was busy for %d", typ, name, sums[name], want)
+			}
+		}
+		if len(sums) != len(measured) {
+			t.Errorf("%s: costs of %d threads, %d were busy", typ, len(sums), len(measured))
+		}
+	}
 }
 
 // mainThreads are the names of threads that run pages.

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/trace"
 )
 
 // How many inputs there are whose calls are known.
@@ -45,6 +48,7 @@ type call struct {
 	SampleIndex  int64
 	Depth, Self  int64
 	InTree       bool
+	Start        int64 // before time 0, of what is shown from there on; else 0
 }
 
 // UnmarshalJSON reads a row. Tables of profiles that stand alone have no last column: all their calls are in the tree.
@@ -187,6 +191,7 @@ func callOf(t *testing.T, e *timed, s *slice, weft map[string]*pb.DebugAnnotatio
 		ScriptID: script, Line: -1, Column: -1, SampleIndex: weft["sampleIndex"].GetIntValue(),
 		Depth: int64(s.depth()), InTree: s.track.kind == kindThread,
 	}
+	c.Start = weft["start_ns"].GetIntValue() / 1000
 	if c.Name == "(anonymous)" {
 		c.Name = ""
 	}
@@ -234,7 +239,6 @@ var knownPlaces = map[string]int{
 	// At one time the engine keeps calls in the order in which they were made. weft puts longer ones outside: so a call that
 	// the engine leaves out, because it was made inside of a shorter event that begins with it, is in the tree.
 	"f0027": 2,
-	"f0036": 1,
 	"f0201": 2,
 	// The engine counts in floating milliseconds: 4081/1000*1000 is more than 4081, so that two calls at 4081 µs seem to begin
 	// after the event that has just their span, and are not outside of it.
@@ -380,6 +384,75 @@ func TestProfileCallRefined(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A trace whose samples start before time 0 has the calls of the same trace at a later time: all of them that end after 0, from there
+// on, with their real start as an argument.
+func TestCallsBeforeZero(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "fuzz", "f????.json"))
+	if err != nil || len(paths) != numCallFuzz {
+		t.Fatalf("%d traces, %v; want %d", len(paths), err, numCallFuzz)
+	}
+	const later = 10_000
+	r := rand.New(rand.NewPCG(31, 2))
+	clamped := 0
+	for i, path := range paths {
+		earlier := 1 + r.Int64N(900)
+		input, moved := recording.Read(t, path), new(bytes.Buffer)
+		input = regexp.MustCompile(`"timeDeltas": ?\[(-?\d+)`).ReplaceAllFunc(input, func(deltas []byte) []byte {
+			if at := bytes.IndexByte(deltas, '['); earlier != 0 {
+				first, _ := strconv.ParseInt(string(deltas[at+1:]), 10, 64)
+				deltas = strconv.AppendInt(deltas[:at+1:at+1], first-earlier, 10)
+				earlier = 0
+			}
+			return deltas
+		})
+		var tr struct{ TraceEvents []map[string]json.RawMessage }
+		if err := json.Unmarshal(input, &tr); err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range tr.TraceEvents {
+			ts, err := strconv.ParseInt(string(ev["ts"]), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ev["ts"] = strconv.AppendInt(nil, ts+later, 10)
+		}
+		if err := json.NewEncoder(moved).Encode(map[string]any{"traceEvents": tr.TraceEvents}); err != nil {
+			t.Fatal(err)
+		}
+		opts := convert.Options{JSCalls: []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined}[i%2]}
+		output, _ := convertTrace(t, moved.Bytes(), opts)
+		var want, got []call
+		for _, th := range callsOf(t, output) {
+			for _, c := range th.Calls {
+				c.TS -= later
+				switch end := c.TS + c.Dur; {
+				case c.TS < 0 && end <= 0:
+					continue
+				case c.TS < 0:
+					c.Start, c.TS, c.Dur = c.TS, 0, end
+					clamped++
+				}
+				want = append(want, c)
+			}
+		}
+		output, report := convertTrace(t, input, opts)
+		for _, th := range callsOf(t, output) {
+			got = append(got, th.Calls...)
+		}
+		want, _ = split(want)
+		got, _ = split(got)
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", filepath.Base(path), diff)
+		}
+		if len(got) > 0 && got[0].Start < 0 && !slices.ContainsFunc(report.Problems, func(p trace.Problem) bool { return p.Name == "profile_slice_clamped" }) {
+			t.Errorf("%s: the report counts no call that starts before 0", filepath.Base(path))
+		}
+	}
+	if clamped < numCallFuzz/2 {
+		t.Errorf("%d calls reach over time 0", clamped)
 	}
 }
 

@@ -258,7 +258,7 @@ var kinds = [numKinds]struct {
 	CompleteWithoutDuration: {"complete_without_duration", Lost, "A complete event has no duration; weft dropped it."},
 	SliceNegativeDuration:   {"slice_negative_duration", Lost, "A slice has a negative duration; weft dropped it."},
 	BeginClosedByParent:     {"begin_closed_by_parent", Repaired, "A slice has no end but its parent does; weft ended it with the parent."},
-	BeginClosedByNext:       {"begin_closed_by_next", Repaired, "A task has no end; weft ended it where the next task of its name begins on the thread."},
+	BeginClosedByNext:       {"begin_closed_by_next", Repaired, "A task has no end; weft ended it where the next task of its name begins on the thread, or with the last slice in it."},
 	SliceDepthLimit:         {"slice_depth_limit", Repaired, "A slice is nested deeper than 512 levels (64 in Firefox profiles); weft moved it to a lane."},
 	BeginWithoutEnd:         {"begin_without_end", Info, "A slice has no end; weft left it open."},
 	SliceOverlapMoved:       {"slice_overlap_moved", Info, "A slice overlaps another without nesting; weft moved it to a lane."},
@@ -315,7 +315,7 @@ var kinds = [numKinds]struct {
 	ProfileRootLost:          {"profile_root_lost", Repaired, "The root of a CPU profile is missing; stacks begin at the outermost known node (counted once per profile)."},
 	ProfileSampleUnknownNode: {"profile_sample_unknown_node", Lost, "A sample of a CPU profile refers to a node that is not in the tree; weft dropped it."},
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; weft sorted the samples by time."},
-	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0, which Perfetto cannot represent; weft made it begin at 0."},
+	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0, which Perfetto cannot represent; weft made it start at 0 and kept the real start as an argument."},
 	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The other samples in the trace do not weigh nanoseconds, and a trace has one unit; weft counted the sample of a profile as one."},
 	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile is outside all reconstructed calls; weft kept it without its line number."},
 

@@ -28,7 +28,8 @@ type Sampling struct {
 // error of fn is returned.
 //
 // The Builder takes slices on tracks that the timeline has, in any order. Of those with the same begin and end, added ones
-// enclose those of the input, and of added ones the one with the lowest Event encloses the others.
+// enclose those of the input, and of added ones the one with the lowest Event encloses the others. Added
+// ones without length are in none with a higher Event.
 func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
@@ -177,7 +178,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &disk{dir: opts.TempDir, records: r.records, count: m.len(), start: m.first(), payloads: newPayloadReader(r.payloads, 1), runs: 1}
+	d := &disk{dir: opts.TempDir, records: r.records, count: m.len(), payloads: newPayloadReader(r.payloads, 1), runs: 1}
 	if err := errors.Join(r.write(m), r.records.flush(), r.payloads.Flush(), m.close()); err != nil {
 		return nil, errors.Join(err, r.close())
 	}

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"context"
+	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
@@ -33,7 +34,8 @@ type openBegin struct {
 	ts       Nanos
 	record   *record // where it is, in memory
 	ordinal  uint64  // which one it is, on disk
-	next     Nanos   // of a task: when the next one of its name begins; NoTime: there was none so far
+	number   uint32  // of the begins of its stack
+	next     Nanos   // of a task: where it ends if no End comes, see closing; NoTime: nowhere so far
 	task     bool
 	gone     bool // its end was found while others after it stay open
 }
@@ -53,6 +55,7 @@ type openStack struct {
 	open   []openBegin
 	gone   int                // number of those in open that are gone
 	byName map[NameID][]int32 // places in open, some of them gone; nil in a small stack
+	tasks  inferred
 }
 
 const (
@@ -63,6 +66,7 @@ const (
 )
 
 func (s *openStack) push(o openBegin) {
+	o.number = s.tasks.begin(o.ts, o.task)
 	s.open = append(s.open, o)
 	switch {
 	case s.byName != nil:
@@ -72,8 +76,9 @@ func (s *openStack) push(o openBegin) {
 	}
 }
 
-// remove takes out the begin at place i.
-func (s *openStack) remove(i int) {
+// remove takes out the begin at place i, which ends at a time.
+func (s *openStack) remove(i int, end Nanos) {
+	s.tasks.end(&s.open[i], end)
 	s.open[i].gone = true
 	s.gone++
 	for n := len(s.open); n > 0 && s.open[n-1].gone; n = len(s.open) {
@@ -171,11 +176,15 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 	return m.found, err
 }
 
-// closeTasks ends the tasks without end where the next task of their name begins (chrome-json.md 9). What is open in them
+// closeTasks ends the tasks without end where the next task of their name begins, or later (chrome-json.md 9). What is open in them
 // ends with them, as in every slice that ends. A task that begins together with the one around it ends with it as well: with a
 // later end it would be the one outside.
 func (m *matcher) closeTasks() error {
-	for _, stack := range m.stacks {
+	for i := range m.stacks {
+		stack := &m.stacks[i]
+		for _, c := range stack.tasks.closing {
+			stack.close(c)
+		}
 		began, limit := NoTime, NoTime
 		for i := range stack.open {
 			o := &stack.open[i]
@@ -213,8 +222,18 @@ func (m *matcher) nextTask(r *record, scope TrackID) {
 			return true
 		}
 		o.next = r.ts
+		if c, full := stack.tasks.close(o.number, r.ts); full {
+			stack.close(c)
+		}
 		return false
 	})
+}
+
+// close notes where a task ends.
+func (s *openStack) close(c closing) {
+	if i := sort.Search(len(s.open), func(i int) bool { return s.open[i].number >= c.number }); i < len(s.open) && s.open[i].number == c.number {
+		s.open[i].next = c.end
+	}
 }
 
 func (m *matcher) record(r *record, inMemory bool) error {
@@ -245,6 +264,7 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	case End:
 		return m.end(r, scope, row)
 	case Slice:
+		m.stacks[m.stackOf[scope]].tasks.slice(r.ts, r.dur)
 	case Instant:
 		if row.kind == AsyncTrack {
 			m.moveToOpen(r, scope)
@@ -276,7 +296,7 @@ func (m *matcher) end(r *record, scope TrackID, row *track) error {
 		r.track = o.track
 	}
 	err := m.setLength(o, r.dur, flagMatched)
-	stack.remove(i)
+	stack.remove(i, r.ts)
 	if len(stack.open) == 0 && row.kind == AsyncTrack { // most ids are used once
 		m.stackOf[scope] = 0
 		m.spare = append(m.spare, at)

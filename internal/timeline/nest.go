@@ -343,19 +343,39 @@ func mergeByPlace(g *group, order []uint32) {
 	for split < len(order) && g.place(order[split]).rank() == 1 {
 		split++
 	}
+	if split == len(order) {
+		return
+	}
+	split += callsByPlace(g, order, split)
+	openBehindX(g, order[split:])
 	lastX := split
 	for lastX > 0 && !g.place(order[lastX-1]).goesFirst() {
 		lastX--
 	}
-	if split == len(order) {
+	mergeByEvent(g, order[lastX:], split-lastX)
+}
+
+// callsByPlace moves calls of length 0 in front of those that were made after them, with which they have nothing to do, as far as no
+// slice of the input comes after. It returns how many there are; they are the first of what has no length.
+func callsByPlace(g *group, order []uint32, split int) (calls int) {
+	for split+calls < len(order) && g.place(order[split+calls]).flags&flagDerived != 0 {
+		calls++
+	}
+	first := split
+	for calls > 0 && first > 0 && g.place(order[first-1]).flags&flagDerived != 0 {
+		first--
+	}
+	mergeByEvent(g, order[first:split+calls], split-first)
+	return calls
+}
+
+// mergeByEvent merges what is before and what is from a split on by the places in the input.
+func mergeByEvent(g *group, order []uint32, split int) {
+	if split == 0 || split == len(order) {
 		return
 	}
-	openBehindX(g, order[split:])
-	if lastX == split {
-		return
-	}
-	long, short := slices.Clone(order[lastX:split]), slices.Clone(order[split:])
-	out := order[lastX:lastX]
+	long, short := slices.Clone(order[:split]), slices.Clone(order[split:])
+	out := order[:0]
 	for len(long) > 0 && len(short) > 0 {
 		if g.place(short[0]).event < g.place(long[0]).event {
 			out, short = append(out, short[0]), short[1:]
@@ -363,8 +383,7 @@ func mergeByPlace(g *group, order []uint32) {
 			out, long = append(out, long[0]), long[1:]
 		}
 	}
-	out = append(append(out, long...), short...)
-	copy(order[lastX:], out)
+	copy(order[len(out):], append(long, short...))
 }
 
 // goesFirst reports whether the record is an X: a slice that came as one event and whose place is not its own.

@@ -64,6 +64,9 @@ func (b *Builder) addFromTemplate(ev *Event) error {
 	if b.derived {
 		r.flags |= flagDerived
 	}
+	if ev.InOrder {
+		r.flags |= flagInOrder
+	}
 	b.fractions.times = b.fractions.times || ev.TS%Microsecond != 0 || r.dur%Microsecond != 0
 	b.next = max(b.next, ev.Event+1)
 	row := &b.table.tracks[ev.Track]

@@ -107,7 +107,7 @@ type Event struct {
 	InOrder bool
 
 	// Task says of a Slice or Begin of a thread that it is one of the tasks that the thread runs one after the other. A Begin
-	// without End ends where the next task of its name begins.
+	// without End ends where the next task of its name begins, or with the last slice in it.
 	Task bool
 
 	// LoopTask says of a Slice or Begin that it is one task of the event loop of its thread, or of the thread that its track is
@@ -244,6 +244,7 @@ type FlowEvent struct {
 	Event   uint32  // as in Event
 	Offset  int64
 	TS      Nanos
+	After   Nanos // FlowNative: the flow passes its carrier at TS+After
 
 	ID       uint64 // numeric id
 	IDText   []byte // an id that is not a number; ID is not used then

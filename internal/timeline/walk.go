@@ -99,6 +99,8 @@ type FlowRef struct {
 	ID          uint64 // of the flow
 	Previous    uint64 // ordinal of the flow's previous member, NoOrdinal for the first
 	Terminating bool   // the flow ends here
+	After       Nanos  // when the flow passes, from the begin of the slice on
+	Event, Nth  uint32 // of flows that pass at one time, that of the lowest Event comes first, then that of the lowest Nth
 }
 
 // NoOrdinal is the Previous of the first member of a flow.

@@ -55,9 +55,47 @@ func Nested(seed uint64, n int) Trace {
 	return Trace{JSON: join(g.events), Slices: g.slices}
 }
 
+// OpenBegins returns a random trace of about n slices that nest properly on their threads, with begins without an end anywhere among
+// them, as Chrome writes them when a recording starts or stops. Of these and of complete events, some are tasks. Slices has what was
+// measured, so none of these begins. Events come in any order.
+func OpenBegins(seed uint64, n int) Trace {
+	g := nester{r: newRand(seed), open: true}
+	for tid := 1; tid <= randomThreads; tid++ {
+		g.tid, g.left = tid, n/randomThreads
+		for at := int64(g.r.IntN(1000)); g.left > 0; {
+			g.openBegin(at, 0)
+			at = g.node(at, at+int64(1+g.r.IntN(100_000)), 0)
+			g.openBegin(at, 0)
+			at += g.r.Int64N(2) * g.r.Int64N(10_000)
+		}
+	}
+	g.r.Shuffle(len(g.events), func(i, j int) { g.events[i], g.events[j] = g.events[j], g.events[i] })
+	return Trace{JSON: join(g.events), Slices: g.slices}
+}
+
+// taskNames are names of tasks in Chrome's recordings.
+var taskNames = []string{"RunTask", "ThreadController active"}
+
+// maxOpen is how many slices of a random trace stay open for ever: Perfetto nests 512.
+const maxOpen = 20
+
+// openBegin adds a few begins without an end, or none.
+func (g *nester) openBegin(at int64, depth int) {
+	for g.r.IntN(3) == 0 {
+		name := taskNames[g.r.IntN(len(taskNames))]
+		if g.r.IntN(4) == 0 && (depth > 0 || g.opened < maxOpen) {
+			name = "open"
+			g.opened++
+		}
+		g.events = append(g.events, event{at, fmt.Sprintf(`{"name":"%s","cat":"c","pid":%d,"tid":%d,"ts":%s,"ph":"B"}`, name, randomPid, g.tid, appendMicros(nil, at))})
+	}
+}
+
 // nester builds a tree of slices, depth first.
 type nester struct {
 	r      *rand.Rand
+	open   bool // with begins that have no end
+	opened int
 	tid    int
 	left   int
 	events []event
@@ -68,9 +106,16 @@ type nester struct {
 func (g *nester) node(from, to int64, depth int) int64 {
 	g.left--
 	name := "n" + strconv.Itoa(len(g.slices))
+	task := g.open && g.r.IntN(3) == 0
+	if task {
+		name = taskNames[g.r.IntN(len(taskNames))]
+	}
 	g.slices = append(g.slices, Slice{TID: g.tid, TS: from, Dur: to - from, Depth: depth, Name: name})
 	head := fmt.Sprintf(`{"name":"%s","cat":"c","pid":%d,"tid":%d,"ts":%s`, name, randomPid, g.tid, appendMicros(nil, from))
-	if g.r.IntN(2) == 0 {
+	if g.open && g.r.IntN(4) == 0 {
+		head += fmt.Sprintf(`,"args":{"frame":"F%d"}`, g.r.IntN(3))
+	}
+	if task || g.r.IntN(2) == 0 {
 		g.events = append(g.events, event{from, head + `,"ph":"X","dur":` + string(appendMicros(nil, to-from)) + "}"})
 		g.children(from, to, depth)
 		return to
@@ -78,7 +123,7 @@ func (g *nester) node(from, to int64, depth int) int64 {
 	g.events = append(g.events, event{from, head + `,"ph":"B"}`})
 	g.children(from, to, depth)
 	end := fmt.Sprintf(`{"ph":"E","pid":%d,"tid":%d,"ts":%s`, randomPid, g.tid, appendMicros(nil, to))
-	if g.r.IntN(2) == 0 {
+	if g.open || g.r.IntN(2) == 0 {
 		end += `,"name":"` + name + `"`
 	}
 	g.events = append(g.events, event{to, end + "}"})
@@ -95,7 +140,9 @@ func (g *nester) children(from, to int64, depth int) {
 		if g.r.IntN(2) == 0 {
 			at += g.r.Int64N(to - at) // a gap; else the child touches what is before it
 		}
-		if g.r.IntN(4) == 0 {
+		if g.open {
+			g.openBegin(at, depth+1)
+		} else if g.r.IntN(4) == 0 {
 			at = g.point(at, depth+1)
 			continue
 		}

@@ -24,6 +24,7 @@ type Calls struct {
 	category []byte
 	first    uint32            // event index of the first call
 	step     uint32            // from the event index of a call to that of the next one
+	inOrder  bool              // nothing but calls is on their track
 	keys     [2]timeline.KeyID // of numbers
 }
 
@@ -86,7 +87,7 @@ func (c *Calls) end(call *profilecalls.Call) {
 	var args timeline.Args
 	if len(call.Positions) > 0 {
 		c.to.BeginArgs(c.nodes[call.Node].template)
-		c.endArgs(call, c.index(call), false)
+		c.endArgs(call, c.index(call), false, &span{})
 		args = c.to.Args().Args()
 	}
 	c.to.EndCall(timeline.CallID(call.Token), call.Dur, call.Samples, args)
@@ -107,7 +108,7 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 		c.end(call)
 		return nil
 	}
-	ts, length, ok := c.span(call.TS, call.Dur)
+	shown, ok := c.span(call.TS, call.Dur)
 	if !ok {
 		return nil
 	}
@@ -123,9 +124,10 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 		}
 	}
 	sample := c.index(call)
-	if node.template != 0 && len(call.Positions) == 0 {
+	if node.template != 0 && len(call.Positions) == 0 && shown.start == 0 {
 		s := &c.slice
-		s.Kind, s.Track, s.Event, s.Offset, s.TS, s.Dur = timeline.Slice, c.Track, c.Event, noOffset, ts, length
+		s.Kind, s.Track, s.Event, s.Offset, s.TS, s.Dur = timeline.Slice, c.Track, c.Event, noOffset, shown.ts, shown.length
+		s.InOrder = c.inOrder
 		s.Template, s.Numbers = node.template, [2]int64{sample, call.Samples}
 		c.Event++
 		return c.to.Add(s)
@@ -133,10 +135,10 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 	if node.template != 0 {
 		c.to.BeginArgs(node.template)
 	}
-	c.endArgs(call, sample, first)
+	c.endArgs(call, sample, first, &shown)
 	c.out = timeline.Event{
-		Kind: timeline.Slice, Track: c.Track, TS: ts, Dur: length,
-		Name: c.name(call.Node), Category: c.category, Args: c.to.Args().Args(),
+		Kind: timeline.Slice, Track: c.Track, TS: shown.ts, Dur: shown.length,
+		Name: c.name(call.Node), Category: c.category, Args: c.to.Args().Args(), InOrder: c.inOrder,
 	}
 	return c.add(c.to, &c.out)
 }
@@ -194,7 +196,7 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 }
 
 // endArgs completes the arguments of a call; the first one of a node has the lines of all its samples.
-func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool) {
+func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool, shown *span) {
 	c.number(0, sample)
 	c.number(1, call.Samples)
 	if first {
@@ -203,6 +205,7 @@ func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool) {
 	if len(call.Positions) > 0 {
 		c.positions(call)
 	}
+	shown.realStart(c.to.Args())
 	c.to.Args().EndDict()
 }
 

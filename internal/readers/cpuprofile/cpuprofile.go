@@ -119,6 +119,7 @@ const cancelEvery = 1 << 12
 // addCalls adds the calls of a profile without a trace around it (profile-calls.md 4), which may take so many bytes of memory.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
+	calls.inOrder = true
 	stats, err := profilecalls.Alone(t.Profile, memory, func(c *profilecalls.AloneCall) error {
 		if c.Order%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -176,14 +177,29 @@ func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
 	return moved, true
 }
 
-// span moves a call or state. One that begins before time 0 and ends after it starts at 0.
-func (t *Thread) span(from, length timeline.Nanos) (begin, left timeline.Nanos, ok bool) {
+// span is the time of a call or state on the timeline.
+type span struct {
+	ts, length timeline.Nanos
+	start      timeline.Nanos // before time 0, if it is shown from there on; else 0
+}
+
+// span moves a call or state.
+func (t *Thread) span(from, length timeline.Nanos) (s span, ok bool) {
 	if t.inRange(from) && from+t.Shift < 0 && from+t.Shift+length > 0 {
 		t.Problems.Add(problem.ProfileSliceClamped, problem.NoPosition, "")
-		return 0, from + t.Shift + length, true
+		return span{length: from + t.Shift + length, start: from + t.Shift}, true
 	}
-	begin, ok = t.time(from)
-	return begin, length, ok
+	s.length = length
+	s.ts, ok = t.time(from)
+	return s, ok
+}
+
+// realStart adds the start of what starts before time 0 to the dictionary of what weft knows, which is open.
+func (s *span) realStart(args *timeline.ArgsEncoder) {
+	if s.start < 0 {
+		args.Key([]byte("start_ns"))
+		args.Int(int64(s.start))
+	}
 }
 
 // add adds a separate event.

@@ -76,7 +76,7 @@ type stateWriter struct {
 
 // add adds one slice. States without length stay where they are in the row.
 func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
-	begin, length, ok := w.span(from, to-from)
+	shown, ok := w.span(from, to-from)
 	if !ok {
 		return nil
 	}
@@ -86,9 +86,10 @@ func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
 	args.BeginDict()
 	args.Key([]byte("samples"))
 	args.Int(int64(samples))
+	shown.realStart(args)
 	args.EndDict()
 	w.out = timeline.Event{
-		Kind: timeline.Slice, Track: w.track, TS: begin, Dur: length, Name: stateNames[s], Category: stateCategory,
+		Kind: timeline.Slice, Track: w.track, TS: shown.ts, Dur: shown.length, Name: stateNames[s], Category: stateCategory,
 		Args: args.Args(), InOrder: true, Idle: s == idle,
 	}
 	return w.Thread.add(w.b, &w.out)
