@@ -21,7 +21,7 @@ type All struct {
 	Start     timeline.Nanos `json:"start_ns"` // of the trace
 	End       timeline.Nanos `json:"end_ns"`
 	Counts    EventCounts    `json:"counts"`
-	// NotCounted are the inputs of a merge with slices of threads that are counted by an earlier input.
+	// NotCounted are the inputs of a merge with slices or samples of threads that another input has recorded in more detail.
 	NotCounted []timeline.Recorder `json:"not_counted,omitempty"`
 
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`

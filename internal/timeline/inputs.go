@@ -451,8 +451,8 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 	return t.InputOf(event)
 }
 
-// Recorder is an input with slices and instants on threads that an earlier input has recorded as well. They are beside those of the thread, and in no
-// sum over these: together they would count its time more than once.
+// Recorder is an input with slices and instants, or samples, of threads that another input has recorded in more detail. They are beside those of
+// the thread, and in no sum over these: together they would count its time more than once.
 type Recorder struct {
 	Input   string `json:"input"`
 	Threads int    `json:"threads"`
@@ -460,7 +460,7 @@ type Recorder struct {
 	Samples uint64 `json:"samples,omitempty"`
 }
 
-// Recorders returns the inputs whose slices are beside those of others, in the order of the tracks.
+// Recorders returns the inputs whose slices are beside those of others, in the order of the tracks; Samplers those whose samples are.
 func (t *Timeline) Recorders() (all []Recorder) {
 	of, threads := map[string]int{}, map[string]map[TrackID]bool{}
 	for id := range t.table.tracks {

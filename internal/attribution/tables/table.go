@@ -115,7 +115,7 @@ type Table struct {
 	Limited      int            `json:"limited,omitempty"` // costs without a row of their own, and inputs that rows do not count
 	Rows         []Row          `json:"rows"`              // the most expensive first
 
-	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // of threads that are counted by another input
+	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // of threads that another input has recorded in more detail
 
 	Group GroupBy        `json:"-"` // as asked for; By says both
 	Split SplitBy        `json:"-"`
