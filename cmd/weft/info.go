@@ -153,7 +153,7 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 	on := env.terminal(env.stdout)
 	fmt.Fprintln(&b, on.heading(printable(name)))
 	row := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-10s%s\n", label, fmt.Sprintf(format, args...))
+		fmt.Fprintln(&b, on.wrap(fmt.Sprintf("  %-10s%s", label, fmt.Sprintf(format, args...)), 12))
 	}
 	if len(r.Containers) == 0 {
 		row("format", "%s", r.Format)
@@ -211,7 +211,7 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 	fmt.Fprintln(&b, on.heading(printable(name)+": "+cmp.Or(countProblems(r, odd), summary)))
 	listProblems(&b, on, odd)
 	if line != "" {
-		fmt.Fprintf(&b, "  %s\n", line)
+		fmt.Fprintln(&b, on.wrap("  "+line, 4))
 	}
 	listProblems(&b, on, slices.DeleteFunc(slices.Clone(r.Problems), func(p trace.Problem) bool { return !slices.Contains(r.Usual, p.Name) }))
 	_, err := env.stdout.Write(b.Bytes())
@@ -221,17 +221,17 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 // listProblems adds the problems and the first places where they are.
 func listProblems(b *bytes.Buffer, on terminal, problems []trace.Problem) {
 	for _, p := range problems {
-		severity := fmt.Sprintf("%-8s", p.Severity)
+		line := on.wrap(fmt.Sprintf("    %-8s  %s ×%s: %s", p.Severity, p.Name, thousands(p.Count), p.Sentence), 14)
 		switch p.Severity {
 		case problem.Lost.String():
-			severity = on.severe(severity)
+			line = strings.Replace(line, p.Severity, on.severe(p.Severity), 1)
 		case problem.Repaired.String():
-			severity = on.warning(severity)
+			line = strings.Replace(line, p.Severity, on.warning(p.Severity), 1)
 		}
-		fmt.Fprintf(b, "    %s  %s ×%s: %s\n", severity, p.Name, thousands(p.Count), p.Sentence)
+		fmt.Fprintln(b, line)
 		for _, found := range p.Cases {
 			if text := printable(caseText(&found)); text != "" {
-				fmt.Fprintf(b, "                %s\n", text)
+				fmt.Fprintln(b, on.wrap("                "+text, 18))
 			}
 		}
 	}

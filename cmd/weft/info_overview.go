@@ -214,7 +214,7 @@ func processLines(processes []report.ProcessTime) (lines []string) {
 		if p.Busy == 0 {
 			break
 		}
-		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), p.Recorded.Shown(p.PID).Title(elideTo(p.Process, 50), "pid"))
+		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), elideTo(p.Recorded.Title(p.Process, p.PID), maxName))
 		if shows := cmp.Or(p.Shows, strings.Join(p.Labels, ", ")); shows != "" && shows != p.Process {
 			line += "  " + shows
 		}
@@ -241,7 +241,7 @@ func threadPlace(t *report.ThreadTime) string {
 	if t.Shows != "" && t.Shows != t.Process {
 		return line + "  " + t.Shows
 	}
-	return line + " of " + t.ShownPID().Title(elideTo(t.Process, 40), "pid")
+	return line + " of " + elideTo(t.ProcessTitle(), maxName)
 }
 
 // sampledLines has a line for each thread with samples, the busiest first.

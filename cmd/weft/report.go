@@ -245,7 +245,7 @@ func foldIdle(threads []threadTables) []threadTables {
 	names := map[string]int{}
 	for i := range threads {
 		if threads[i].idle {
-			names[clip(threads[i].Thread)]++
+			names[elideTo(threads[i].Thread, maxName)]++
 		}
 	}
 	var words []string

@@ -89,6 +89,7 @@ func (a *arrangement) apply(tables []table) {
 		t := &tables[i]
 		if at := find(t.columns, a.sort); at >= 0 {
 			t.sortBy(at, a.ascending)
+			t.key = t.columns[at].name
 			if i := strings.LastIndex(t.title, ", by "); i >= 0 {
 				t.title = t.title[:i] + ", by " + a.sort
 			}
@@ -132,7 +133,7 @@ func (t *table) choose(names []string) {
 		return
 	}
 	all := t.columns
-	t.columns = nil
+	t.columns, t.chosen = nil, true
 	for _, at := range places {
 		t.columns = append(t.columns, all[at])
 	}

@@ -420,7 +420,7 @@ func (t *manyTable) table(sum *report.Many) table {
 	if len(rows) > 0 && !slices.ContainsFunc(rows, func(r report.ManyRow) bool { return r.Place != "" }) {
 		place = "" // people can do without
 	}
-	out := table{name: t.name, title: t.title, columns: []column{
+	out := table{name: t.name, title: t.title, key: "self_ns", columns: []column{
 		texts("name", t.row), spare(2, texts("place", place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
 		times("self_ns", cmp.Or(t.self, "self ms")), spare(1, times("total_ns", strings.TrimPrefix(cmp.Or(t.total, "total ms"), "-"))), t.length(5, "p50_ns", "p50 ms"), t.length(4, "p95_ns", "p95 ms"),
 		t.length(6, "p99_ns", "p99 ms"), t.length(4, "max_ns", "max ms"), portions("mean_share_ppb", "share a file"),

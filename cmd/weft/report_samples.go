@@ -63,7 +63,7 @@ func samplesTables(t *report.ThreadSamples) []table {
 }
 
 func statesTable(t *report.ThreadSamples) table {
-	out := table{name: "states", title: "time by state", columns: []column{
+	out := table{name: "states", title: "time by state", key: "time_ns", columns: []column{
 		texts("state", "state"), texts("class", "class"), counts("samples", "samples"), times("time_ns", "ms"), shares("share"),
 	}}
 	for _, s := range t.States {
@@ -76,7 +76,7 @@ func statesTable(t *report.ThreadSamples) table {
 
 // functionsTable has the time of functions by class.
 func functionsTable(t *report.ThreadSamples) table {
-	out := table{name: "functions", title: "functions, by self time", columns: []column{
+	out := table{name: "functions", title: "functions, by self time", key: "self_ns", columns: []column{
 		spare(1, counts("self_samples", "self samples")), times("self_ns", "self ms"),
 		spare(3, countedTimes("script", "script")), spare(6, countedTimes("rendering", "rendering")), spare(5, countedTimes("gc", "gc")), spare(4, countedTimes("other", "other")),
 		spare(2, counts("total_samples", "total samples")), times("total_ns", "total ms"),
@@ -97,7 +97,7 @@ func functionsTable(t *report.ThreadSamples) table {
 func classCell(c report.ClassTime) cell { return countedCell(c.Time, c.Samples) }
 
 func bucketsTable(t *report.ThreadSamples) table {
-	out := table{name: "buckets", title: "time in buckets", columns: []column{
+	out := table{name: "buckets", title: "time in buckets", key: "start_ns", columns: []column{
 		times("start_ns", "from ms"), counts("samples", "samples"), countedTimes("script", "script"), countedTimes("rendering", "rendering"),
 		countedTimes("gc", "gc"), countedTimes("other", "other"), countedTimes("idle", "idle"),
 	}}
@@ -155,7 +155,7 @@ func gcTimeCells(g *report.GCTime) []cell {
 }
 
 func gcStacksTable(t *report.ThreadGC) table {
-	out := table{name: "stacks", title: "call stacks that the collector interrupted", columns: append(gcTimeColumns[:], stackColumns[:]...),
+	out := table{name: "stacks", title: "call stacks that the collector interrupted", key: "gc_ns", columns: append(gcTimeColumns[:], stackColumns[:]...),
 		note: more(len(t.ByStack), t.Counts.ByStack, "stacks")}
 	for i := range t.ByStack {
 		s := &t.ByStack[i]
@@ -165,7 +165,7 @@ func gcStacksTable(t *report.ThreadGC) table {
 }
 
 func gcFunctionsTable(t *report.ThreadGC) table {
-	out := table{name: "functions", title: "functions that the collector interrupted", columns: append(gcTimeColumns[:], stackColumns[:2]...),
+	out := table{name: "functions", title: "functions that the collector interrupted", key: "gc_ns", columns: append(gcTimeColumns[:], stackColumns[:2]...),
 		note: more(len(t.ByFunction), t.Counts.ByFunction, "functions")}
 	for i := range t.ByFunction {
 		f := &t.ByFunction[i]
@@ -179,7 +179,7 @@ func gcFunctionsTable(t *report.ThreadGC) table {
 }
 
 func gcRunsTable(t *report.ThreadGC) table {
-	out := table{name: "runs", title: "busy runs that are long only because of the collector", columns: []column{
+	out := table{name: "runs", title: "busy runs that are long only because of the collector", key: "start_ns", columns: []column{
 		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("time_ns", "ms"), times("gc_ns", "gc ms"),
 	}}
 	for _, r := range t.Runs {
@@ -189,7 +189,7 @@ func gcRunsTable(t *report.ThreadGC) table {
 }
 
 func gcBucketsTable(t *report.ThreadGC) table {
-	out := table{name: "buckets", title: "time in buckets", columns: []column{
+	out := table{name: "buckets", title: "time in buckets", key: "start_ns", columns: []column{
 		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("covered_ns", "covered ms"),
 		times("gc_ns", "gc ms"), shares("share"),
 	}}
@@ -229,7 +229,7 @@ func countOf(n int64, basis report.Basis) string {
 }
 
 func layoutTables(t *report.ThreadForced) []table {
-	out := table{name: "stacks", title: "call stacks that force style and layout", columns: append([]column{
+	out := table{name: "stacks", title: "call stacks that force style and layout", key: "total_ns", columns: append([]column{
 		{name: "basis"}, counts("count", string(t.Basis)), {name: "style_ns", title: "style ms", kind: timeColumn, count: "style_count"},
 		{name: "layout_ns", title: "layout ms", kind: timeColumn, count: "layout_count"}, times("total_ns", "total ms"),
 		spare(3, counts("episodes", "episodes")), spare(4, counts("runs", "runs")),

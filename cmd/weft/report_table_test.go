@@ -27,26 +27,6 @@ func TestTableOfWideNames(t *testing.T) {
 	}
 }
 
-// Lines fit a terminal, and are whole in a pipe.
-func TestLinesOfTerminal(t *testing.T) {
-	const text = "  計算量  144\n  short\n"
-	for columns, want := range map[int]string{
-		0: text, 13: text, 12: "  計算量  1…\n  short\n", 6: "  計…\n  sho…\n", 7: "  計算…\n  short\n", 1: text,
-	} {
-		if got := string(terminal{columns: columns}.cut([]byte(text))); got != want {
-			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)
-		}
-	}
-	c := newConsole(strings.NewReader(`[{"ph":"X","pid":1,"tid":2,"name":"work","ts":1,"dur":5}]`), true)
-	c.width = func(io.Writer) int { return 40 }
-	if code := run(t.Context(), []string{"weft", "report", "slices", "-"}, &c.environment); code != exitOK {
-		t.Fatal(code, c.err.String())
-	}
-	if got := c.out.String(); !strings.Contains(got, "\n  work      1    0.005     0.005   0.005\n") {
-		t.Errorf("%s", got)
-	}
-}
-
 // On a terminal, functions of samples have their names before numbers that people miss less.
 func TestSamplesOfTerminal(t *testing.T) {
 	c := newConsole(strings.NewReader(""), true)
@@ -68,7 +48,7 @@ func TestNamesOnTerminal(t *testing.T) {
 	for _, test := range []struct{ command, want string }{
 		{"report layout-thrashing", "function"},
 		{"report gc", "location"},
-		{"flows", "FLOW                                 MARKERS  FIRST MARKER"},
+		{"flows", "FLOW                     MARKERS  FIRST MARKER"},
 	} {
 		c := newConsole(strings.NewReader(""), true)
 		c.width = func(io.Writer) int { return 80 }
@@ -92,7 +72,7 @@ func TestTableOfTerminal(t *testing.T) {
 		61: "name                         ms     where\nthe first of two long names  0.002  a thread with a name",
 		50: "name                   ms     where\nthe first of… names  0.002  a thread with a name",
 		45: "name ms where\nthe first … names 0.002 a thread w…a name",
-		10: "name              ms\nthe first …names  0.002",
+		10: "name              ms\nthe …mes  0.002",
 	} {
 		tb := table{columns: []column{
 			texts("name", "name"), spare(1, counts("n", "n")), times("ms_ns", "ms"), spare(2, times("p50_ns", "p50 ms")), texts("where", "where"),
