@@ -66,7 +66,7 @@ func (p *parts) beginStream(source *eventstream.Stream, form eventForm, header *
 // endStream ends the last part of the events of a stream. What was lost is what its footer says, and the rest of it if it was cut.
 func (p *parts) endStream(leftOut uint64) error {
 	p.footer.Problems = p.source.Problems
-	p.lost = p.footer.Lost()
+	p.lost.all, p.lost.unusual = p.footer.Lost(p.source.Inputs)
 	p.leftOut, p.footer.LeftOut, p.footer.Complete = leftOut, leftOut, true
 	return p.endPart()
 }
@@ -85,11 +85,11 @@ func laterThings(stream *eventstream.Stream) (n uint64) {
 	return n
 }
 
-// lostWhy says why data was lost in front of a stream or in it.
-func lostWhy(stream *eventstream.Stream) string {
+// lostWhy says why data was lost in front of a stream or in it, with what is usual or without.
+func lostWhy(stream *eventstream.Stream, usual bool) string {
 	var whys []string
 	for _, p := range stream.Problems {
-		if p.Severity == problem.Lost.String() {
+		if p.Severity == problem.Lost.String() && (usual || !p.IsUsual(stream.Inputs)) {
 			why := printable(p.Name) + " ×" + thousands(int64(p.Count))
 			if p.Name == problem.StreamIncomplete.Name() {
 				why += " (the stream was cut, or events are missing)"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/problem"
@@ -32,8 +33,8 @@ slowest inputs, and which commands of weft say more. weft reads the input as for
 a conversion, but writes nothing. "-" is standard input.
 
 --problems lists what is wrong with the input. "lost" means that a conversion
-would lose data, "repaired" that it would keep it, but changed.
-docs/data-problems.md explains every problem.
+would lose data, "repaired" that it would keep it, but changed; "usual" is what
+most recordings in the format have. docs/data-problems.md explains every problem.
 
 Examples:
    weft info trace.json
@@ -43,6 +44,7 @@ Examples:
 			jsonFlag("print one line of JSON per file, with everything"),
 			&cli.BoolFlag{Name: "problems", Usage: "list the data problems and where they are", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "details", Usage: "print what a conversion finds: tracks, profiles, calls made of samples, facts and data problems", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "attribute", Usage: "also count the problems that weft convert --attribute finds", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines of each list; 0: all", DefaultText: "what fits the screen"},
 			formatFlag(), memoryFlag(), tempFlag(),
 		}, selectionFlags(), profileFlags()),
@@ -103,6 +105,12 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	var overview *report.Overview
 	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err == nil && !c.Bool("problems") && !c.Bool("details") {
 		overview, err = collectOverview(c, in)
+	}
+	if err == nil && c.Bool("attribute") {
+		if overview == nil { // which takes an attribution
+			err = attributed(c, in, func(*cost.Result) error { return nil })
+		}
+		said.Problems = tr.Problems()
 	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
@@ -204,11 +212,7 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)
 	odd, line := unusual(r), usualLine(r)
-	summary := "no problems"
-	if line != "" {
-		summary = "no problems but the usual"
-	}
-	fmt.Fprintln(&b, on.heading(printable(name)+": "+cmp.Or(countProblems(r, odd), summary)))
+	fmt.Fprintln(&b, on.heading(printable(name)+": problems: "+problemCounts(r)))
 	listProblems(&b, on, odd)
 	if line != "" {
 		fmt.Fprintln(&b, on.wrap("  "+line, 4))

@@ -300,13 +300,21 @@ func contextWords(o *report.Overview) (words []string) {
 	return words
 }
 
-// problemsLine says in one calm line what is wrong. What most recordings have is not worth a word beside what is.
+// problemsLine says in one calm line what is wrong.
 func problemsLine(r *convert.Report) string {
+	if len(r.Problems) == 0 {
+		return problemCounts(r)
+	}
+	return problemCounts(r) + "; weft info --problems lists them"
+}
+
+// problemCounts counts what is wrong. What most recordings have is not worth a word beside what is.
+func problemCounts(r *convert.Report) string {
 	if counts := countProblems(r, unusual(r)); counts != "" {
-		return counts + "; weft info --problems lists them"
+		return counts
 	}
 	if len(r.Problems) > 0 {
-		return "none but the usual; weft info --problems lists them"
+		return "none but the usual"
 	}
 	return "none"
 }

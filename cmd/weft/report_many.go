@@ -287,7 +287,9 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 	case err != nil:
 		return fmt.Errorf("%s: %w", inputName(name), err)
 	}
-	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool { return slices.Contains(r.lost, p.Name) }) {
+	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool {
+		return slices.Contains(r.lost, p.Name) && !slices.Contains(in.said.Usual, p.Name)
+	}) {
 		run.partial++
 	}
 	if r.slices {
@@ -310,7 +312,10 @@ func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progres
 		return err
 	}
 	defer src.Close()
-	in.trace, in.timeline, err = openTimeline(ctx, in.name, progress.reader(src), run.opts)
+	opts := run.opts
+	opts.Report = new(convert.Report)
+	in.said = opts.Report
+	in.trace, in.timeline, err = openTimeline(ctx, in.name, progress.reader(src), opts)
 	return err
 }
 
@@ -508,7 +513,7 @@ func (run *manyRun) summary(says func(*report.Many) string) string {
 		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
 	}
 	if run.partial > 0 {
-		line += fmt.Sprintf("; %s with lost data (details: weft info --problems FILE)", thousands(run.partial))
+		line += "; " + countText(run.partial, "is incomplete", "are incomplete") + " (details: weft info --problems FILE)"
 	}
 	if n := len(run.failed); n > 0 {
 		line += fmt.Sprintf("; %s could not be read", thousands(n))

@@ -38,7 +38,8 @@ var anyMagic = []byte("weft.v")
 
 // Stream is a stream that was read: checked, and kept uncompressed in a temporary file, so that its events can be read again.
 type Stream struct {
-	Attributes []Arg // of the header
+	Attributes []Arg   // of the header
+	Inputs     []Input // of the header: their formats
 	Problems   []Problem
 	Events     uint64
 
@@ -221,6 +222,9 @@ func (l *loading) record(record []byte) error {
 	return nil
 }
 
+// maxInputs bounds the inputs of a stream whose formats are kept.
+const maxInputs = 1 << 10
+
 // wholeMessage checks that a message can be read to its end.
 func wholeMessage(msg []byte) error {
 	r := wire.NewReader(msg)
@@ -240,6 +244,12 @@ func (l *loading) header(msg []byte) error {
 		case weftv1.Header_Revision:
 			if r.Uint() > Revision {
 				l.newer++
+			}
+		case weftv1.Header_Inputs:
+			for in := wire.NewReader(r.Bytes()); in.Next(); {
+				if in.Field() == weftv1.Input_Format && len(l.s.Inputs) < maxInputs {
+					l.s.Inputs = append(l.s.Inputs, Input{Format: string(in.Bytes())})
+				}
 			}
 		case weftv1.Header_Attributes:
 			if err := checkArg(r.Bytes(), 0); err != nil {

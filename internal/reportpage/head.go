@@ -79,7 +79,7 @@ func (p *page) keys() (keys []keyNumber) {
 		case len(p.all.NotCounted) > 0:
 			note = "but not all is counted"
 		case len(p.usual()) > 0:
-			note = "except what is usual"
+			note = "but the usual"
 		}
 		add(keyNumber{label: "Data lost", value: "none", note: note, section: Missing})
 	}
