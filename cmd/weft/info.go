@@ -185,6 +185,12 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		thousands(t.Counters), thousands(t.Other))
 	row("events", "slices %s (never ended: %s), instants %s, counter values %s, samples %s", thousands(e.Slices), thousands(e.Unfinished),
 		thousands(e.Instants), thousands(e.CounterValues), thousands(e.Samples))
+	if own := addedText(&e); own != "" {
+		row("", "%s", own)
+	}
+	if e.IdleStates > 0 {
+		row("", "%s of samplers, which viewers show as gaps", countText(e.IdleStates, "idle state", "idle states"))
+	}
 	if e.Screenshots > 0 {
 		row("pictures", "%s, %s", countText(e.Screenshots, "screenshot", "screenshots"), countText(e.ScreenshotBytes, "byte", "bytes"))
 	}

@@ -194,6 +194,9 @@ func eventWords(r *convert.Report) (words []string) {
 			words = append(words, countText(kind.n, kind.one, kind.many))
 		}
 	}
+	if own := addedText(e); own != "" {
+		words = append(words, own)
+	}
 	if r.Span == nil {
 		return []string{"none"}
 	}

@@ -167,6 +167,9 @@ func (s *summarizer) addDone(r *Record) {
 		sum.CounterValues += e.CounterValues
 		sum.Samples += e.Samples
 		sum.Flows += e.Flows
+		sum.AddedSlices += e.AddedSlices
+		sum.AddedInstants += e.AddedInstants
+		sum.IdleStates += e.IdleStates
 		sum.Screenshots += e.Screenshots
 		sum.ScreenshotBytes += e.ScreenshotBytes
 	}
