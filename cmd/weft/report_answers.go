@@ -240,5 +240,5 @@ func elideTo(text string, width int) string {
 
 // momentCell is a time of a trace: for people from its start, in the form that --from takes; for programs as it is.
 func momentCell(at, start timeline.Nanos) cell {
-	return cell{text: strconv.FormatInt(int64(at), 10), short: momentText(at - start)}
+	return cell{text: strconv.FormatInt(int64(at), 10), short: momentText(at - start), number: int64(at)}
 }

@@ -101,7 +101,7 @@ func (a *arrangement) apply(tables []table) {
 	}
 }
 
-// sortBy sorts rows by a column: numbers from the largest on, texts from A on, and the other way round if reversed. What has
+// sortBy sorts rows by a column: numbers from the largest on, texts from A on, times of the trace from the first on, and the other way round if reversed. What has
 // no value comes last.
 func (t *table) sortBy(at int, reversed bool) {
 	isText := t.columns[at].kind == textColumn
@@ -111,7 +111,10 @@ func (t *table) sortBy(at int, reversed bool) {
 			return report.CompareUnknown(a.absent, b.absent)
 		}
 		order := cmp.Compare(b.number, a.number)
-		if isText {
+		switch {
+		case t.columns[at].moment:
+			order = -order
+		case isText:
 			order = cmp.Compare(a.text, b.text)
 		}
 		if reversed {

@@ -93,11 +93,11 @@ func costText(t *costtables.Table, order *arrangement, on terminal) string {
 		}}, true)
 	}
 	if slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.Input != nil }) {
-		add(costColumn{times("", "at ms"), func(r *costtables.Row) cell {
+		add(costColumn{moments("", "at"), func(r *costtables.Row) cell {
 			if r.Input == nil {
 				return cell{absent: true}
 			}
-			return timeCell(r.Input.Start - t.Start)
+			return momentCell(r.Input.Start, t.Start)
 		}}, true)
 	}
 	for _, c := range order.costColumns(costColumns(t)) {

@@ -61,10 +61,10 @@ func TestInputTimes(t *testing.T) {
 		{ID: "(unattributed, &arrangement{})", Name: "(unattributed)"},
 	}}, &arrangement{}, terminal{})
 	const want = `
-InputEvent       at ms  self ms    %
-KEY_PRESSED 1    0.000    0.000  0.0
-KEY_RELEASED 2  49.000    0.000  0.0
-(unattributed)            0.000  0.0
+InputEvent      at        self ms    %
+KEY_PRESSED 1   0.000ms     0.000  0.0
+KEY_RELEASED 2  49.000ms    0.000  0.0
+(unattributed)              0.000  0.0
 `
 	if "\n"+text != want {
 		t.Errorf("got\n%s\nwant%s", text, want)

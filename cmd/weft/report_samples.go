@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // maxCallers is the number of callers that tables for people name.
@@ -25,7 +26,7 @@ func samplesReport(p *report.Profiles, opts report.Options) (reportResult, error
 				fmt.Sprintf("%s for %s ms of %s ms; %s; busy for %s ms", samplesStand(t.Samples), millis(t.Covered),
 					millis(t.End-t.Start), gaps(t), millis(t.Busy)),
 			},
-			tables: samplesTables(t),
+			tables: samplesTables(t, p.Start),
 		})
 	}
 	return result, nil
@@ -58,8 +59,8 @@ func gaps(t *report.ThreadSamples) string {
 	return fmt.Sprintf("%s gaps, %s ms in total", thousands(t.Gaps), millis(t.GapTime))
 }
 
-func samplesTables(t *report.ThreadSamples) []table {
-	return []table{statesTable(t), functionsTable(t), bucketsTable(t)}
+func samplesTables(t *report.ThreadSamples, start timeline.Nanos) []table {
+	return []table{statesTable(t), functionsTable(t), bucketsTable(t, start)}
 }
 
 func statesTable(t *report.ThreadSamples) table {
@@ -96,15 +97,15 @@ func functionsTable(t *report.ThreadSamples) table {
 // classCell shows the time of one class of states and the samples behind it.
 func classCell(c report.ClassTime) cell { return countedCell(c.Time, c.Samples) }
 
-func bucketsTable(t *report.ThreadSamples) table {
+func bucketsTable(t *report.ThreadSamples, start timeline.Nanos) table {
 	out := table{name: "buckets", title: "time in buckets", key: "start_ns", columns: []column{
-		times("start_ns", "from ms"), counts("samples", "samples"), countedTimes("script", "script"), countedTimes("rendering", "rendering"),
+		moments("start_ns", "from"), counts("samples", "samples"), countedTimes("script", "script"), countedTimes("rendering", "rendering"),
 		countedTimes("gc", "gc"), countedTimes("other", "other"), countedTimes("idle", "idle"),
 	}}
 	for i := range t.Buckets {
 		b := &t.Buckets[i]
 		out.rows = append(out.rows, []cell{
-			timeCell(b.Start), countCell(b.Sum().Samples), classCell(b.Script), classCell(b.Rendering), classCell(b.GC), classCell(b.Other),
+			momentCell(b.Start, start), countCell(b.Sum().Samples), classCell(b.Script), classCell(b.Rendering), classCell(b.GC), classCell(b.Other),
 			classCell(b.Idle),
 		})
 	}
@@ -131,7 +132,7 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 					thousands(t.Stacks.Next), thousands(t.Stacks.None)),
 				fmt.Sprintf("busy runs: %s, 50 ms or longer: %s, only because of the collector: %s", thousands(t.BusyRuns), thousands(t.LongRuns), thousands(t.Explained)),
 			},
-			tables: gcTables(t),
+			tables: gcTables(t, p.Start),
 		}
 		if t.Unmarked {
 			tables.summary = []string{"the samples have no markers, so they do not show when the garbage collector ran"}
@@ -141,8 +142,8 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 	return result, nil
 }
 
-func gcTables(t *report.ThreadGC) []table {
-	return []table{gcStacksTable(t), gcFunctionsTable(t), gcRunsTable(t), gcBucketsTable(t)}
+func gcTables(t *report.ThreadGC, start timeline.Nanos) []table {
+	return []table{gcStacksTable(t), gcFunctionsTable(t), gcRunsTable(t, start), gcBucketsTable(t, start)}
 }
 
 var gcTimeColumns = [...]column{
@@ -178,24 +179,24 @@ func gcFunctionsTable(t *report.ThreadGC) table {
 	return out
 }
 
-func gcRunsTable(t *report.ThreadGC) table {
+func gcRunsTable(t *report.ThreadGC, start timeline.Nanos) table {
 	out := table{name: "runs", title: "busy runs that are long only because of the collector", key: "start_ns", columns: []column{
-		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("time_ns", "ms"), times("gc_ns", "gc ms"),
+		moments("start_ns", "from"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("time_ns", "ms"), times("gc_ns", "gc ms"),
 	}}
 	for _, r := range t.Runs {
-		out.rows = append(out.rows, []cell{timeCell(r.Start), countCell(r.Samples), countCell(r.GCSamples), timeCell(r.Time), timeCell(r.GC)})
+		out.rows = append(out.rows, []cell{momentCell(r.Start, start), countCell(r.Samples), countCell(r.GCSamples), timeCell(r.Time), timeCell(r.GC)})
 	}
 	return out
 }
 
-func gcBucketsTable(t *report.ThreadGC) table {
+func gcBucketsTable(t *report.ThreadGC, start timeline.Nanos) table {
 	out := table{name: "buckets", title: "time in buckets", key: "start_ns", columns: []column{
-		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("covered_ns", "covered ms"),
+		moments("start_ns", "from"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("covered_ns", "covered ms"),
 		times("gc_ns", "gc ms"), shares("share"),
 	}}
 	for _, b := range t.Buckets {
 		out.rows = append(out.rows, []cell{
-			timeCell(b.Start), countCell(b.Samples), countCell(b.GCSamples), timeCell(b.Covered), timeCell(b.GC), shareCell(b.GC, b.Covered),
+			momentCell(b.Start, start), countCell(b.Samples), countCell(b.GCSamples), timeCell(b.Covered), timeCell(b.GC), shareCell(b.GC, b.Covered),
 		})
 	}
 	return out

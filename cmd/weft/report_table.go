@@ -32,15 +32,18 @@ type column struct {
 	name, title string
 	kind        columnKind
 	spare       uint8  // where a terminal is too narrow, columns are left out, those first with the largest number; 0: never
+	moment      bool   // texts that are times of the trace, and sorted as such
 	whole       bool   // texts that are never shortened, because they are words or numbers
 	count       string // timeColumn: the name of one more column of the CSV form, with the number of samples behind the time
 }
 
-func texts(name, title string) column   { return column{name: name, title: title} }
-func moments(name, title string) column { return whole(texts(name, title)) }
-func counts(name, title string) column  { return column{name: name, title: title, kind: countColumn} }
-func times(name, title string) column   { return column{name: name, title: title, kind: timeColumn} }
-func shares(title string) column        { return column{title: title, kind: shareColumn} }
+func texts(name, title string) column { return column{name: name, title: title} }
+func moments(name, title string) column {
+	return column{name: name, title: title, whole: true, moment: true}
+}
+func counts(name, title string) column { return column{name: name, title: title, kind: countColumn} }
+func times(name, title string) column  { return column{name: name, title: title, kind: timeColumn} }
+func shares(title string) column       { return column{title: title, kind: shareColumn} }
 func portions(name, title string) column {
 	return column{name: name, title: title, kind: portionColumn}
 }

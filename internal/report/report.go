@@ -34,7 +34,8 @@ import (
 
 // Profiles are the sampled threads of a trace.
 type Profiles struct {
-	Threads []*Thread // in the order of the timeline's tracks
+	Threads []*Thread      // in the order of the timeline's tracks
+	Start   timeline.Nanos // of the trace
 
 	stacks *stackTable
 }
