@@ -292,7 +292,7 @@ func TestLongTaskLimit(t *testing.T) {
 		if diff := cmp.Diff(map[string]int64{"long_task_limit": more}, counted); diff != "" {
 			t.Errorf("problems: -want +got\n%s", diff)
 		}
-		if marks := report.Events.Slices - (limit + more); marks != limit {
+		if marks := report.Events.AddedSlices; marks != limit || report.Events.Slices != limit+more {
 			t.Errorf("%d marks, want %d", marks, limit)
 		}
 		outputs = append(outputs, out.Bytes())

@@ -115,12 +115,18 @@ type TrackCounts struct {
 
 // EventCounts counts events as they are in the output.
 type EventCounts struct {
-	Slices        int64 `json:"slices"`         // of threads and asynchronous ones
+	Slices        int64 `json:"slices"`         // of threads and asynchronous ones, and states of samplers
 	Unfinished    int64 `json:"unfinished"`     // those of the slices that never end
 	Instants      int64 `json:"instants"`       // points in time
 	CounterValues int64 `json:"counter_values"` // values of counters
 	Samples       int64 `json:"samples"`        // call stacks
 	Flows         int64 `json:"flows"`          // arrows between slices
+
+	// What weft adds of its own, marks of long tasks and contexts, is not in Slices and Instants, and neither are states of idle threads,
+	// which no viewer shows. In the table slice of Perfetto, the output has Slices + Instants + AddedSlices + AddedInstants.
+	AddedSlices   int64 `json:"added_slices,omitempty"`
+	AddedInstants int64 `json:"added_instants,omitempty"`
+	IdleStates    int64 `json:"idle_states,omitempty"`
 
 	Screenshots     int64 `json:"screenshots,omitempty"`      // events with a picture
 	ScreenshotBytes int64 `json:"screenshot_bytes,omitempty"` // of these pictures

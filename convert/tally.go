@@ -14,12 +14,16 @@ func (r *Report) count(tl *timeline.Timeline) {
 	totals := tl.Totals()
 	r.Clock = recordedClock(tl)
 	r.Events = EventCounts{
-		Slices:        totals.Slices,
+		Slices:        totals.ShownSlices(),
 		Unfinished:    totals.Unfinished,
-		Instants:      totals.Instants,
+		Instants:      totals.InputInstants(),
 		CounterValues: totals.CounterValues,
 		Samples:       totals.Samples,
 		Flows:         totals.Flows,
+
+		IdleStates:    totals.IdleStates,
+		AddedSlices:   totals.OwnSlices,
+		AddedInstants: totals.OwnInstants,
 
 		Screenshots:     tl.Screenshots().Count,
 		ScreenshotBytes: tl.Screenshots().Bytes,

@@ -51,7 +51,7 @@ func unknownValue(flag, what, value string, values ...string) error {
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// errStrict ends a run that converted everything but, with --strict, lost data.
+// errStrict ends a run that converted everything but lost data that --strict does not allow.
 var errStrict = errors.New("data was lost (--strict)")
 
 // errShown ends a run of view, in which something failed that was printed and shown until Ctrl-C.

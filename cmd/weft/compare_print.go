@@ -193,11 +193,11 @@ func lengthsDiffer(r *compare.Result) bool {
 
 // compareTable is the table of what changed: of rows that are shown, nil: none.
 func compareTable(r *compare.Result, q *compareQuery, shown func(*compare.Row) bool) table {
-	t := table{name: "changes", columns: []column{
-		texts("kind", ""), texts("name", q.by.String()), texts("location", ""),
-		times("base_ns", "base ms"), times("new_ns", "new ms"), {name: "change_ns", title: "change ms", kind: changeColumn},
-		{name: "change_permille", title: "change", kind: ratioColumn}, spare(3, texts("p", "")), texts("q", ""), texts("verdict", ""),
-		spare(2, counts("base_count", "base count")), spare(1, counts("new_count", "new count")),
+	t := table{name: "changes", key: "change_ns", columns: []column{
+		spare(4, texts("kind", "")), texts("name", q.by.String()), spare(1, texts("location", "")),
+		spare(3, times("base_ns", "base ms")), spare(2, times("new_ns", "new ms")), {name: "change_ns", title: "change ms", kind: changeColumn},
+		{name: "change_permille", title: "change", kind: ratioColumn}, spare(6, whole(texts("p", ""))), spare(5, whole(texts("q", ""))), whole(texts("verdict", "")),
+		spare(8, counts("base_count", "base count")), spare(7, counts("new_count", "new count")),
 	}}
 	if r.Testable {
 		t.columns[7].title, t.columns[8].title, t.columns[9].title = "p", "q", "verdict"

@@ -103,7 +103,7 @@ func candidates(app *cli.App, words []string) []candidate {
 		}
 		return list
 	case strings.HasPrefix(current, "-"):
-		return matching(flagCandidates(command), current)
+		return matching(flagCandidates(command, others), current)
 	case len(names) > 0:
 		return matching(commandCandidates(names), current)
 	}
@@ -138,13 +138,19 @@ func commandCandidates(commands []*cli.Command) (list []candidate) {
 	return list
 }
 
-// flagCandidates returns the flags of a command, or of the program.
-func flagCandidates(command *cli.Command) (list []candidate) {
+// flagCandidates returns the flags of a command, or of the program. others are the arguments of the command so far.
+func flagCandidates(command *cli.Command, others []string) (list []candidate) {
 	flags := []cli.Flag{cli.HelpFlag}
 	if command == nil {
 		flags = append(flags, cli.VersionFlag)
 	} else {
-		flags = append(slices.Clone(command.Flags), flags...)
+		own := command.Flags
+		for _, r := range allReports() {
+			if command.Name == "report" && len(others) > 0 && r.name == others[0] {
+				own = r.takes(own)
+			}
+		}
+		flags = append(slices.Clone(own), flags...)
 	}
 	for _, f := range flags {
 		name := "--" + f.Names()[0]
@@ -209,6 +215,10 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 			formats = append(formats, string(f))
 		}
 		return words(formats...)
+	case "strict":
+		return words(string(strictAll))
+	case "kind":
+		return words(append(strings.Split(kindList(), ", "), "all")...)
 	case "table", "sort", "columns":
 		if command.Name == "compare" {
 			return columnCandidates(nil, []table{compareTable(&compare.Result{}, &compareQuery{}, nil)})
@@ -338,7 +348,7 @@ func allReports() (all []namedReport) {
 	for _, f := range costFlags() {
 		cost.flags = append(cost.flags, f.Names()[0])
 	}
-	all = append(all, cost, namedReport{name: allReport, usage: allUsage, example: allExample})
+	all = append(all, cost, namedReport{name: allReport, usage: allUsage, example: allExample, flags: []string{"js-calls"}})
 	for _, r := range eventReports() {
 		all = append(all, namedReport{r.name, r.usage, r.example, nil, r.flags})
 	}
@@ -347,6 +357,24 @@ func allReports() (all []namedReport) {
 
 // tableFlags are flags of all reports but the report all, which prints no tables.
 var tableFlags = []string{"csv", "limit", "sort", "columns"}
+
+// untaken are flags of all reports that some do not take, because of what they are about.
+var untaken = map[string][]string{
+	allReport:           tableFlags,
+	inputsReport().name: {"name", "category", "context"},
+	"layout-phases":     {"limit"},
+}
+
+// takes returns those of the flags of the command report that one report takes.
+func (r *namedReport) takes(flags []cli.Flag) []cli.Flag {
+	_, hasPage := pageSections[r.name]
+	return slices.DeleteFunc(slices.Clone(flags), func(f cli.Flag) bool {
+		name := f.Names()[0]
+		return isReportFlag(name) && !slices.Contains(r.flags, name) || slices.Contains(untaken[r.name], name) ||
+			name == filesFrom && findManyReport(r.name) == nil ||
+			!hasPage && slices.ContainsFunc(pageFlags(), func(p cli.Flag) bool { return p.Names()[0] == name })
+	})
+}
 
 // narrowHelp has the help of the command report be about one report, if an argument names it: with its flags only.
 func narrowHelp(command *cli.Command, args []string) {
@@ -360,11 +388,7 @@ func narrowHelp(command *cli.Command, args []string) {
 			command.UsageText += "|FOLDER…"
 		}
 		command.Description = "For example:\n\n   " + r.example + "\n\ndocs/reports.md and docs/attribution.md define the numbers. \"-\" is standard input."
-		command.Flags = slices.DeleteFunc(slices.Clone(command.Flags), func(f cli.Flag) bool {
-			name := f.Names()[0]
-			return isReportFlag(name) && !slices.Contains(r.flags, name) || name == "files-from" && findManyReport(r.name) == nil ||
-				r.name == allReport && slices.Contains(tableFlags, name)
-		})
+		command.Flags = r.takes(command.Flags)
 		for _, f := range command.Flags {
 			if name := f.Names()[0]; isReportFlag(name) && name != "js-calls" {
 				titled("Flags of "+r.name, []cli.Flag{f})

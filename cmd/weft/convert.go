@@ -20,8 +20,10 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/trace"
 )
 
 const outputSuffix = ".pftrace"
@@ -44,7 +46,8 @@ Examples:
    weft convert --out-dir converted --report json *.json
 
 weft view shows the result in the browser. The report lists the data problems of
-each input; "lost" means that the output lacks something.`,
+each input; "lost" means that the output lacks something, "usual" is what most recordings
+in the format have.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
 			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`, which is made if there is none"},
@@ -62,7 +65,7 @@ each input; "lost" means that the output lacks something.`,
 			memoryFlag(),
 			tempFlag(),
 			&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
-			&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if any data is lost", DisableDefaultText: true},
+			strictFlag(""),
 			&cli.StringFlag{Name: "report", Value: "text", Usage: "print the report as `FORM`: text (standard error) or json (standard output)"},
 			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE`"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print no report and no progress", DisableDefaultText: true},
@@ -178,7 +181,7 @@ type convertJob struct {
 	compress    string // as set; "" chooses by output, as setForm does
 	packets     string // likewise
 	force       bool
-	strict      bool
+	strict      strictness
 	quiet       bool
 	selfProfile []string // flags that are set and need a self-profile
 	reportJSON  bool
@@ -192,7 +195,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		compress:   c.String("compress"),
 		packets:    c.String("packets"),
 		force:      c.Bool("force"),
-		strict:     c.Bool("strict"),
+		strict:     readStrict(c),
 		quiet:      c.Bool("quiet"),
 		reportFile: c.String("report-file"),
 		outDir:     c.String("out-dir"),
@@ -366,7 +369,8 @@ func (j *convertJob) run(ctx context.Context) error {
 		defer close(ended)
 		j.convertAll(ctx, p)
 	}()
-	var failed, lost bool
+	var failed bool
+	var lost losses
 	began := time.Now()
 	var sum filesSummary
 	var brokenPipe error // standard output is closed; its reader knows
@@ -403,7 +407,8 @@ func (j *convertJob) run(ctx context.Context) error {
 			}
 			continue
 		}
-		lost = lost || c.report.Lost() > 0
+		l := lossesOf(c.report)
+		lost = losses{problem.Sum(lost.all, l.all), problem.Sum(lost.unusual, l.unusual)}
 		sum.add(c)
 		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict}
 		p.print(func() { err = j.writeReport(&line, reportOutput) })
@@ -433,11 +438,8 @@ func (j *convertJob) run(ctx context.Context) error {
 		return brokenPipe
 	case j.selfProfileMissing():
 		return fmt.Errorf("%s had no effect: no input is a JS self-profile", strings.Join(j.selfProfile, ", "))
-	case lost && j.strict:
-		fmt.Fprintln(j.env.stderr, "weft: data was lost (--strict); see the report")
-		return errStrict
 	}
-	return nil
+	return j.strict.judge(j.env, lost, "; see the report")
 }
 
 // selfProfileMissing reports whether there are flags that need a self-profile and no input was one.
@@ -474,7 +476,7 @@ type inputReport struct {
 	*convert.Report
 	Durations durations `json:"durations"`
 
-	strict bool // what is lost is a failure
+	strict strictness
 }
 
 // openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
@@ -564,6 +566,14 @@ func (r *inputReport) sizeIn() string {
 	return fmt.Sprintf("%s (%s unpacked)", formatSize(r.BytesIn), formatSize(r.BytesUnpacked))
 }
 
+// told returns the problems that people should hear of: without the usual ones, unless these are a failure.
+func (r *inputReport) told() []trace.Problem {
+	if r.strict == strictAll {
+		return r.Problems
+	}
+	return unusual(r.Report)
+}
+
 // writeLine says of one of several conversions in a line what came out, and what is unusual about it.
 func (r *inputReport) writeLine(w io.Writer) error {
 	e := &r.Events
@@ -572,10 +582,7 @@ func (r *inputReport) writeLine(w io.Writer) error {
 	if r.Span != nil {
 		line += " over " + lengthText(timeline.Nanos(r.Span.End-r.Span.Start))
 	}
-	problems := unusual(r.Report)
-	if r.strict {
-		problems = r.Problems
-	}
+	problems := r.told()
 	for i := range r.Joined {
 		line += "; " + joinedLine(&r.Joined[i])
 	}
@@ -635,12 +642,9 @@ func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *out
 	return err
 }
 
-// writeProblems says what is wrong. What most recordings have is one calm sentence, unless --strict makes it a failure.
+// writeProblems says what is wrong. What most recordings have is one calm sentence, unless --strict=all makes it a failure.
 func (r *inputReport) writeProblems(b *strings.Builder) {
-	problems := unusual(r.Report)
-	if r.strict {
-		problems = r.Problems
-	}
+	problems := r.told()
 	for i := range problems {
 		p := &problems[i]
 		if i == maxProblemLines || p.Severity != "lost" {
@@ -651,18 +655,24 @@ func (r *inputReport) writeProblems(b *strings.Builder) {
 	if counts := countProblems(r.Report, problems); counts != "" {
 		fmt.Fprintf(b, "  problems: %s (details: %s)\n", counts, r.details())
 	}
-	if line := usualLine(r.Report); line != "" && !r.strict {
+	if line := usualLine(r.Report); line != "" && r.strict != strictAll {
 		fmt.Fprintf(b, "  %s\n", line)
 	}
 }
 
 // details is the command that lists the problems, or the flag if the input cannot be read again.
 func (r *inputReport) details() string {
-	if r.Input == inputName("-") {
+	switch {
+	case r.Input == inputName("-"):
 		return "--report json"
+	case r.Contexts != nil:
+		return problemsOf("--attribute " + shellWord(printable(r.Input)))
 	}
-	return "weft info --problems " + shellWord(printable(r.Input))
+	return problemsOf(shellWord(printable(r.Input)))
 }
+
+// problemsOf is the command that lists the problems of a file.
+func problemsOf(file string) string { return "weft info --problems " + file }
 
 func writeJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)

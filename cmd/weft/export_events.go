@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -41,7 +43,7 @@ func eventFormFlags() []cli.Flag {
 		&cli.StringFlag{Name: "manifest", Usage: "list the files in `FILE` as JSON, written when all of them are complete"},
 		&cli.BoolFlag{Name: "attribute", Usage: "add contexts to events, and with --as proto what each context cost (docs/attribution.md)", DisableDefaultText: true},
 		&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
-		&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if any data is lost", DisableDefaultText: true},
+		strictFlag(""),
 	}, contextFlags()))
 }
 
@@ -60,7 +62,7 @@ type eventExport struct {
 	manifest  string // "": none
 	force     bool
 	quiet     bool
-	strict    bool
+	strict    strictness
 	opts      convert.Options
 	filter    *selection.Filter
 	kinds     []resolved.Kind // nil: all
@@ -82,7 +84,7 @@ type splitRule struct {
 func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) {
 	x = &eventExport{
 		env: job.env, input: job.input, form: job.form, force: job.force, quiet: job.quiet, opts: job.opts, filter: job.filter,
-		manifest: c.String("manifest"), strict: c.Bool("strict"), attribute: c.Bool("attribute"),
+		manifest: c.String("manifest"), strict: readStrict(c), attribute: c.Bool("attribute"),
 	}
 	for _, name := range []string{"of", "by"} {
 		if c.IsSet(name) {
@@ -424,13 +426,13 @@ func (x *eventExport) report(out *parts) error {
 			words += " in " + countText(int64(len(out.files)), "file", "files")
 		}
 		fmt.Fprintf(x.env.stderr, "%s: %s\n", printable(name), words)
-		if n := out.lost; n > 0 {
-			fmt.Fprintf(x.env.stderr, "%s lost in the input; weft info --problems says why\n", countText(int64(n), "item was", "items were"))
+		if !cmp.Or(x.strict, strictUnusual).allows(out.lost) {
+			n, why := out.lost.unusual, "(details: "+problemsOf(shellWord(printable(inputName(x.input))))+")"
+			if x.strict == strictAll {
+				n = out.lost.all
+			}
+			fmt.Fprintf(x.env.stderr, "problems: %s lost %s\n", thousands(int64(min(n, math.MaxInt64))), why)
 		}
 	}
-	if x.strict && out.lost > 0 {
-		fmt.Fprintln(x.env.stderr, "weft: data was lost (--strict)")
-		return errStrict
-	}
-	return nil
+	return x.strict.judge(x.env, out.lost, "")
 }

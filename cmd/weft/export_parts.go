@@ -102,8 +102,9 @@ type parts struct {
 	footer  eventstream.Footer
 	files   []manifestFile
 
-	total, leftOut, lost uint64
-	list                 *output // the manifest
+	total, leftOut uint64
+	lost           losses
+	list           *output // the manifest
 }
 
 // A manifest lists the files of an export. A loader takes what it lists, and passes over a StreamID that it knows.
@@ -256,7 +257,7 @@ func (p *parts) endPart() error {
 // end ends the last part. What was wrong with the input is known when all of it has been walked.
 func (p *parts) end(leftOut uint64, found *problem.Log) error {
 	p.footer.AddProblems(found, p.form.Cut())
-	p.lost = p.footer.Lost()
+	p.lost.all, p.lost.unusual = p.footer.Lost(p.header.Inputs)
 	p.leftOut, p.footer.LeftOut, p.footer.Complete = leftOut, leftOut, true
 	return p.endPart()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -23,12 +22,5 @@ func TestParseFlowName(t *testing.T) {
 		if id, at, err := parseFlowName(text); err == nil {
 			t.Errorf("%q: %q at %v; want an error", text, id, at)
 		}
-	}
-}
-
-func TestElide(t *testing.T) {
-	short, long := strings.Repeat("ü", 60), strings.Repeat("a", 40)+"123"+strings.Repeat("ü", 19)
-	if elide(short) != short || elide(long) != strings.Repeat("a", 40)+"…"+strings.Repeat("ü", 19) {
-		t.Errorf("%q, %q", elide(short), elide(long))
 	}
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -16,18 +16,26 @@ type flowText struct {
 	tree flowTree
 }
 
-// row writes a line of a table, as long as the terminal is wide.
+// row writes a line of a table.
 func (t *flowText) row(format string, args ...any) error {
-	return t.writeRow(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	_, err := fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	return err
 }
 
 // head writes the names of columns.
 func (t *flowText) head(format string, args ...any) error {
-	return t.writeRow(t.on.heading(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprintln(t.w, t.on.heading(fmt.Sprintf(format, args...)))
+	return err
 }
 
-func (t *flowText) writeRow(line string) error {
-	_, err := t.w.Write(t.on.cut([]byte(line + "\n")))
+// placed writes a line in which a marker has its place after one text and before another. The place is what is shortened where the
+// terminal is narrow.
+func (t *flowText) placed(before string, m *marker, after string) error {
+	place := t.place(m)
+	if t.on.columns > 0 {
+		place = elideTo(place, max(t.on.columns-cellwidth.Of(before)-cellwidth.Of(after), minTextWidth))
+	}
+	_, err := fmt.Fprintln(t.w, before+place+after)
 	return err
 }
 
@@ -39,16 +47,16 @@ func (t *flowText) narrow() bool { return t.on.columns > 0 && t.on.columns < nar
 
 func (t *flowText) listHead() error {
 	if t.narrow() {
-		return t.head("%-36s %7s  %s", "FLOW", "MARKERS", "FIRST MARKER")
+		return t.head("%-24s %7s  %s", "FLOW", "MARKERS", "FIRST MARKER")
 	}
 	return t.head("%-36s %7s %9s %16s  %s", "FLOW", "MARKERS", "CONNECTED", "LENGTH", "FIRST MARKER")
 }
 
 func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {
 	if t.narrow() {
-		return t.row("%-36s %7s  %s", printable(t.name(f)), thousands(f.Members), t.place(first))
+		return t.placed(fmt.Sprintf("%-24s %7s  ", printable(t.name(f)), thousands(f.Members)), first, "")
 	}
-	return t.row("%-36s %7s %9s %16s  %s", printable(t.name(f)), thousands(f.Members), thousands(connected), momentText(max(f.End-f.Start, 0)), t.place(first))
+	return t.placed(fmt.Sprintf("%-36s %7s %9s %16s  ", printable(t.name(f)), thousands(f.Members), thousands(connected), momentText(max(f.End-f.Start, 0))), first, "")
 }
 
 func (t *flowText) listEnd(listed, all int) error {
@@ -65,8 +73,9 @@ func (t *flowText) flow(f flowindex.Flow) error {
 	if !f.Ended {
 		ended = "not ended"
 	}
-	_, err := fmt.Fprintf(t.w, "%s (%s): %s on %s, %s long, from %s on, %s\n", printable(t.name(f)), kind,
+	line := fmt.Sprintf("%s (%s): %s on %s, %s long, from %s on, %s", printable(t.name(f)), kind,
 		count(f.Members, "marker"), count(f.Threads, "thread"), momentText(max(f.End-f.Start, 0)), t.since(f.Start), ended)
+	_, err := fmt.Fprintln(t.w, t.on.wrap(line, 2))
 	return err
 }
 
@@ -75,13 +84,11 @@ func (t *flowText) member(_ flowindex.Flow, m *marker) error {
 	if m.Previous >= 0 && m.Previous != m.N-1 {
 		from = fmt.Sprintf("  (from %d)", m.Previous+1)
 	}
-	_, err := fmt.Fprintf(t.w, "%5d %s%s\n", m.N+1, t.line(m), from)
-	return err
+	return t.placed(fmt.Sprintf("%5d %s", m.N+1, t.line(m)), m, from)
 }
 
 func (t *flowText) markerHead(m *marker) error {
-	_, err := fmt.Fprintf(t.w, "%s\n", t.line(m))
-	return err
+	return t.placed(t.line(m), m, "")
 }
 
 func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
@@ -93,7 +100,7 @@ func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*mar
 		markers []*marker
 	}{{"previous", previous}, {"next", next}} {
 		for _, other := range side.markers {
-			if _, err := fmt.Fprintf(t.w, "    %-8s %s\n", side.name, t.line(other)); err != nil {
+			if err := t.placed(fmt.Sprintf("    %-8s %s", side.name, t.line(other)), other, ""); err != nil {
 				return err
 			}
 		}
@@ -101,7 +108,7 @@ func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*mar
 	return nil
 }
 
-// line describes a marker: when, how long, which event, what, where.
+// line describes a marker: when, how long and which event. Its place follows.
 func (t *flowText) line(m *marker) string {
 	length := "-"
 	switch {
@@ -110,7 +117,7 @@ func (t *flowText) line(m *marker) string {
 	case m.End > m.TS:
 		length = momentText(m.End - m.TS)
 	}
-	return fmt.Sprintf("%16s %14s  event %-9d %s", t.since(m.TS), length, m.Event, t.place(m))
+	return fmt.Sprintf("%16s %14s  event %-9d ", t.since(m.TS), length, m.Event)
 }
 
 func (t *flowText) place(m *marker) string {
@@ -120,19 +127,9 @@ func (t *flowText) place(m *marker) string {
 	}
 	parts := strings.Split(m.track.name, " / ")
 	for i, part := range parts {
-		parts[i] = elide(part)
+		parts[i] = elideTo(timeline.Program(part), maxName)
 	}
-	return printable(elide(name) + " · " + strings.Join(parts, " / "))
-}
-
-// elide shortens a long name in the middle: some processes are named by their whole command line.
-func elide(name string) string {
-	const head, tail = 40, 19
-	if utf8.RuneCountInString(name) <= head+1+tail {
-		return name
-	}
-	runes := []rune(name)
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+	return elideTo(name, maxName) + " · " + strings.Join(parts, " / ")
 }
 
 // since writes a time of the trace as the time since its start.

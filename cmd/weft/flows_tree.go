@@ -59,7 +59,7 @@ func (t *flowText) connectedEnd(n int, more bool) error {
 	if n == 0 && !t.nested {
 		text += "; --nested also passes through what is inside and around a marker"
 	}
-	_, err := fmt.Fprintln(t.w, text)
+	_, err := fmt.Fprintln(t.w, t.on.wrap(text, 2))
 	return err
 }
 
@@ -132,30 +132,26 @@ func (t *flowText) writeBranch(b *branch, before, rest string, more bool, names 
 	} else {
 		rest += markNone
 	}
-	path, err := t.path(b)
-	for i := 0; err == nil && i < len(path); i++ {
-		err = t.row("%s", rest+path[i])
-	}
-	return err
+	return t.path(b, rest)
 }
 
 // path says where the path of a flow comes from, where it was met, and where it leads.
-func (t *flowText) path(b *branch) (lines []string, err error) {
+func (t *flowText) path(b *branch, before string) error {
 	f := b.flow
 	var ends []flowindex.Member
 	for _, n := range []int{0, f.Members - 1} {
 		m, err := t.index.Member(f, n)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ends = append(ends, m)
 	}
 	markers, err := t.described(ends)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	add := func(what string, m *marker) {
-		lines = append(lines, fmt.Sprintf("%-4s  %s  %s, event %d", what, t.since(m.TS), t.place(m), m.Event))
+		err = cmp.Or(err, t.placed(fmt.Sprintf("%s%-4s  %s  ", before, what, t.since(m.TS)), m, fmt.Sprintf(", event %d", m.Event)))
 	}
 	met := cmp.Or(b.through, markers[0])
 	if met.N > 0 || b.through == nil {
@@ -167,5 +163,5 @@ func (t *flowText) path(b *branch) (lines []string, err error) {
 	if met.N < f.Members-1 {
 		add("to", markers[1])
 	}
-	return lines, nil
+	return err
 }

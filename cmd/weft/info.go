@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/problem"
@@ -32,8 +33,8 @@ slowest inputs, and which commands of weft say more. weft reads the input as for
 a conversion, but writes nothing. "-" is standard input.
 
 --problems lists what is wrong with the input. "lost" means that a conversion
-would lose data, "repaired" that it would keep it, but changed.
-docs/data-problems.md explains every problem.
+would lose data, "repaired" that it would keep it, but changed; "usual" is what
+most recordings in the format have. docs/data-problems.md explains every problem.
 
 Examples:
    weft info trace.json
@@ -43,6 +44,7 @@ Examples:
 			jsonFlag("print one line of JSON per file, with everything"),
 			&cli.BoolFlag{Name: "problems", Usage: "list the data problems and where they are", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "details", Usage: "print what a conversion finds: tracks, profiles, calls made of samples, facts and data problems", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "attribute", Usage: "also count the problems that weft convert --attribute finds", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines of each list; 0: all", DefaultText: "what fits the screen"},
 			formatFlag(), memoryFlag(), tempFlag(),
 		}, selectionFlags(), profileFlags()),
@@ -104,6 +106,12 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err == nil && !c.Bool("problems") && !c.Bool("details") {
 		overview, err = collectOverview(c, in)
 	}
+	if err == nil && c.Bool("attribute") {
+		if overview == nil { // which takes an attribution
+			err = attributed(c, in, func(*cost.Result) error { return nil })
+		}
+		said.Problems = tr.Problems()
+	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
@@ -153,7 +161,7 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 	on := env.terminal(env.stdout)
 	fmt.Fprintln(&b, on.heading(printable(name)))
 	row := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-10s%s\n", label, fmt.Sprintf(format, args...))
+		fmt.Fprintln(&b, on.wrap(fmt.Sprintf("  %-10s%s", label, fmt.Sprintf(format, args...)), 12))
 	}
 	if len(r.Containers) == 0 {
 		row("format", "%s", r.Format)
@@ -177,6 +185,12 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		thousands(t.Counters), thousands(t.Other))
 	row("events", "slices %s (never ended: %s), instants %s, counter values %s, samples %s", thousands(e.Slices), thousands(e.Unfinished),
 		thousands(e.Instants), thousands(e.CounterValues), thousands(e.Samples))
+	if own := addedText(&e); own != "" {
+		row("", "%s", own)
+	}
+	if e.IdleStates > 0 {
+		row("", "%s of samplers, which viewers show as gaps", countText(e.IdleStates, "idle state", "idle states"))
+	}
 	if e.Screenshots > 0 {
 		row("pictures", "%s, %s", countText(e.Screenshots, "screenshot", "screenshots"), countText(e.ScreenshotBytes, "byte", "bytes"))
 	}
@@ -204,14 +218,10 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)
 	odd, line := unusual(r), usualLine(r)
-	summary := "no problems"
-	if line != "" {
-		summary = "no problems but the usual"
-	}
-	fmt.Fprintln(&b, on.heading(printable(name)+": "+cmp.Or(countProblems(r, odd), summary)))
+	fmt.Fprintln(&b, on.heading(printable(name)+": problems: "+problemCounts(r)))
 	listProblems(&b, on, odd)
 	if line != "" {
-		fmt.Fprintf(&b, "  %s\n", line)
+		fmt.Fprintln(&b, on.wrap("  "+line, 4))
 	}
 	listProblems(&b, on, slices.DeleteFunc(slices.Clone(r.Problems), func(p trace.Problem) bool { return !slices.Contains(r.Usual, p.Name) }))
 	_, err := env.stdout.Write(b.Bytes())
@@ -221,17 +231,17 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 // listProblems adds the problems and the first places where they are.
 func listProblems(b *bytes.Buffer, on terminal, problems []trace.Problem) {
 	for _, p := range problems {
-		severity := fmt.Sprintf("%-8s", p.Severity)
+		line := on.wrap(fmt.Sprintf("    %-8s  %s ×%s: %s", p.Severity, p.Name, thousands(p.Count), p.Sentence), 14)
 		switch p.Severity {
 		case problem.Lost.String():
-			severity = on.severe(severity)
+			line = strings.Replace(line, p.Severity, on.severe(p.Severity), 1)
 		case problem.Repaired.String():
-			severity = on.warning(severity)
+			line = strings.Replace(line, p.Severity, on.warning(p.Severity), 1)
 		}
-		fmt.Fprintf(b, "    %s  %s ×%s: %s\n", severity, p.Name, thousands(p.Count), p.Sentence)
+		fmt.Fprintln(b, line)
 		for _, found := range p.Cases {
 			if text := printable(caseText(&found)); text != "" {
-				fmt.Fprintf(b, "                %s\n", text)
+				fmt.Fprintln(b, on.wrap("                "+text, 18))
 			}
 		}
 	}

@@ -194,6 +194,9 @@ func eventWords(r *convert.Report) (words []string) {
 			words = append(words, countText(kind.n, kind.one, kind.many))
 		}
 	}
+	if own := addedText(e); own != "" {
+		words = append(words, own)
+	}
 	if r.Span == nil {
 		return []string{"none"}
 	}
@@ -214,7 +217,7 @@ func processLines(processes []report.ProcessTime) (lines []string) {
 		if p.Busy == 0 {
 			break
 		}
-		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), p.Recorded.Shown(p.PID).Title(elideTo(p.Process, 50), "pid"))
+		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), elideTo(p.Recorded.Title(p.Process, p.PID), maxName))
 		if shows := cmp.Or(p.Shows, strings.Join(p.Labels, ", ")); shows != "" && shows != p.Process {
 			line += "  " + shows
 		}
@@ -241,7 +244,7 @@ func threadPlace(t *report.ThreadTime) string {
 	if t.Shows != "" && t.Shows != t.Process {
 		return line + "  " + t.Shows
 	}
-	return line + " of " + t.ShownPID().Title(elideTo(t.Process, 40), "pid")
+	return line + " of " + elideTo(t.ProcessTitle(), maxName)
 }
 
 // sampledLines has a line for each thread with samples, the busiest first.
@@ -300,13 +303,21 @@ func contextWords(o *report.Overview) (words []string) {
 	return words
 }
 
-// problemsLine says in one calm line what is wrong. What most recordings have is not worth a word beside what is.
+// problemsLine says in one calm line what is wrong.
 func problemsLine(r *convert.Report) string {
+	if len(r.Problems) == 0 {
+		return problemCounts(r)
+	}
+	return problemCounts(r) + "; weft info --problems lists them"
+}
+
+// problemCounts counts what is wrong. What most recordings have is not worth a word beside what is.
+func problemCounts(r *convert.Report) string {
 	if counts := countProblems(r, unusual(r)); counts != "" {
-		return counts + "; weft info --problems lists them"
+		return counts
 	}
 	if len(r.Problems) > 0 {
-		return "none but the usual; weft info --problems lists them"
+		return "none but the usual"
 	}
 	return "none"
 }

@@ -57,7 +57,7 @@ Examples:
 			&cli.StringFlag{Name: "max-uncertainty", Usage: "refuse offsets that are less certain than `DUR`"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "find and print the offsets, write nothing", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "keep-going", Usage: "leave out inputs that cannot be read or placed; exit with code 3", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "strict", Usage: "assume nothing, and exit with code 3 if any data is lost", DisableDefaultText: true},
+			strictFlag("assume nothing, and "),
 		}, others...),
 		Action: func(c *cli.Context) error {
 			job, err := newMergeJob(c, env)
@@ -84,13 +84,13 @@ type mergeJob struct {
 func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 	j := &mergeJob{
 		convertJob: convertJob{
-			env: env, compress: c.String("compress"), packets: c.String("packets"), force: c.Bool("force"), strict: c.Bool("strict"),
+			env: env, compress: c.String("compress"), packets: c.String("packets"), force: c.Bool("force"), strict: readStrict(c),
 			quiet: c.Bool("quiet"), reportFile: c.String("report-file"),
 		},
 		output: c.String("o"),
 	}
 	j.Machines = c.Bool("machines")
-	j.DryRun, j.KeepGoing, j.Strict, j.Reference = c.Bool("dry-run"), c.Bool("keep-going"), c.Bool("strict"), -1
+	j.DryRun, j.KeepGoing, j.Strict, j.Reference = c.Bool("dry-run"), c.Bool("keep-going"), readStrict(c) != "", -1
 	var err error
 	if j.opts, err = conversionOptions(c); err != nil {
 		return nil, err
@@ -469,11 +469,10 @@ func (j *mergeJob) run(ctx context.Context) error {
 	switch {
 	case len(j.Failed) > 0:
 		return errStrict
-	case report != nil && j.strict && report.Lost() > 0:
-		fmt.Fprintln(j.env.stderr, "weft: data was lost (--strict); see the report")
-		return errStrict
+	case report == nil:
+		return nil
 	}
-	return nil
+	return j.strict.judge(j.env, newMergeReport(j, report).losses(), "; see the report")
 }
 
 // write writes the trace; without a place for it, only the offsets are found.

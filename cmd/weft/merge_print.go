@@ -265,16 +265,37 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	return err
 }
 
+// isUsual reports whether most recordings in the format of the input have a problem.
+func (r *mergeReport) isUsual(p *mergedProblem) bool {
+	format := string(r.Report.Format)
+	for i := range r.Inputs {
+		if r.Inputs[i].Name == p.Input {
+			format = r.Inputs[i].Format
+		}
+	}
+	return problem.Usual(p.Name, format) != ""
+}
+
+// losses returns how often something of the inputs is missing in the output.
+func (r *mergeReport) losses() (l losses) {
+	for i := range r.Problems {
+		p := &r.Problems[i]
+		if !r.IsLost(&p.Problem) {
+			continue
+		}
+		if l.all = problem.Sum(l.all, p.Count); !r.isUsual(p) {
+			l.unusual = problem.Sum(l.unusual, p.Count)
+		}
+	}
+	return l
+}
+
 // writeProblems says what is wrong with the inputs, without what most recordings in their formats have.
 func (r *mergeReport) writeProblems(b *strings.Builder) {
-	formats := map[string]string{"": string(r.Report.Format)}
-	for i := range r.Inputs {
-		formats[r.Inputs[i].Name] = r.Inputs[i].Format
-	}
 	var problems []trace.Problem
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		if problem.Usual(p.Name, formats[p.Input]) != "" {
+		if r.isUsual(p) {
 			continue
 		}
 		if word := wordFor(r.Report, &p.Problem); len(problems) < maxProblemLines && p.Severity == problem.Lost.String() {

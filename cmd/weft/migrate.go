@@ -40,7 +40,7 @@ Examples:
    weft migrate --out converted --shard 0/16 traces     (one of 16 machines)
    weft migrate --out converted --finish                (after the last one)
 
-The exit code is 0 if all is done, 1 if files failed, 3 with --strict if data was lost,
+The exit code is 0 if all is done, 1 if files failed, 3 with --strict if data was lost that recordings usually have,
 4 if the run had to stop, 130 if it was interrupted. docs/batch.md has the rules.`,
 		Flags: slices.Concat(migrateFlags(filters), migrateConversionFlags(env)),
 		Action: func(c *cli.Context) error {
@@ -231,11 +231,8 @@ func (m *migration) outcome(s *migrate.Summary) error {
 	switch {
 	case s.Total(migrate.Failed).Files > 0 && !m.context.Bool("failures-ok"):
 		return errReported
-	case s.Lost > 0 && m.context.Bool("strict"):
-		fmt.Fprintln(m.env.stderr, "weft: data was lost (--strict); see the manifest")
-		return errStrict
 	}
-	return nil
+	return readStrict(m.context).judge(m.env, losses{uint64(s.Lost), uint64(s.LostUnusual)}, "; see the manifest")
 }
 
 // note prints a sentence about the run.

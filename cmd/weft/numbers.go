@@ -46,19 +46,29 @@ func millis(t timeline.Nanos) string {
 	return separated(strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64))
 }
 
+// rounded returns how many units a length of time is.
+func rounded(t timeline.Nanos, unit int64) int64 {
+	n := int64(t) / unit
+	if int64(t)%unit >= unit/2 {
+		n++
+	}
+	return n
+}
+
 // milliText writes milliseconds with one decimal, three where that would be nothing.
 func milliText(t timeline.Nanos) string {
 	if t < 10*1000*1000 {
 		return fmt.Sprintf("%.3f ms", float64(t)/1e6)
 	}
-	return fmt.Sprintf("%s.%d ms", thousands(int64(t)/1e6), int64(t)%1e6/1e5)
+	tenths := rounded(t, 1e5)
+	return fmt.Sprintf("%s.%d ms", thousands(tenths/10), tenths%10)
 }
 
 // lengthText writes a length of time with a unit that suits it.
 func lengthText(t timeline.Nanos) string {
 	switch {
 	case t >= 100*1000*1000*1000:
-		return thousands(int64(t)/1e9) + " s"
+		return thousands(rounded(t, 1e9)) + " s"
 	case t >= 1000*1000*1000:
 		return fmt.Sprintf("%.3g s", float64(t)/1e9)
 	}

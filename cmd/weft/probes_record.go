@@ -46,7 +46,7 @@ Examples:
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
 			&cli.StringFlag{Name: "lines", Usage: "also write the output of the tracer to `FILE`, which weft convert reads"},
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if events are lost", DisableDefaultText: true},
+			strictFlag(""),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print no report", DisableDefaultText: true},
 			memoryFlag(),
 			tempFlag(),
@@ -69,7 +69,7 @@ type recordJob struct {
 	lines  string // where the tracer's own output goes as well; "" if nowhere
 	opts   convert.Options
 	force  bool
-	strict bool
+	strict strictness
 	quiet  bool
 }
 
@@ -78,7 +78,7 @@ const grace = 30 * time.Second
 
 func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
 	job := &recordJob{
-		env: env, output: c.String("o"), lines: c.String("lines"), force: c.Bool("force"), strict: c.Bool("strict"), quiet: c.Bool("quiet"),
+		env: env, output: c.String("o"), lines: c.String("lines"), force: c.Bool("force"), strict: readStrict(c), quiet: c.Bool("quiet"),
 		tracer: tracer.Options{Command: strings.TrimSpace(c.String("c")), PID: c.Int("p"), Traced: c.String("program"), Grace: grace},
 	}
 	job.opts = convert.Options{From: convert.FormatProbes, TempDir: c.String("tmp")}
@@ -403,11 +403,8 @@ func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
 		return fmt.Errorf("cannot read the output of %s to its end: %w", name, end.CopyErr)
 	case end.Killed:
 		return fmt.Errorf("%s did not end within %s after the interrupt, so weft killed it; its last events are missing", name, grace)
-	case report.Lost() > 0 && j.strict:
-		fmt.Fprintln(j.env.stderr, "weft: data was lost (--strict)")
-		return errStrict
 	}
-	return nil
+	return j.strict.judge(j.env, lossesOf(report), "")
 }
 
 // writeReport says what was recorded, what is missing, and what to do next.

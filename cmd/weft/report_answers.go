@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -31,11 +33,38 @@ type answerReport struct {
 type answer struct {
 	summary []string // lines for people
 	tables  []table  // those of the report's forms
-	details []string // lines for people behind the tables; each block has an empty line and a title first
+	details []detail // blocks for people after the tables
 	hidden  []string // names of tables that text shows only if they are asked for
 	json    []any    // a line each
 	notes   []string // what the numbers lack, for standard error
 	nothing string   // why there are no rows; "": there are some
+}
+
+// detail is a block of lines about one row.
+type detail struct {
+	title string
+	lines []labelled
+	width int // of the labels
+}
+
+// labelled is a line with a label in front of it, "" for that of the line before. What does not fit it begins below its column hang.
+type labelled struct {
+	label, text string
+	hang        int
+}
+
+func (d *detail) add(label, text string, hang int) {
+	if text != "" {
+		d.lines = append(d.lines, labelled{label, text, hang})
+	}
+}
+
+func (d *detail) write(b *bytes.Buffer, on terminal) {
+	fmt.Fprintf(b, "\n%s\n", on.heading(on.wrap(d.title, 3)))
+	for _, l := range d.lines {
+		line := "   " + cellwidth.Left(l.label, d.width) + l.text
+		fmt.Fprintln(b, on.wrap(line, 3+d.width+l.hang))
+	}
 }
 
 func answerReports() []answerReport {
@@ -91,13 +120,6 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 		return err
 	}
 	order.apply(a.tables)
-	if order.columns != nil { // whoever asks for columns wants them
-		for i := range a.tables {
-			for k := range a.tables[i].columns {
-				a.tables[i].columns[k].spare = 0
-			}
-		}
-	}
 	switch {
 	case c.Bool("json"):
 		return a.writeJSON(env.stdout)
@@ -122,12 +144,12 @@ func (a *answer) writeJSON(w io.Writer) error {
 func (a *answer) writeText(w io.Writer, on terminal, only string) error {
 	var b bytes.Buffer
 	if a.nothing != "" {
-		fmt.Fprintln(&b, a.nothing)
+		fmt.Fprintln(&b, on.wrap(a.nothing, 0))
 		_, err := w.Write(b.Bytes())
 		return err
 	}
 	for _, line := range a.summary {
-		fmt.Fprintln(&b, line)
+		fmt.Fprintln(&b, on.wrap(line, 2))
 	}
 	for i := range a.tables {
 		t := &a.tables[i]
@@ -136,14 +158,10 @@ func (a *answer) writeText(w io.Writer, on terminal, only string) error {
 			t.writeText(&b, on)
 		}
 	}
-	text := on.cut(b.Bytes())
-	for i, line := range a.details {
-		if i > 0 && a.details[i-1] == "" {
-			line = on.heading(line)
-		}
-		text = append(append(text, line...), '\n')
+	for i := range a.details {
+		a.details[i].write(&b, on)
 	}
-	_, err := w.Write(text)
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
@@ -182,14 +200,22 @@ func nameCell(name string, width int) cell {
 	return cell{text: name, short: elideTo(name, width)}
 }
 
-// elideTo shortens a text in the middle to a number of columns.
+// numberAtEnd matches the number with which a text ends, which is nothing if only a part of it is seen: that of a process or thread, the
+// line and column of a function.
+var numberAtEnd = regexp.MustCompile(`(?:[ /(\[]|[pt]id )*[0-9][0-9:,.]*[\])]*$`)
+
+// elideTo shortens a text in the middle to a number of columns, of which a number at its end is left whole where it has room.
 func elideTo(text string, width int) string {
 	text = printable(text)
 	if cellwidth.Of(text) <= width {
 		return text
 	}
 	runes := []rune(text)
-	head, tail := (width-1)*2/3, (width-1)-(width-1)*2/3
+	tail := (width - 1) - (width-1)*2/3
+	if number := len(numberAtEnd.FindString(text)); number <= width-4 {
+		tail = max(tail, number)
+	}
+	head := width - 1 - tail
 	for head+tail > 0 && (len(runes) < head+tail || cellwidth.Of(string(runes[:head])+"…"+string(runes[len(runes)-tail:])) > width) {
 		if head > tail {
 			head--
@@ -197,10 +223,22 @@ func elideTo(text string, width int) string {
 			tail--
 		}
 	}
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+	isDigit := func(i int) bool { return i >= 0 && i < len(runes) && '0' <= runes[i] && runes[i] <= '9' }
+	for head > 1 && isDigit(head-1) && isDigit(head) { // a part of a number is another number
+		head--
+	}
+	for tail > 1 && isDigit(len(runes)-tail) && isDigit(len(runes)-tail-1) {
+		tail--
+	}
+	first, _, _ := strings.Cut(string(runes[:head]), "…") // it was shortened before
+	last := string(runes[len(runes)-tail:])
+	if i := strings.LastIndex(last, "…"); i >= 0 {
+		last = last[i+len("…"):]
+	}
+	return first + "…" + last
 }
 
 // momentCell is a time of a trace: for people from its start, in the form that --from takes; for programs as it is.
 func momentCell(at, start timeline.Nanos) cell {
-	return cell{text: strconv.FormatInt(int64(at), 10), short: momentText(at - start)}
+	return cell{text: strconv.FormatInt(int64(at), 10), short: momentText(at - start), number: int64(at)}
 }

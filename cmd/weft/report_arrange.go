@@ -89,6 +89,7 @@ func (a *arrangement) apply(tables []table) {
 		t := &tables[i]
 		if at := find(t.columns, a.sort); at >= 0 {
 			t.sortBy(at, a.ascending)
+			t.key = t.columns[at].name
 			if i := strings.LastIndex(t.title, ", by "); i >= 0 {
 				t.title = t.title[:i] + ", by " + a.sort
 			}
@@ -100,7 +101,7 @@ func (a *arrangement) apply(tables []table) {
 	}
 }
 
-// sortBy sorts rows by a column: numbers from the largest on, texts from A on, and the other way round if reversed. What has
+// sortBy sorts rows by a column: numbers from the largest on, texts from A on, times of the trace from the first on, and the other way round if reversed. What has
 // no value comes last.
 func (t *table) sortBy(at int, reversed bool) {
 	isText := t.columns[at].kind == textColumn
@@ -110,7 +111,10 @@ func (t *table) sortBy(at int, reversed bool) {
 			return report.CompareUnknown(a.absent, b.absent)
 		}
 		order := cmp.Compare(b.number, a.number)
-		if isText {
+		switch {
+		case t.columns[at].moment:
+			order = -order
+		case isText:
 			order = cmp.Compare(a.text, b.text)
 		}
 		if reversed {
@@ -132,7 +136,7 @@ func (t *table) choose(names []string) {
 		return
 	}
 	all := t.columns
-	t.columns = nil
+	t.columns, t.chosen = nil, true
 	for _, at := range places {
 		t.columns = append(t.columns, all[at])
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -250,20 +251,21 @@ func typeIndex(types []string, asked string) int {
 
 // printCosts prints tables for people.
 func (q *costQuery) printCosts(env *environment, heading string, tables []*costtables.Table) error {
-	on, text := env.terminal(env.stdout), heading+"\n"
+	on := env.terminal(env.stdout)
+	text := on.wrap(heading, 2) + "\n"
 	for _, t := range tables {
 		text += "\n" + costText(t, &q.order, on)
 		if t.Omitted > 0 {
 			text += fmt.Sprintf("… and %s more; --limit 0 shows all\n", thousands(t.Omitted))
 		}
 		if t.Limited > 0 {
-			text += fmt.Sprintf("too many rows: %s costs are in (others) or are uncounted input events\n", thousands(t.Limited))
+			text += on.wrap(fmt.Sprintf("too many rows: %s costs are in (others) or are uncounted input events", thousands(t.Limited)), 2) + "\n"
 		}
 	}
 	if len(q.others) > 0 {
-		text += fmt.Sprintf("\nMore: --type all, %s\n", printable(strings.Join(q.others, ", ")))
+		text += "\n" + on.wrap("More: --type all, "+printable(strings.Join(q.others, ", ")), 6) + "\n"
 	}
-	_, err := env.stdout.Write(on.cut([]byte(text)))
+	_, err := io.WriteString(env.stdout, text)
 	return err
 }
 

@@ -1,18 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/cellwidth"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // costColumn is a column of a cost table; cell returns its cell of a row.
@@ -61,15 +61,7 @@ func costColumns(t *costtables.Table) []costColumn {
 // --to count.
 func costText(t *costtables.Table, order *arrangement, on terminal) string {
 	slices.SortStableFunc(t.Rows, func(a, b costtables.Row) int { return report.CompareUnknown(a.None, b.None) })
-	lines := make([][]string, len(t.Rows)+1)
-	lines[0] = []string{t.Type}
-	if t.Group != costtables.GroupNone {
-		lines[0][0] += " by " + t.Group.String()
-	}
-	kinds := []columnKind{textColumn}
-	for i, name := range costNames(t) {
-		lines[i+1] = []string{name}
-	}
+	out := table{key: cmp.Or(order.sort, "self_ns"), chosen: len(order.columns) > 0, rows: make([][]cell, len(t.Rows))}
 	add := func(c costColumn, always bool) {
 		some := always
 		for i := range t.Rows {
@@ -79,80 +71,61 @@ func costText(t *costtables.Table, order *arrangement, on terminal) string {
 		if !some {
 			return
 		}
-		kinds, lines[0] = append(kinds, c.kind), append(lines[0], c.title)
+		out.columns = append(out.columns, c.column)
 		for i := range t.Rows {
-			lines[i+1] = append(lines[i+1], c.format(c.cell(&t.Rows[i])))
+			out.rows[i] = append(out.rows[i], c.cell(&t.Rows[i]))
 		}
 	}
+	title := t.Type
+	if t.Group != costtables.GroupNone {
+		title += " by " + t.Group.String()
+	}
+	out.columns = []column{texts("name", printable(title))}
+	for i, name := range costNames(t) {
+		out.rows[i] = []cell{textCell(name)}
+	}
 	if t.Split != costtables.SplitNone {
-		add(costColumn{texts("", t.Split.String()), func(r *costtables.Row) cell { return textCell(r.Part) }}, true)
+		add(costColumn{texts("", t.Split.String()), func(r *costtables.Row) cell {
+			if t.Split == costtables.SplitProcess {
+				return textCell(elideTo(timeline.Program(r.Part), maxName))
+			}
+			return textCell(elideTo(r.Part, maxName))
+		}}, true)
 	}
 	if slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.Input != nil }) {
-		add(costColumn{times("", "at ms"), func(r *costtables.Row) cell {
+		add(costColumn{moments("", "at"), func(r *costtables.Row) cell {
 			if r.Input == nil {
 				return cell{absent: true}
 			}
-			return timeCell(r.Input.Start - t.Start)
+			return momentCell(r.Input.Start, t.Start)
 		}}, true)
 	}
 	for _, c := range order.costColumns(costColumns(t)) {
-		if c.title != "" {
+		if c.spare = uint8(slices.Index(lessTelling, c.title) + 1); c.title != "" {
 			add(c, c.name == "self_ns" || c.kind == percentColumn || len(order.columns) > 0)
 		}
 	}
-	left := []string(nil)
-	if len(order.columns) == 0 {
-		left = fitCosts(&lines, &kinds, on.columns)
+	left := 0
+	if on.columns > 0 {
+		left = out.fit(on.columns + lineIndent) // these have no blanks in front of them
 	}
 	var b strings.Builder
-	for i, line := range align(lines, kinds) {
-		line = printable(line)
+	for i, line := range out.lines() {
 		if i == 0 {
 			line = on.heading(line)
 		}
 		b.WriteString(line + "\n")
 	}
-	if len(left) > 0 {
-		fmt.Fprintf(&b, "%s where there is room, or with --columns and --csv\n", countText(int64(len(left)), "more column", "more columns"))
+	if left > 0 {
+		fmt.Fprintln(&b, on.wrap(countText(int64(left), "more column", "more columns")+" where there is room, or with --columns and --csv", 0))
 	}
 	return b.String()
 }
 
-// lessTelling are the titles of columns that people miss least, in this order.
+// lessTelling are the titles of columns that people miss least, those last that they miss least of all.
 var lessTelling = []string{
-	"CPU unknown ms", "async ms", "slices", "freed KB", "provoked GC ms", "inputs", "received KB", "requests", "worst latency ms", "forced ms",
-	"long slices", "CPU ms", "total ms",
-}
-
-// fitCosts leaves out columns until the lines fit a terminal, and returns their titles.
-func fitCosts(lines *[][]string, kinds *[]columnKind, width int) (left []string) {
-	for _, title := range lessTelling {
-		if width <= 0 || lineWidth(*lines) <= width {
-			break
-		}
-		i := slices.Index((*lines)[0], title)
-		if i <= 0 { // the first is the name
-			continue
-		}
-		for k := range *lines {
-			(*lines)[k] = slices.Delete((*lines)[k], i, i+1)
-		}
-		*kinds = slices.Delete(*kinds, i, i+1)
-		left = append(left, title)
-	}
-	return left
-}
-
-// lineWidth is the width of lines that are aligned.
-func lineWidth(lines [][]string) (width int) {
-	for i := range lines[0] {
-		widest := 0
-		for _, line := range lines {
-			widest = max(widest, cellwidth.Of(printable(line[i])))
-		}
-		width += widest + 2
-	}
-	return width - 2
+	"total ms", "CPU ms", "long slices", "forced ms", "worst latency ms", "requests", "received KB", "inputs", "provoked GC ms", "freed KB",
+	"slices", "async ms", "CPU unknown ms",
 }
 
 // costNames returns what people see of the names of the rows: of several contexts that look the same with the id.
@@ -160,7 +133,10 @@ func costNames(t *costtables.Table) []string {
 	names, first, same := make([]string, len(t.Rows)), map[string]string{}, map[string]bool{}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		names[i] = shorten(r.Name)
+		if names[i] = r.Name; strings.EqualFold(t.Type, costtables.TypeProcess) {
+			names[i] = timeline.Program(r.Name)
+		}
+		names[i] = elideTo(names[i], maxName)
 		if id, ok := first[names[i]]; !ok {
 			first[names[i]] = r.ID
 		} else if id != r.ID {
@@ -173,15 +149,6 @@ func costNames(t *costtables.Table) []string {
 		}
 	}
 	return names
-}
-
-// shorten cuts a name longer than maxName in the middle: of a url both ends say something.
-func shorten(name string) string {
-	if utf8.RuneCountInString(name) <= maxName {
-		return name
-	}
-	runes := []rune(name)
-	return string(runes[:maxName/2]) + "…" + string(runes[len(runes)-maxName/2+1:])
 }
 
 // printCostsCSV prints the rows of all tables below one line of headings, which is there without rows as well, or the columns

@@ -25,7 +25,7 @@ func TestCostText(t *testing.T) {
 	want := `
 Frame by page                                                 thread    self ms     %  total ms  slices  forced ms  received KB
 計算量                                                        Main 1/1    2.500  62.5    12.500       3      0.002          0.0
-` + strings.Repeat("a", 30) + "…" + strings.Repeat("b", 29) + `  1/2         1.500  37.5     0.000       0      0.000          1.2
+` + strings.Repeat("a", 39) + "…" + strings.Repeat("b", 20) + `  1/2         1.500  37.5     0.000       0      0.000          1.2
 `
 	if got := "\n" + costText(&table, &arrangement{}, terminal{columns: 0}); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -61,10 +61,10 @@ func TestInputTimes(t *testing.T) {
 		{ID: "(unattributed, &arrangement{})", Name: "(unattributed)"},
 	}}, &arrangement{}, terminal{})
 	const want = `
-InputEvent       at ms  self ms    %
-KEY_PRESSED 1    0.000    0.000  0.0
-KEY_RELEASED 2  49.000    0.000  0.0
-(unattributed)            0.000  0.0
+InputEvent      at        self ms    %
+KEY_PRESSED 1   0.000ms     0.000  0.0
+KEY_RELEASED 2  49.000ms    0.000  0.0
+(unattributed)              0.000  0.0
 `
 	if "\n"+text != want {
 		t.Errorf("got\n%s\nwant%s", text, want)

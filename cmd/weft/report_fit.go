@@ -2,33 +2,50 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
 )
 
-// minTextWidth is the number of columns to which texts of a table are shortened at most.
-const minTextWidth = 16
+// Texts of tables are shortened to so many columns: first of all, then where columns that people can do without are gone, and where
+// hardly a number has room.
+const (
+	easyTextWidth = 32
+	minTextWidth  = 16
+	lastTextWidth = 8
+)
 
-// fit makes a table fit so many columns of a terminal, if it can: it leaves out columns that people can do without, those first
-// that they miss least, then shortens texts, the widest first, and at last leaves out what is on the right: a number that the
-// edge of the terminal cuts would be another number. 0: it has room.
-func (t *table) fit(columns int) {
+// fit makes a table fit so many columns of a terminal, and returns the number of columns that it has to leave out for that. It shortens
+// texts, the widest first; then it leaves out what people miss least; then it shortens texts further, and at last leaves out what is on
+// the right. What names a row, the column by which the table is sorted and those that were asked for stay, and so do whole numbers: a
+// number that the edge of the terminal cuts would be another one. 0: it has room.
+func (t *table) fit(columns int) (left int) {
 	if columns <= 0 {
-		return
+		return 0
 	}
+	whole := slices.Clone(t.rows)
 	for {
 		tooWide := t.width() - columns
 		if tooWide <= 0 {
-			return
+			return left
 		}
-		if least := t.leastWanted(); least >= 0 {
-			t.columns[least].title = ""
+		if t.shorten(tooWide, easyTextWidth) {
 			continue
 		}
-		if !t.shorten(tooWide) && !t.dropLast() {
-			return
+		leave := t.leastWanted()
+		if leave < 0 {
+			if t.shorten(tooWide, minTextWidth) {
+				continue
+			}
+			leave = t.lastWanted()
 		}
+		if leave < 0 {
+			if t.shorten(tooWide, lastTextWidth) {
+				continue
+			}
+			return left
+		}
+		t.columns[leave].title, left = "", left+1
+		copy(t.rows, whole) // texts have more room now
 	}
 }
 
@@ -52,40 +69,45 @@ func (t *table) columnWidth(i int) int {
 	return width
 }
 
+// mayLeave reports whether a column may be left out: it is none of those that were asked for, not what names a row, and not the one by
+// which the table is sorted.
+func (t *table) mayLeave(i int) bool {
+	first := slices.IndexFunc(t.columns, func(c column) bool { return c.title != "" && c.kind == textColumn && c.spare == 0 })
+	return !t.chosen && t.columns[i].title != "" && i != first && !t.columns[i].named(t.key)
+}
+
 // leastWanted returns the index of the column that people miss least; -1: they want all that there are.
 func (t *table) leastWanted() int {
 	least := -1
 	for i, c := range t.columns {
-		if c.title != "" && c.spare > 0 && (least < 0 || c.spare > t.columns[least].spare) {
+		if t.mayLeave(i) && c.spare > 0 && (least < 0 || c.spare > t.columns[least].spare) {
 			least = i
 		}
 	}
 	return least
 }
 
-// minColumns is the number of columns that a table keeps on any terminal: what a row is about, and a number.
-const minColumns = 2
-
-// dropLast leaves out the last column; false if there are so few that it has to stay.
-func (t *table) dropLast() bool {
-	shown, last := 0, -1
+// lastWanted returns the index of the last column that may be left out; -1: there is none. Without the column by which the table is
+// sorted, another number stays.
+func (t *table) lastWanted() int {
+	last, numbers := -1, 0
 	for i, c := range t.columns {
-		if c.title != "" {
-			shown, last = shown+1, i
+		if c.title != "" && c.kind != textColumn {
+			numbers++
+		}
+		if t.mayLeave(i) && (c.kind == textColumn || numbers > 1 || find(t.columns, t.key) >= 0) {
+			last = i
 		}
 	}
-	if shown <= minColumns {
-		return false
-	}
-	t.columns[last].title = ""
-	return true
+	return last
 }
 
-// shorten takes columns of the terminal from the widest column of texts, down to the second widest; false if none has any left.
-func (t *table) shorten(tooWide int) bool {
-	widest, width, next := -1, minTextWidth, minTextWidth
+// shorten takes columns of the terminal from the widest column of texts, down to the second widest or to the least width; false if none
+// has any left.
+func (t *table) shorten(tooWide, least int) bool {
+	widest, width, next := -1, least, least
 	for i, c := range t.columns {
-		if c.title == "" || c.kind != textColumn || strings.HasSuffix(c.name, "ts_ns") {
+		if c.title == "" || c.kind != textColumn || c.whole {
 			continue
 		}
 		if w := t.columnWidth(i); w > width {
@@ -97,7 +119,7 @@ func (t *table) shorten(tooWide int) bool {
 	if widest < 0 {
 		return false
 	}
-	width = max(min(next, width-1), width-tooWide, max(minTextWidth, cellwidth.Of(t.columns[widest].title)))
+	width = max(min(next, width-1), width-tooWide, max(least, cellwidth.Of(t.columns[widest].title)))
 	before := t.columnWidth(widest)
 	for k := range t.rows {
 		t.rows[k] = slices.Clone(t.rows[k])

@@ -96,7 +96,7 @@ func makeInputReport(c *cli.Context, in *reportInput) (*answer, error) {
 	}
 	if c.String("table") == "" {
 		for i := range shown[:min(len(shown), detailed)] {
-			a.details = append(a.details, inputDetails(r, &shown[i], i+1)...)
+			a.details = append(a.details, inputDetails(r, &shown[i], i+1))
 		}
 	}
 	if len(r.Inputs) == 0 {
@@ -159,10 +159,10 @@ func inputsJSON(r *report.Inputs, shown []report.Interaction) []any {
 
 // inputsTable has a row for each input.
 func inputsTable(r *report.Inputs, shown []report.Interaction) table {
-	out := table{name: "inputs", title: "inputs, the slowest first", columns: []column{
-		texts("ts_ns", "at"), texts("kind", "input"), texts("type", "event"), times("latency_ns", "latency ms"), times("delay_ns", "delay ms"),
+	out := table{name: "inputs", title: "inputs, the slowest first", key: "latency_ns", columns: []column{
+		moments("ts_ns", "at"), texts("kind", "input"), spare(1, texts("type", "event")), times("latency_ns", "latency ms"), times("delay_ns", "delay ms"),
 		times("processing_ns", "processing ms"), times("presentation_ns", "presentation ms"), flags("dropped", ""), texts("process", ""), texts("pid", ""),
-		spare(1, texts("thread", "handled by")), texts("tid", ""), texts("id", ""), spare(2, texts("most", "most self time for it")), spare(3, times("most_self_ns", "ms")),
+		spare(2, texts("thread", "handled by")), texts("tid", ""), texts("id", ""), spare(3, texts("most", "most self time for it")), spare(4, times("most_self_ns", "ms")),
 	}}
 	for i := range shown {
 		in := &shown[i]
@@ -192,8 +192,8 @@ func optionalTime(t *timeline.Nanos) cell {
 
 // inputPartsTable has a row for each function or other slice that ran in a phase of an input on its main thread.
 func inputPartsTable(shown []report.Interaction, start timeline.Nanos) table {
-	out := table{name: "parts", title: "what the thread that handles the inputs did meanwhile, by self time", columns: []column{
-		texts("ts_ns", "input at"), texts("kind", "input"), texts("phase", "phase"), flags("own", "for it"), times("self_ns", "self ms"),
+	out := table{name: "parts", title: "what the thread that handles the inputs did meanwhile, by self time", key: "self_ns", columns: []column{
+		moments("ts_ns", "input at"), texts("kind", "input"), texts("phase", "phase"), flags("own", "for it"), times("self_ns", "self ms"),
 		counts("count", "count"), texts("category", "category"), texts("name", "name"), texts("location", "location"),
 	}}
 	for i := range shown {
@@ -224,55 +224,50 @@ var phaseTitles = map[string]string{
 }
 
 // inputDetails says of an input in lines why it took its time.
-func inputDetails(r *report.Inputs, in *report.Interaction, n int) []string {
-	head := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, printable(in.Type), momentText(in.Start-r.Start), millis(in.Latency))
+func inputDetails(r *report.Inputs, in *report.Interaction, n int) detail {
+	title := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, printable(in.Type), momentText(in.Start-r.Start), millis(in.Latency))
 	switch {
 	case in.Dropped:
-		head += ", and nothing was shown in answer"
+		title += ", and nothing was shown in answer"
 	case in.Presentation != nil:
-		head += " until the answer was shown"
+		title += " until the answer was shown"
 	}
-	lines := []string{"", head}
-	add := func(what, text string) {
-		if text != "" {
-			lines = append(lines, fmt.Sprintf("   %-14s%s", what, text))
-		}
-	}
+	out := detail{title: title, width: 14}
 	for i := range in.Phases {
 		p := &in.Phases[i]
-		add(phaseTitles[p.Phase], phaseText(p, in.Main))
+		out.add(phaseTitles[p.Phase], phaseText(p, in.Main), 13)
 		for _, line := range phaseParts(p) {
-			add("", line)
+			out.add("", line, 15)
 		}
 	}
 	if in.Work == nil || in.Work.Self == 0 {
-		return lines
+		return out
 	}
-	add("for it", strings.TrimSuffix(millis(in.Work.Self)+" ms on all threads: "+workText(in.Work), ": "))
+	out.add("for it", strings.TrimSuffix(millis(in.Work.Self)+" ms on all threads: "+workText(in.Work), ": "), 0)
 	for i := range in.Work.Parts[:min(len(in.Work.Parts), 5)] {
 		p := &in.Work.Parts[i]
 		what := ""
 		if i == 0 {
 			what = "self time"
 		}
-		lines = append(lines, fmt.Sprintf("   %-14s%8s ms  %s", what, millis(p.Self), partLine(p)))
+		out.add(what, fmt.Sprintf("%8s ms  %s", millis(p.Self), partLine(p)), 13)
 	}
 	for _, line := range contextLines(in.Contexts, in.Work.Self) {
 		if !strings.HasPrefix(line, "InputEvent") {
-			add("in", line)
+			out.add("in", line, 14)
 		}
 	}
 	if in.Requests > 0 {
-		add("requests", fmt.Sprintf("%s, %s received", count(in.Requests, "request"), count(in.RequestBytes, "byte")))
+		out.add("requests", fmt.Sprintf("%s, %s received", count(in.Requests, "request"), count(in.RequestBytes, "byte")), 0)
 	}
 	for i, line := range wayText(in) {
 		what := ""
 		if i == 0 {
 			what = "its way"
 		}
-		lines = append(lines, fmt.Sprintf("   %-14s%s", what, line))
+		out.add(what, line, 15)
 	}
-	return lines
+	return out
 }
 
 // phaseText says how the main thread spent a phase.
@@ -319,7 +314,7 @@ func wayText(in *report.Interaction) (lines []string) {
 			after = "+" + after
 		}
 		lines = append(lines, fmt.Sprintf("%10s ms  %s of %s, %s ms", after, placeCell(&t.ThreadID).short,
-			elideTo(t.ShownPID().Title(t.Process, "pid"), 40), millis(t.Self)))
+			elideTo(t.ProcessTitle(), 40), millis(t.Self)))
 	}
 	return lines
 }

@@ -287,7 +287,9 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 	case err != nil:
 		return fmt.Errorf("%s: %w", inputName(name), err)
 	}
-	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool { return slices.Contains(r.lost, p.Name) }) {
+	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool {
+		return slices.Contains(r.lost, p.Name) && !slices.Contains(in.said.Usual, p.Name)
+	}) {
 		run.partial++
 	}
 	in.printNotCounted(run.env, r.slices)
@@ -308,7 +310,10 @@ func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progres
 		return err
 	}
 	defer src.Close()
-	in.trace, in.timeline, err = openTimeline(ctx, in.name, progress.reader(src), run.opts)
+	opts := run.opts
+	opts.Report = new(convert.Report)
+	in.said = opts.Report
+	in.trace, in.timeline, err = openTimeline(ctx, in.name, progress.reader(src), opts)
 	return err
 }
 
@@ -418,7 +423,7 @@ func (t *manyTable) table(sum *report.Many) table {
 	if len(rows) > 0 && !slices.ContainsFunc(rows, func(r report.ManyRow) bool { return r.Place != "" }) {
 		place = "" // people can do without
 	}
-	out := table{name: t.name, title: t.title, columns: []column{
+	out := table{name: t.name, title: t.title, key: "self_ns", columns: []column{
 		texts("name", t.row), spare(2, texts("place", place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
 		times("self_ns", cmp.Or(t.self, "self ms")), spare(1, times("total_ns", strings.TrimPrefix(cmp.Or(t.total, "total ms"), "-"))), t.length(5, "p50_ns", "p50 ms"), t.length(4, "p95_ns", "p95 ms"),
 		t.length(6, "p99_ns", "p99 ms"), t.length(4, "max_ns", "max ms"), portions("mean_share_ppb", "share a file"),
@@ -506,7 +511,7 @@ func (run *manyRun) summary(says func(*report.Many) string) string {
 		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
 	}
 	if run.partial > 0 {
-		line += fmt.Sprintf("; %s with lost data (details: weft info --problems FILE)", thousands(run.partial))
+		line += "; " + countText(run.partial, "is incomplete", "are incomplete") + " (details: weft info --problems FILE)"
 	}
 	if n := len(run.failed); n > 0 {
 		line += fmt.Sprintf("; %s could not be read", thousands(n))

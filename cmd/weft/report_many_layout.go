@@ -52,7 +52,7 @@ func manyLayoutCounts(sum *report.Many) table {
 
 // manyLayoutTimes has a row for each phase.
 func manyLayoutTimes(sum *report.Many) table {
-	out := table{name: report.ManyLayoutTimes, title: "phases of layout, by time", columns: []column{
+	out := table{name: report.ManyLayoutTimes, title: "phases of layout, by time", key: "self_ns", columns: []column{
 		texts("name", "phase"), counts("recordings", "files"), times("self_ns", "ms"), portions("mean_share_ppb", "share a file"),
 		spare(1, portions("max_share_ppb", "largest")), spare(1, texts("max_share_in", "in")),
 	}}

@@ -92,7 +92,7 @@ func fileCell(name string) cell {
 
 // manyPartsTable has a row for each function and other slice in the long tasks of all inputs.
 func manyPartsTable(sum *report.Many) table {
-	out := table{name: report.ManyParts, title: "what is in the tasks, by self time", columns: []column{
+	out := table{name: report.ManyParts, title: "what is in the tasks, by self time", key: "self_ns", columns: []column{
 		texts("name", "function or slice"), spare(3, texts("place", "location")), spare(7, texts("category", "category")), counts("recordings", "files"),
 		counts("count", "tasks"), times("self_ns", "self ms"), spare(6, times("total_ns", "tasks ms")), spare(1, times("blocking_ns", "blocking ms")),
 		spare(5, times("p50_ns", "p50 ms")), spare(4, times("p95_ns", "p95 ms")), times("max_ns", "max ms"), portions("mean_share_ppb", "share a file"),
@@ -122,8 +122,8 @@ func manyPartsTable(sum *report.Many) table {
 
 // manyTasksTable has a row for each of the longest tasks of all inputs.
 func manyTasksTable(sum *report.Many) table {
-	out := table{name: "tasks", title: "long tasks, the longest first", columns: []column{
-		texts("file", "file"), texts("ts_ns", "at"), times("dur_ns", "ms"), spare(2, times("blocking_ns", "blocking ms")), times("cpu_ns", ""),
+	out := table{name: "tasks", title: "long tasks, the longest first", key: "dur_ns", columns: []column{
+		texts("file", "file"), moments("ts_ns", "at"), times("dur_ns", "ms"), spare(2, times("blocking_ns", "blocking ms")), times("cpu_ns", ""),
 		texts("process", ""), texts("pid", ""), spare(1, texts("thread", "thread")), texts("tid", ""), texts("basis", ""), spare(1, texts("name", "task")),
 		texts("most", "most self time"), times("most_self_ns", "ms"),
 	}}
@@ -219,8 +219,8 @@ func manyKindsTable(sum *report.Many) table {
 
 // manyInputsTable has a row for each of the slowest inputs of all recordings.
 func manyInputsTable(sum *report.Many) table {
-	out := table{name: "inputs", title: "inputs, the slowest first", columns: []column{
-		texts("file", "file"), texts("ts_ns", "at"), texts("kind", "input"), spare(1, texts("type", "event")), times("latency_ns", "latency ms"),
+	out := table{name: "inputs", title: "inputs, the slowest first", key: "latency_ns", columns: []column{
+		texts("file", "file"), moments("ts_ns", "at"), texts("kind", "input"), spare(1, texts("type", "event")), times("latency_ns", "latency ms"),
 		times("delay_ns", "delay ms"), times("processing_ns", "processing ms"), times("presentation_ns", "presentation ms"), flags("dropped", ""),
 		texts("id", ""),
 	}}

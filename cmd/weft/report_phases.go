@@ -146,8 +146,9 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 		}
 		var b bytes.Buffer
 		on := env.terminal(env.stdout)
+		tables[0].fit(on.columns)
 		tables[0].writeText(&b, on)
-		_, err := env.stdout.Write(on.cut(b.Bytes()))
+		_, err := env.stdout.Write(b.Bytes())
 		return err
 	}
 	switch {

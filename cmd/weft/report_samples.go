@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // maxCallers is the number of callers that tables for people name.
@@ -25,7 +26,7 @@ func samplesReport(p *report.Profiles, opts report.Options) (reportResult, error
 				fmt.Sprintf("%s for %s ms of %s ms; %s; busy for %s ms", samplesStand(t.Samples), millis(t.Covered),
 					millis(t.End-t.Start), gaps(t), millis(t.Busy)),
 			},
-			tables: samplesTables(t),
+			tables: samplesTables(t, p.Start),
 		})
 	}
 	return result, nil
@@ -58,12 +59,12 @@ func gaps(t *report.ThreadSamples) string {
 	return fmt.Sprintf("%s gaps, %s ms in total", thousands(t.Gaps), millis(t.GapTime))
 }
 
-func samplesTables(t *report.ThreadSamples) []table {
-	return []table{statesTable(t), functionsTable(t), bucketsTable(t)}
+func samplesTables(t *report.ThreadSamples, start timeline.Nanos) []table {
+	return []table{statesTable(t), functionsTable(t), bucketsTable(t, start)}
 }
 
 func statesTable(t *report.ThreadSamples) table {
-	out := table{name: "states", title: "time by state", columns: []column{
+	out := table{name: "states", title: "time by state", key: "time_ns", columns: []column{
 		texts("state", "state"), texts("class", "class"), counts("samples", "samples"), times("time_ns", "ms"), shares("share"),
 	}}
 	for _, s := range t.States {
@@ -76,7 +77,7 @@ func statesTable(t *report.ThreadSamples) table {
 
 // functionsTable has the time of functions by class.
 func functionsTable(t *report.ThreadSamples) table {
-	out := table{name: "functions", title: "functions, by self time", columns: []column{
+	out := table{name: "functions", title: "functions, by self time", key: "self_ns", columns: []column{
 		spare(1, counts("self_samples", "self samples")), times("self_ns", "self ms"),
 		spare(3, countedTimes("script", "script")), spare(6, countedTimes("rendering", "rendering")), spare(5, countedTimes("gc", "gc")), spare(4, countedTimes("other", "other")),
 		spare(2, counts("total_samples", "total samples")), times("total_ns", "total ms"),
@@ -96,15 +97,15 @@ func functionsTable(t *report.ThreadSamples) table {
 // classCell shows the time of one class of states and the samples behind it.
 func classCell(c report.ClassTime) cell { return countedCell(c.Time, c.Samples) }
 
-func bucketsTable(t *report.ThreadSamples) table {
-	out := table{name: "buckets", title: "time in buckets", columns: []column{
-		times("start_ns", "from ms"), counts("samples", "samples"), countedTimes("script", "script"), countedTimes("rendering", "rendering"),
+func bucketsTable(t *report.ThreadSamples, start timeline.Nanos) table {
+	out := table{name: "buckets", title: "time in buckets", key: "start_ns", columns: []column{
+		moments("start_ns", "from"), counts("samples", "samples"), countedTimes("script", "script"), countedTimes("rendering", "rendering"),
 		countedTimes("gc", "gc"), countedTimes("other", "other"), countedTimes("idle", "idle"),
 	}}
 	for i := range t.Buckets {
 		b := &t.Buckets[i]
 		out.rows = append(out.rows, []cell{
-			timeCell(b.Start), countCell(b.Sum().Samples), classCell(b.Script), classCell(b.Rendering), classCell(b.GC), classCell(b.Other),
+			momentCell(b.Start, start), countCell(b.Sum().Samples), classCell(b.Script), classCell(b.Rendering), classCell(b.GC), classCell(b.Other),
 			classCell(b.Idle),
 		})
 	}
@@ -131,7 +132,7 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 					thousands(t.Stacks.Next), thousands(t.Stacks.None)),
 				fmt.Sprintf("busy runs: %s, 50 ms or longer: %s, only because of the collector: %s", thousands(t.BusyRuns), thousands(t.LongRuns), thousands(t.Explained)),
 			},
-			tables: gcTables(t),
+			tables: gcTables(t, p.Start),
 		}
 		if t.Unmarked {
 			tables.summary = []string{"the samples have no markers, so they do not show when the garbage collector ran"}
@@ -141,8 +142,8 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 	return result, nil
 }
 
-func gcTables(t *report.ThreadGC) []table {
-	return []table{gcStacksTable(t), gcFunctionsTable(t), gcRunsTable(t), gcBucketsTable(t)}
+func gcTables(t *report.ThreadGC, start timeline.Nanos) []table {
+	return []table{gcStacksTable(t), gcFunctionsTable(t), gcRunsTable(t, start), gcBucketsTable(t, start)}
 }
 
 var gcTimeColumns = [...]column{
@@ -155,7 +156,7 @@ func gcTimeCells(g *report.GCTime) []cell {
 }
 
 func gcStacksTable(t *report.ThreadGC) table {
-	out := table{name: "stacks", title: "call stacks that the collector interrupted", columns: append(gcTimeColumns[:], stackColumns[:]...),
+	out := table{name: "stacks", title: "call stacks that the collector interrupted", key: "gc_ns", columns: append(gcTimeColumns[:], stackColumns[:]...),
 		note: more(len(t.ByStack), t.Counts.ByStack, "stacks")}
 	for i := range t.ByStack {
 		s := &t.ByStack[i]
@@ -165,7 +166,7 @@ func gcStacksTable(t *report.ThreadGC) table {
 }
 
 func gcFunctionsTable(t *report.ThreadGC) table {
-	out := table{name: "functions", title: "functions that the collector interrupted", columns: append(gcTimeColumns[:], stackColumns[:2]...),
+	out := table{name: "functions", title: "functions that the collector interrupted", key: "gc_ns", columns: append(gcTimeColumns[:], stackColumns[:2]...),
 		note: more(len(t.ByFunction), t.Counts.ByFunction, "functions")}
 	for i := range t.ByFunction {
 		f := &t.ByFunction[i]
@@ -178,24 +179,24 @@ func gcFunctionsTable(t *report.ThreadGC) table {
 	return out
 }
 
-func gcRunsTable(t *report.ThreadGC) table {
-	out := table{name: "runs", title: "busy runs that are long only because of the collector", columns: []column{
-		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("time_ns", "ms"), times("gc_ns", "gc ms"),
+func gcRunsTable(t *report.ThreadGC, start timeline.Nanos) table {
+	out := table{name: "runs", title: "busy runs that are long only because of the collector", key: "start_ns", columns: []column{
+		moments("start_ns", "from"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("time_ns", "ms"), times("gc_ns", "gc ms"),
 	}}
 	for _, r := range t.Runs {
-		out.rows = append(out.rows, []cell{timeCell(r.Start), countCell(r.Samples), countCell(r.GCSamples), timeCell(r.Time), timeCell(r.GC)})
+		out.rows = append(out.rows, []cell{momentCell(r.Start, start), countCell(r.Samples), countCell(r.GCSamples), timeCell(r.Time), timeCell(r.GC)})
 	}
 	return out
 }
 
-func gcBucketsTable(t *report.ThreadGC) table {
-	out := table{name: "buckets", title: "time in buckets", columns: []column{
-		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("covered_ns", "covered ms"),
+func gcBucketsTable(t *report.ThreadGC, start timeline.Nanos) table {
+	out := table{name: "buckets", title: "time in buckets", key: "start_ns", columns: []column{
+		moments("start_ns", "from"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("covered_ns", "covered ms"),
 		times("gc_ns", "gc ms"), shares("share"),
 	}}
 	for _, b := range t.Buckets {
 		out.rows = append(out.rows, []cell{
-			timeCell(b.Start), countCell(b.Samples), countCell(b.GCSamples), timeCell(b.Covered), timeCell(b.GC), shareCell(b.GC, b.Covered),
+			momentCell(b.Start, start), countCell(b.Samples), countCell(b.GCSamples), timeCell(b.Covered), timeCell(b.GC), shareCell(b.GC, b.Covered),
 		})
 	}
 	return out
@@ -229,7 +230,7 @@ func countOf(n int64, basis report.Basis) string {
 }
 
 func layoutTables(t *report.ThreadForced) []table {
-	out := table{name: "stacks", title: "call stacks that force style and layout", columns: append([]column{
+	out := table{name: "stacks", title: "call stacks that force style and layout", key: "total_ns", columns: append([]column{
 		{name: "basis"}, counts("count", string(t.Basis)), {name: "style_ns", title: "style ms", kind: timeColumn, count: "style_count"},
 		{name: "layout_ns", title: "layout ms", kind: timeColumn, count: "layout_count"}, times("total_ns", "total ms"),
 		spare(3, counts("episodes", "episodes")), spare(4, counts("runs", "runs")),

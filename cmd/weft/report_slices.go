@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,10 +181,11 @@ func slicesTables(r *report.Slices) []table {
 
 // groupsTable is the table of one kind of slices.
 func groupsTable(r *report.Slices, kind report.SliceKind, title string) table {
-	out := table{name: kind.String(), title: title, columns: []column{
+	out := table{name: kind.String(), title: title, key: "self_ns", columns: []column{
 		texts("name", "name"), counts("count", "count"), counts("unfinished", ""), times("self_ns", "self ms"), times("total_ns", "total ms"),
-		spare(1, times("mean_ns", "mean ms")), spare(4, times("p50_ns", "p50 ms")), times("p95_ns", "p95 ms"), spare(3, times("p99_ns", "p99 ms")),
-		times("max_ns", "max ms"), spare(2, times("cpu_ns", "")), texts("max_ts_ns", "max at"), texts("max_process", ""), texts("max_pid", ""), texts("max_thread", "max on"), texts("max_tid", ""),
+		spare(2, times("mean_ns", "mean ms")), spare(6, times("p50_ns", "p50 ms")), spare(1, times("p95_ns", "p95 ms")), spare(5, times("p99_ns", "p99 ms")),
+		times("max_ns", "max ms"), spare(4, times("cpu_ns", "")), moments("max_ts_ns", "max at"), texts("max_process", ""), texts("max_pid", ""),
+		spare(3, texts("max_thread", "max on")), texts("max_tid", ""),
 	}}
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -198,8 +200,12 @@ func groupsTable(r *report.Slices, kind report.SliceKind, title string) table {
 		if g.MaxAt != nil {
 			at, on = momentCell(*g.MaxAt, r.Start), *g.MaxOn
 		}
+		name := nameCell(g.Name, nameWidth)
+		if g.Owner != nil {
+			name.short = elideTo(cmp.Or(g.Owner.Title(), g.Name), nameWidth)
+		}
 		out.rows = append(out.rows, []cell{
-			nameCell(g.Name, nameWidth), countCell(g.Count), countCell(g.Unfinished), timeCell(g.Self), timeCell(g.Total),
+			name, countCell(g.Count), countCell(g.Unfinished), timeCell(g.Self), timeCell(g.Total),
 			timeCell(g.Mean), timeCell(g.P50), timeCell(g.P95), timeCell(g.P99), timeCell(g.Max), cpu,
 			at, textCell(on.Process), textCell(on.PID.Number()), placeCell(&on), textCell(on.TID.Number()),
 		})
@@ -229,7 +235,7 @@ func placeCell(t *report.ThreadID) cell {
 func threadCell(t *report.ThreadID) cell {
 	c := cell{text: t.Thread}
 	if t.Thread == "" && !t.TID.HasNumber() {
-		c.short = elideTo(t.ShownPID().Title(t.Process, "pid"), placeWidth)
+		c.short = elideTo(t.ProcessTitle(), placeWidth)
 		return c
 	}
 	c.short = strings.TrimSpace(elideTo(t.Thread, placeWidth))
@@ -278,8 +284,8 @@ func deviceProcess(r *report.Slices) string {
 
 func stepsTable(r *report.Slices) table {
 	place := placeOfRank(r)
-	out := table{name: "steps", title: "steps, in the order of time", columns: []column{
-		counts("rank", ""), texts("name", "step"), texts("ts_ns", "at"), times("dur_ns", "ms"), times("device_busy_ns", "devices busy ms"), shares("busy"),
+	out := table{name: "steps", title: "steps, in the order of time", key: "ts_ns", columns: []column{
+		counts("rank", ""), texts("name", "step"), moments("ts_ns", "at"), times("dur_ns", "ms"), spare(1, times("device_busy_ns", "devices busy ms")), shares("busy"),
 		texts("process", ""), texts("pid", ""), texts("thread", "thread"), texts("tid", ""),
 	}}
 	if ranked(r) {
@@ -312,7 +318,7 @@ func devicesTable(r *report.Slices) table {
 			rankCell(d.Rank), countCell(d.Device), {text: d.Name, short: elideTo(d.Name, placeWidth)}, countCell(d.Kernels), countCell(d.Copies), timeCell(d.Window),
 			timeCell(d.Busy), shareCell(d.Busy, d.Window), timeCell(d.Idle), shareCell(d.Idle, d.Window),
 			timeCell(d.Compute), timeCell(d.Communication), timeCell(d.Copy), timeCell(d.Hidden),
-			countCell(d.Bytes), {text: d.Process, short: elideTo(d.Recorded.Shown(d.PID).Title(d.Process, "pid"), 2*placeWidth)}, textCell(d.PID.Number()),
+			countCell(d.Bytes), {text: d.Process, short: elideTo(d.Recorded.Title(d.Process, d.PID), 2*placeWidth)}, textCell(d.PID.Number()),
 		})
 	}
 	return out
@@ -324,7 +330,7 @@ func streamsTable(r *report.Slices) table {
 		counts("rank", ""), texts("process", ""), texts("pid", ""), texts("thread", "stream"), texts("tid", ""), counts("device", "device"),
 		counts("kernels", "kernels"), spare(1, counts("copies", "copies")), times("window_ns", ""), spare(4, times("busy_ns", "busy ms")), shares("busy"),
 		spare(3, times("idle_ns", "idle ms")), shares("idle"), spare(2, times("overlap_ns", "overlap ms")), shares("overlap"),
-		times("longest_idle_ns", "longest idle ms"), texts("longest_idle_ts_ns", "at"),
+		times("longest_idle_ns", "longest idle ms"), moments("longest_idle_ts_ns", "at"),
 	}}
 	if ranked(r) {
 		out.columns[0].title = "rank"

@@ -19,7 +19,9 @@ import (
 type table struct {
 	name    string // of --table
 	title   string // for people
+	key     string // the name of the column by which it is sorted
 	columns []column
+	chosen  bool // the columns are those that were asked for
 	rows    [][]cell
 	note    string // after the table, in text
 }
@@ -30,10 +32,15 @@ type column struct {
 	name, title string
 	kind        columnKind
 	spare       uint8  // where a terminal is too narrow, columns are left out, those first with the largest number; 0: never
+	moment      bool   // texts that are times of the trace, and sorted as such
+	whole       bool   // texts that are never shortened, because they are words or numbers
 	count       string // timeColumn: the name of one more column of the CSV form, with the number of samples behind the time
 }
 
-func texts(name, title string) column  { return column{name: name, title: title} }
+func texts(name, title string) column { return column{name: name, title: title} }
+func moments(name, title string) column {
+	return column{name: name, title: title, whole: true, moment: true}
+}
 func counts(name, title string) column { return column{name: name, title: title, kind: countColumn} }
 func times(name, title string) column  { return column{name: name, title: title, kind: timeColumn} }
 func shares(title string) column       { return column{title: title, kind: shareColumn} }
@@ -41,6 +48,12 @@ func portions(name, title string) column {
 	return column{name: name, title: title, kind: portionColumn}
 }
 func flags(name, title string) column { return column{name: name, title: title, kind: flagColumn} }
+
+// whole says that the texts of a column are not shortened.
+func whole(c column) column {
+	c.whole = true
+	return c
+}
 
 // countedTimes is a column of times with the samples behind them.
 func countedTimes(name, title string) column {
@@ -138,36 +151,34 @@ const manifold = 9000
 func writeReport(w io.Writer, on terminal, threads []threadTables, only, nothing string) error {
 	var b bytes.Buffer
 	if len(threads) == 0 {
-		fmt.Fprintln(&b, nothing)
+		fmt.Fprintln(&b, on.wrap(nothing, 0))
 	}
 	for i, t := range threads {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		if t.folded != "" {
-			fmt.Fprintln(&b, t.folded)
+			fmt.Fprintln(&b, on.wrap(t.folded, 2))
 			continue
 		}
-		fmt.Fprintln(&b, on.heading(t.title()))
+		fmt.Fprintln(&b, on.heading(on.wrap(t.title(), 2)))
 		for _, line := range t.summary {
-			fmt.Fprintf(&b, "  %s\n", line)
+			fmt.Fprintln(&b, on.wrap("  "+line, 4))
 		}
 		for k := range t.tables {
 			if only == "" && len(t.tables[k].rows) > 0 || t.tables[k].name == only {
-				if t.tables[k].leastWanted() >= 0 {
-					t.tables[k].fit(on.columns)
-				}
+				t.tables[k].fit(on.columns)
 				t.tables[k].writeText(&b, on)
 			}
 		}
 	}
-	_, err := w.Write(on.cut(b.Bytes()))
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
 // title names a thread: by what it shows, if that is known.
 func (t *threadTables) title() string {
-	title := t.ShownTID().Title(clip(t.Thread), "tid") + " of " + t.ShownPID().Title(clip(t.Process), "pid")
+	title := elideTo(t.ThreadTitle(), maxName) + " of " + elideTo(t.ProcessTitle(), maxName)
 	if t.shows != "" && t.shows != t.Process {
 		title = elideTo(t.shows, maxShows) + ": " + title
 	}
@@ -186,15 +197,28 @@ const maxName = 60
 // maxShows is the width of a url in a title.
 const maxShows = 80
 
-func clip(name string) string {
-	if runes := []rune(name); len(runes) > maxName {
-		name = string(runes[:maxName]) + "…"
-	}
-	return printable(name)
-}
+// lineIndent is the number of blanks in front of the lines of a table.
+const lineIndent = 2
 
 // writeText prints a table.
 func (t *table) writeText(b *bytes.Buffer, on terminal) {
+	if t.title != "" {
+		fmt.Fprintf(b, "\n%s\n", on.heading(on.wrap("  "+t.title, 4)))
+	}
+	for i, line := range t.lines() {
+		line = strings.TrimRight("  "+line, " ")
+		if i == 0 {
+			line = on.heading(line)
+		}
+		b.WriteString(line + "\n")
+	}
+	if t.note != "" {
+		fmt.Fprintln(b, on.wrap("  "+t.note, 4))
+	}
+}
+
+// lines returns the titles of the columns and the rows of a table.
+func (t *table) lines() []string {
 	lines := make([][]string, len(t.rows)+1)
 	var kinds []columnKind
 	for i, c := range t.columns {
@@ -207,19 +231,7 @@ func (t *table) writeText(b *bytes.Buffer, on terminal) {
 			lines[k+1] = append(lines[k+1], printable(c.format(row[i])))
 		}
 	}
-	if t.title != "" {
-		fmt.Fprintf(b, "\n%s\n", on.heading("  "+t.title))
-	}
-	for i, line := range align(lines, kinds) {
-		line = strings.TrimRight("  "+line, " ")
-		if i == 0 {
-			line = on.heading(line)
-		}
-		b.WriteString(line + "\n")
-	}
-	if t.note != "" {
-		fmt.Fprintf(b, "  %s\n", t.note)
-	}
+	return align(lines, kinds)
 }
 
 // align makes columns of the cells of lines: texts to the left, numbers to the right.

@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Numbers stand below each other whatever script the names are in: wide characters take two columns, marks none.
@@ -24,26 +29,6 @@ func TestTableOfWideNames(t *testing.T) {
 	var b bytes.Buffer
 	if tb.writeText(&b, terminal{}); b.String() != want {
 		t.Errorf("got %s\nwant %s", b.String(), want)
-	}
-}
-
-// Lines fit a terminal, and are whole in a pipe.
-func TestLinesOfTerminal(t *testing.T) {
-	const text = "  計算量  144\n  short\n"
-	for columns, want := range map[int]string{
-		0: text, 13: text, 12: "  計算量  1…\n  short\n", 6: "  計…\n  sho…\n", 7: "  計算…\n  short\n", 1: text,
-	} {
-		if got := string(terminal{columns: columns}.cut([]byte(text))); got != want {
-			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)
-		}
-	}
-	c := newConsole(strings.NewReader(`[{"ph":"X","pid":1,"tid":2,"name":"work","ts":1,"dur":5}]`), true)
-	c.width = func(io.Writer) int { return 40 }
-	if code := run(t.Context(), []string{"weft", "report", "slices", "-"}, &c.environment); code != exitOK {
-		t.Fatal(code, c.err.String())
-	}
-	if got := c.out.String(); !strings.Contains(got, "\n  work      1    0.005     0.005   0.005\n") {
-		t.Errorf("%s", got)
 	}
 }
 
@@ -68,7 +53,7 @@ func TestNamesOnTerminal(t *testing.T) {
 	for _, test := range []struct{ command, want string }{
 		{"report layout-thrashing", "function"},
 		{"report gc", "location"},
-		{"flows", "FLOW                                 MARKERS  FIRST MARKER"},
+		{"flows", "FLOW                     MARKERS  FIRST MARKER"},
 	} {
 		c := newConsole(strings.NewReader(""), true)
 		c.width = func(io.Writer) int { return 80 }
@@ -92,7 +77,7 @@ func TestTableOfTerminal(t *testing.T) {
 		61: "name                         ms     where\nthe first of two long names  0.002  a thread with a name",
 		50: "name                   ms     where\nthe first of… names  0.002  a thread with a name",
 		45: "name ms where\nthe first … names 0.002 a thread w…a name",
-		10: "name              ms\nthe first …names  0.002",
+		10: "name              ms\nthe …mes  0.002",
 	} {
 		tb := table{columns: []column{
 			texts("name", "name"), spare(1, counts("n", "n")), times("ms_ns", "ms"), spare(2, times("p50_ns", "p50 ms")), texts("where", "where"),
@@ -103,6 +88,48 @@ func TestTableOfTerminal(t *testing.T) {
 		got := strings.Join(strings.Fields(b.String()), " ")
 		if want := strings.Join(strings.Fields(want), " "); got != want {
 			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)
+		}
+	}
+}
+
+// Tables print times of the trace as --from takes them, and sort by them as numbers.
+func TestMomentsOfTables(t *testing.T) {
+	const profile, chrome = "../../testdata/traces/cpuprofile/node-v24-thread1.cpuprofile.gz", "../../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
+	for _, args := range [][]string{
+		{"report", "samples", "--table", "buckets", "--bucket", "100ms", profile}, {"report", "gc", "--table", "buckets", "--bucket", "100ms", profile},
+		{"report", "cost", "--type", "input", chrome}, {"report", "input", chrome}, {"report", "input", "--sort", "-ts_ns", chrome},
+	} {
+		text := string(runWeft(t, args...))
+		found := 0
+		for line := range strings.Lines(text) {
+			i := slices.IndexFunc(strings.Fields(line), func(word string) bool { return strings.HasSuffix(word, "ms") && word != "ms" && len(word) > 5 })
+			if i < 0 || strings.Contains(line, ":") {
+				continue
+			}
+			from := strings.Fields(line)[i]
+			if code := run(t.Context(), []string{"weft", "info", "--from", from, args[len(args)-1]}, &newConsole(strings.NewReader(""), false).environment); code != exitOK {
+				t.Errorf("weft %s prints %s, which --from does not take", strings.Join(args, " "), from)
+			}
+			found++
+		}
+		if found < 3 {
+			t.Errorf("weft %s has %d times in\n%s", strings.Join(args, " "), found, text)
+		}
+	}
+	sorted := strings.Fields(string(runWeft(t, "report", "input", "--sort", "ts_ns", "--csv", "--columns", "ts_ns", chrome)))[1:]
+	if !slices.IsSortedFunc(sorted, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }) {
+		t.Errorf("not sorted: %v", sorted)
+	}
+}
+
+// Lengths of time are rounded, not cut.
+func TestRounded(t *testing.T) {
+	for length, want := range map[timeline.Nanos]string{
+		72_987_000: "73.0 ms", 13_884_000: "13.9 ms", 999_949_999: "999.9 ms", 999_950_000: "1,000.0 ms", 1_528_493_000: "1.53 s",
+		123_500_000_000: "124 s", 123_499_999_999: "123 s", 9_999_000: "9.999 ms", math.MaxInt64: "9,223,372,037 s", 0: "0.000 ms",
+	} {
+		if got := lengthText(length); got != want {
+			t.Errorf("%d: %s, want %s", length, got, want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func makeTasksReport(c *cli.Context, in *reportInput) (*answer, error) {
 	a := &answer{summary: []string{tasksSummary(r)}, tables: []table{tasks, partsTable(shown, r.Start)}, hidden: []string{"parts"}, json: tasksJSON(r, shown)}
 	if c.String("table") == "" {
 		for i := range shown[:min(len(shown), detailed)] {
-			a.details = append(a.details, taskDetails(r, &shown[i], i+1)...)
+			a.details = append(a.details, taskDetails(r, &shown[i], i+1))
 		}
 	}
 	if len(r.Tasks) == 0 {
@@ -116,8 +116,8 @@ func tasksJSON(r *report.Tasks, shown []report.Task) []any {
 
 // tasksTable has a row for each task: when, where, for whom, and what took most of it.
 func tasksTable(r *report.Tasks, shown []report.Task) table {
-	out := table{name: "tasks", title: "long tasks, the longest first", columns: []column{
-		texts("ts_ns", "at"), times("dur_ns", "ms"), spare(3, times("blocking_ns", "blocking ms")), spare(2, times("cpu_ns", "")), texts("process", ""), texts("pid", ""),
+	out := table{name: "tasks", title: "long tasks, the longest first", key: "dur_ns", columns: []column{
+		moments("ts_ns", "at"), times("dur_ns", "ms"), spare(3, times("blocking_ns", "blocking ms")), spare(2, times("cpu_ns", "")), texts("process", ""), texts("pid", ""),
 		texts("thread", "thread"), texts("tid", ""), texts("basis", ""), spare(1, texts("name", "task")), texts("for", "for"), texts("most", "most self time"),
 		times("most_self_ns", "ms"), times("forced_ns", ""),
 	}}
@@ -147,8 +147,8 @@ func tasksTable(r *report.Tasks, shown []report.Task) table {
 
 // partsTable has a row for each part of each task.
 func partsTable(shown []report.Task, start timeline.Nanos) table {
-	out := table{name: "parts", title: "what is in the tasks, by self time", columns: []column{
-		texts("ts_ns", "task at"), texts("process", ""), texts("pid", ""), texts("thread", "thread"), texts("tid", ""),
+	out := table{name: "parts", title: "what is in the tasks, by self time", key: "self_ns", columns: []column{
+		moments("ts_ns", "task at"), texts("process", ""), texts("pid", ""), texts("thread", "thread"), texts("tid", ""),
 		times("self_ns", "self ms"), times("longest_ns", "longest ms"), counts("count", "count"), texts("category", "category"),
 		texts("name", "name"), texts("location", "location"),
 	}}
@@ -188,33 +188,28 @@ func partText(p *report.WorkPart) string {
 }
 
 // taskDetails says of a task in lines what it did and what can be split.
-func taskDetails(r *report.Tasks, t *report.Task, n int) []string {
-	head := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, millis(t.Duration), momentText(t.Start-r.Start), placeCell(&t.ThreadID).short,
-		printable(elide(t.ShownPID().Title(t.Process, "pid"))))
-	lines := []string{"", head}
-	add := func(what, text string) {
-		if text != "" {
-			lines = append(lines, fmt.Sprintf("   %-10s%s", what, text))
-		}
-	}
+func taskDetails(r *report.Tasks, t *report.Task, n int) detail {
+	title := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, millis(t.Duration), momentText(t.Start-r.Start), placeCell(&t.ThreadID).short,
+		elideTo(t.ProcessTitle(), maxName))
+	out := detail{title: title, width: 10}
 	if t.CPU != nil {
-		add("on a CPU", millis(*t.CPU)+" ms of it")
+		out.add("on a CPU", millis(*t.CPU)+" ms of it", 0)
 	}
 	for _, line := range contextLines(t.Contexts, t.Self) {
-		add("for", line)
+		out.add("for", line, 14)
 	}
-	add("work", workText(&t.Work))
-	add("way in", pathText(t.Path))
+	out.add("work", workText(&t.Work), 0)
+	out.add("way in", pathText(t.Path), 0)
 	for i := range t.Parts[:min(len(t.Parts), 5)] {
 		p := &t.Parts[i]
 		what := ""
 		if i == 0 {
 			what = "self time"
 		}
-		lines = append(lines, fmt.Sprintf("   %-10s%10s ms  %s", what, millis(p.Self), partLine(p)))
+		out.add(what, fmt.Sprintf("%10s ms  %s", millis(p.Self), partLine(p)), 15)
 	}
-	add("split", splitText(t))
-	return lines
+	out.add("split", splitText(t), 0)
+	return out
 }
 
 // partLine describes a part in a line.

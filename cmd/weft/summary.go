@@ -139,10 +139,28 @@ func summary(r *convert.Report) string {
 	}
 	line := strings.Join(events, ", ") + " on " + countText(int64(t.Threads), "thread", "threads") + " of " +
 		countText(int64(t.Processes), "process", "processes")
+	if own := addedText(&e); own != "" {
+		line += ", and " + own
+	}
 	if r.Span != nil {
 		line += fmt.Sprintf("; %s", time.Duration(r.Span.End-r.Span.Start))
 	}
 	return line
+}
+
+// addedText says how many slices and instants weft adds of its own; "" if there are none.
+func addedText(e *convert.EventCounts) string {
+	var parts []string
+	if e.AddedSlices > 0 {
+		parts = append(parts, countText(e.AddedSlices, "slice", "slices"))
+	}
+	if e.AddedInstants > 0 {
+		parts = append(parts, countText(e.AddedInstants, "instant", "instants"))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, " and ") + " added by weft"
 }
 
 // problemSummary counts all problems by severity: "2 lost, 1 repaired, 7 info". It is empty if there are none.

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"regexp"
 	"runtime"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
 )
@@ -58,38 +58,37 @@ func (t terminal) emphasize(begin, text string) string {
 	return begin + text + endEmphasis
 }
 
-// emphasis matches the sequences. No other text has any: control characters of names are escaped.
-var emphasis = regexp.MustCompile("\x1b\\[[0-9]*m")
+// minWrapped is the width of the narrowest terminal for which lines are divided: narrower ones do it themselves.
+const minWrapped = 30
 
-// cut cuts the lines of a text that are longer than the terminal is wide, which would break them.
-func (t terminal) cut(text []byte) []byte {
-	if t.columns <= 1 {
-		return text
+// wrap divides a line that is longer than the terminal is wide between words, of which a number and its unit are one. What does not fit
+// the first line begins below its column hang. A word that has no room in a line is shortened in the middle.
+func (t terminal) wrap(line string, hang int) string {
+	if t.columns < minWrapped || cellwidth.Of(line) <= t.columns {
+		return line
 	}
-	var out []byte
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSuffix(line, []byte{'\n'})
-		plain := emphasis.ReplaceAll(line, nil)
-		if cellwidth.Of(string(plain)) <= t.columns {
-			out = append(append(out, line...), '\n')
-			continue
+	hang = min(hang, t.columns/2)
+	var b strings.Builder
+	column, rest := 0, line
+	for rest != "" {
+		word := strings.TrimLeft(rest, " ")
+		blanks := len(rest) - len(word)
+		end := len(oneWord.FindString(word))
+		word, rest = word[:end], word[end:]
+		width := cellwidth.Of(word)
+		if column > hang && column+blanks+width > t.columns {
+			b.WriteString("\n" + strings.Repeat(" ", hang))
+			column, blanks = hang, 0
 		}
-		begin := string(emphasis.Find(line)) // lines that are long are emphasized as a whole, or at their head
-		short := cutLine(string(plain), t.columns)
-		if begin != "" && bytes.HasPrefix(line, []byte(begin)) && bytes.HasSuffix(line, []byte(endEmphasis)) {
-			short = t.emphasize(begin, short)
+		if blanks+column+width > t.columns {
+			word = elideTo(word, t.columns-column-blanks)
+			width = cellwidth.Of(word)
 		}
-		out = append(append(out, short...), '\n')
+		b.WriteString(strings.Repeat(" ", blanks) + word)
+		column += blanks + width
 	}
-	return out
+	return b.String()
 }
 
-// cutLine cuts a line that is too long.
-func cutLine(line string, columns int) string {
-	runes := []rune(line)
-	runes = runes[:min(len(runes), columns)]
-	for len(runes) > 0 && cellwidth.Of(string(runes)) > columns-1 {
-		runes = runes[:len(runes)-1]
-	}
-	return string(runes) + "…"
-}
+// oneWord matches the first word of a text: with its unit if it is a number, and with its number if it is a kind of id.
+var oneWord = regexp.MustCompile(`^(?:[^ ]*\[[pt]id [^ ]+|[^ ]*[0-9] (?:ms|%)[^ ]*|[^ ]+)`)

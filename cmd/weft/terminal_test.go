@@ -2,7 +2,10 @@ package main
 
 import (
 	"io"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,19 +53,130 @@ func TestColor(t *testing.T) {
 	}
 }
 
-// A line that is too long is cut to the width that people see, and stays bold.
-func TestCutColored(t *testing.T) {
-	on := terminal{columns: 10, color: true}
-	for text, want := range map[string]string{
-		on.heading("0123456789"):         on.heading("0123456789"),
-		on.heading("0123456789a"):        on.heading("012345678…"),
-		on.severe("lost") + " of 100":    "lost of 1…",
-		on.severe("lost") + " of 1":      on.severe("lost") + " of 1",
-		on.heading("計算量計算量") + "\nshort": on.heading("計算量計…") + "\nshort",
+// emphasis matches the sequences of terminals.
+var emphasis = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// Lines that are longer than a terminal is wide go on below where their text began. Numbers keep their units, and names their ids.
+func TestWrap(t *testing.T) {
+	on := terminal{columns: 40}
+	for line, want := range map[string]string{
+		"   work      script 12.345 ms, layout 1.500 ms, gc 0.123 ms": "   work      script 12.345 ms, layout\n             1.500 ms, gc 0.123 ms",
+		"  計算量 計算量 計算量 計算量 計算量 計算量":                                   "  計算量 計算量 計算量 計算量 計算量\n             計算量",
+		"short":                                  "short",
+		"of Renderer and Browser [pid 14449], 5": "of Renderer and Browser [pid 14449], 5",
+		"of Renderer and also the Browser [pid 14449], 5.000 ms":              "of Renderer and also the Browser\n             [pid 14449], 5.000 ms",
+		"to http://example.org/a/path/that/is/longer/than/a/line.js:12:34 in": "to http://example.org/a/pat…ine.js:12:34\n             in",
 	} {
-		got := strings.TrimSuffix(string(on.cut([]byte(text+"\n"))), "\n")
-		if got != want || cellwidth.Of(emphasis.ReplaceAllString(strings.Split(got, "\n")[0], "")) > 10 {
-			t.Errorf("%q: %q, want %q", text, got, want)
+		if got := on.wrap(line, 13); got != want {
+			t.Errorf("%q:\n%s\nwant\n%s", line, got, want)
+		}
+		if got := (terminal{}).wrap(line, 13); got != line {
+			t.Errorf("%q in a pipe: %q", line, got)
+		}
+	}
+}
+
+// What is shortened keeps the numbers that it shows whole.
+func TestElideTo(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"CrRendererMain 14449", 20, "CrRendererMain 14449"}, {"CrRendererMain 14449", 16, "CrRendere… 14449"},
+		{"thread 48213 (python)", 16, "thread …thon)"}, {"thread 48213 2147483647", 16, "thre… 2147483647"},
+		{"Browser [pid 14368]", 16, "Bro… [pid 14368]"}, {"http://a.localhost/main.js:14:19", 20, "http://a.loc…s:14:19"},
+		{strings.Repeat("ü", 61), 60, strings.Repeat("ü", 39) + "…" + strings.Repeat("ü", 20)},
+		{"12345678901234567890", 8, "1…0"}, {"first … last", 8, "firs…ast"}, {"計算量計算量", 7, "計算…量"},
+	} {
+		if got := elideTo(test.text, test.width); got != test.want || cellwidth.Of(got) > test.width {
+			t.Errorf("%q in %d columns: %q, want %q", test.text, test.width, got, test.want)
+		}
+	}
+}
+
+// A page does not show command lines either.
+func TestPageNamesProcesses(t *testing.T) {
+	page := string(runWeft(t, "report", "all", "--html", "-", filepath.Join(recording.Testdata(t), "traces", "otlp", "browser.json.gz")))
+	if !strings.Contains(page, "chromium --type=renderer [pid 10699]") || strings.Contains(page, "--crashpad") {
+		t.Error("the page shows a command line")
+	}
+}
+
+// copiesOf returns several files with the contents of one.
+func copiesOf(t *testing.T, path string, n int) (paths []string) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		to := filepath.Join(t.TempDir(), strconv.Itoa(i)+filepath.Base(path))
+		if err := os.WriteFile(to, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, to)
+	}
+	return paths
+}
+
+// Whatever the width of a terminal: no line is longer, no number is cut, the column by which a table is sorted is there, and nobody
+// reads a command line instead of the name of a process.
+func TestWidths(t *testing.T) {
+	traces := filepath.Join(recording.Testdata(t), "traces")
+	chrome, browser := filepath.Join(traces, "chrome", "chrome-devtools-tiny.json.gz"), filepath.Join(traces, "otlp", "browser.json.gz")
+	torch, tasks := filepath.Join(traces, "pytorch", "pytorch-small.json.gz"), filepath.Join(traces, "chrome", "chrome-memory-infra.json.gz")
+	cut := regexp.MustCompile(`[0-9]…( |$)`)
+	for _, test := range []struct {
+		args string
+		in   []string
+		want string // a part of the titles of columns
+	}{
+		{"report cost --by process", []string{browser}, "self ms"},
+		{"report cost --by process --sort -slices", []string{browser}, "slices"},
+		{"report slices --by process", []string{browser}, "self ms"},
+		{"report slices --by thread", []string{browser}, "self ms"},
+		{"report slices --by process --process chromium*--type=renderer*", []string{browser}, "chromium --"},
+		{"report slices --by thread", []string{browser, chrome}, "self ms"},
+		{"report cost --type process", []string{browser, chrome}, "self ms"},
+		{"report slices", []string{torch}, "self ms"},
+		{"report tasks", []string{tasks}, "  ms  "},
+		{"report tasks --table parts", []string{tasks}, "self ms"},
+		{"report input --kind all", []string{chrome}, "latency ms"},
+		{"report samples", []string{chrome}, "self ms"},
+		{"report gc", []string{chrome}, "gc ms"},
+		{"compare --all", copiesOf(t, torch, 8), "verdict"},
+		{"flows", []string{chrome}, "FIRST MARKER"},
+		{"flows --connected --name LatencyInfo.Flow --limit 0", []string{chrome}, "LENGTH"},
+		{"info", []string{browser}, "processes"},
+	} {
+		for _, columns := range []int{0, 60, 80, 100, 120} {
+			c := newConsole(strings.NewReader(""), columns > 0)
+			c.width = func(io.Writer) int { return columns }
+			args := append([]string{"weft"}, strings.Fields(test.args)...)
+			if args[1] == "compare" {
+				args = append(args, "--base")
+				args = append(args, test.in[:4]...)
+				args = append(args, "--new")
+				args = append(args, test.in[4:]...)
+			} else {
+				args = append(args, test.in...)
+			}
+			if code := run(t.Context(), args, &c.environment); code != exitOK {
+				t.Fatal(args, code, c.err.String())
+			}
+			text := emphasis.ReplaceAllString(c.out.String(), "")
+			for line := range strings.Lines(text) {
+				line = strings.TrimSuffix(line, "\n")
+				switch {
+				case columns > 0 && cellwidth.Of(line) > columns:
+					t.Errorf("weft %s in %d columns: a longer line\n%s", test.args, columns, line)
+				case cut.MatchString(line), strings.Contains(line, "--crashpad"):
+					t.Errorf("weft %s in %d columns: a number or a command line is cut\n%s", test.args, columns, line)
+				}
+			}
+			if test.want != "" && !strings.Contains(text, test.want) {
+				t.Errorf("weft %s in %d columns: no %q in\n%s", test.args, columns, test.want, text)
+			}
 		}
 	}
 }

@@ -212,7 +212,7 @@ func madeText(name string, made, shown *stored, report *convert.Report) string {
 	fmt.Fprintf(&b, "%s: %s, %s → %s, in %s\n", printable(r.Input), r.Format, r.sizeIn(), formatSize(made.size),
 		report.Durations.Total.Round(time.Millisecond))
 	b.WriteString(packed)
-	if report.Lost() > 0 {
+	if lossesOf(report).unusual > 0 {
 		r.writeProblems(&b)
 	}
 	return b.String()

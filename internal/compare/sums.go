@@ -102,15 +102,15 @@ func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *sele
 	return nil
 }
 
-// placeName names a thread with its process, without ids: those are others in another recording.
+// placeName names a thread with its process, without ids and folders: those are others in another recording.
 func placeName(t *report.ThreadID) string {
 	switch {
 	case t.Process == "":
 		return cmp.Or(t.Thread, Unnamed)
 	case t.Thread == "":
-		return t.Process
+		return timeline.Program(t.Process)
 	}
-	return fmt.Sprintf("%s of %s", t.Thread, t.Process)
+	return fmt.Sprintf("%s of %s", t.Thread, timeline.Program(t.Process))
 }
 
 // functions adds up the samples of all threads by their innermost function, without those of idle threads.

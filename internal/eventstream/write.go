@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -46,12 +47,21 @@ func (f *Footer) addProblem(k problem.Kind, n uint64) {
 	f.Problems = append(f.Problems, Problem{Name: k.Name(), Severity: k.Severity().String(), Count: n})
 }
 
-// Lost returns how often data of the input was lost.
-func (f *Footer) Lost() (n uint64) {
+// IsUsual reports whether most recordings in the format of one of the inputs have a problem.
+func (p *Problem) IsUsual(inputs []Input) bool {
+	return slices.ContainsFunc(inputs, func(in Input) bool { return problem.Usual(p.Name, in.Format) != "" })
+}
+
+// Lost returns how often data of the inputs was lost: in all, and without what is usual in the format of one of them.
+func (f *Footer) Lost(inputs []Input) (all, unusual uint64) {
 	for _, p := range f.Problems {
-		if p.Severity == problem.Lost.String() {
-			n = problem.Sum(n, p.Count)
+		if p.Severity != problem.Lost.String() {
+			continue
+		}
+		all = problem.Sum(all, p.Count)
+		if !p.IsUsual(inputs) {
+			unusual = problem.Sum(unusual, p.Count)
 		}
 	}
-	return n
+	return all, unusual
 }

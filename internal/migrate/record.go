@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/problem"
 )
 
 // A State says what became of an input.
@@ -91,6 +92,16 @@ type Record struct {
 	Attempts int    `json:"attempts,omitempty"`
 
 	journalPart
+}
+
+// lostUnusual returns how much of Lost most recordings in the format do not lack.
+func (r *Record) lostUnusual() (n uint64) {
+	for name, count := range r.Problems {
+		if k, known := problem.KindOf(name); known && k.Severity() == problem.Lost && problem.Usual(name, string(r.Format)) == "" {
+			n = problem.Sum(n, count)
+		}
+	}
+	return min(n, r.Lost) // what is called lost was perhaps copied
 }
 
 // journalPart is what only journals have: the manifest of the same archive is the same.

@@ -24,12 +24,15 @@ type Summary struct {
 	Kinds    []KindTotals    `json:"kinds"`    // of what failed or was skipped
 
 	Archives int64 `json:"archives"` // files that are folders of traces; they are not in States
-	// Look are the files that need a look most: those that failed, then those that lost most. At most ten.
+	// Look are the files that need a look most: those that failed, then those that lost most of what most recordings have.
+	// At most ten.
 	Look []Look `json:"look"`
 
 	OlderVersions int64 `json:"older_versions"` // outputs that another version of weft made
 	OtherOptions  int64 `json:"other_options"`  // outputs that were made with other options than the latest run's
 	Lost          int64 `json:"lost_files"`     // outputs that lack something of their input
+	// LostUnusual are those of them that lack what most recordings in their formats do not.
+	LostUnusual int64 `json:"unusual_lost_files"`
 
 	Run *RunTotals `json:"run,omitempty"` // nil if nothing ran
 
@@ -160,6 +163,9 @@ func (s *summarizer) addDone(r *Record) {
 		sum.CounterValues += e.CounterValues
 		sum.Samples += e.Samples
 		sum.Flows += e.Flows
+		sum.AddedSlices += e.AddedSlices
+		sum.AddedInstants += e.AddedInstants
+		sum.IdleStates += e.IdleStates
 		sum.Screenshots += e.Screenshots
 		sum.ScreenshotBytes += e.ScreenshotBytes
 	}
@@ -176,7 +182,10 @@ func (s *summarizer) addDone(r *Record) {
 	}
 	if r.Lost > 0 {
 		s.Lost++
-		s.look(Look{Input: r.path(), Lost: r.Lost})
+	}
+	if n := r.lostUnusual(); n > 0 {
+		s.LostUnusual++
+		s.look(Look{Input: r.path(), Lost: n})
 	}
 }
 

@@ -161,7 +161,7 @@ func (c *allCollector) both(ctx context.Context, first, second func(context.Cont
 // eventCounts counts what a trace holds.
 func eventCounts(tl *timeline.Timeline) EventCounts {
 	t := tl.Totals()
-	n := EventCounts{Slices: t.Slices, Instants: t.Instants, Counters: t.CounterValues, Samples: t.Samples, Flows: t.Flows}
+	n := EventCounts{Slices: t.ShownSlices(), Instants: t.InputInstants(), Counters: t.CounterValues, Samples: t.Samples, Flows: t.Flows}
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		switch tr := tl.Track(id); {
 		case !tr.Used:

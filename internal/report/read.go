@@ -123,7 +123,7 @@ func (s *stateSlice) end() timeline.Nanos { return s.ts + min(s.dur, math.MaxInt
 
 func newReader(tl *timeline.Timeline, selected *selection.Selection) *reader {
 	c := &reader{
-		tl: tl, selected: selected, p: &Profiles{stacks: newStackTable()},
+		tl: tl, selected: selected, p: &Profiles{stacks: newStackTable(), Start: tl.Totals().Start},
 		roles:           make([]role, tl.TrackCount()),
 		kinds:           make([]sliceKind, tl.NameCount()+1),
 		scripts:         make([]frameID, tl.NameCount()+1),

@@ -34,7 +34,8 @@ import (
 
 // Profiles are the sampled threads of a trace.
 type Profiles struct {
-	Threads []*Thread // in the order of the timeline's tracks
+	Threads []*Thread      // in the order of the timeline's tracks
+	Start   timeline.Nanos // of the trace
 
 	stacks *stackTable
 }
@@ -100,6 +101,29 @@ func (t *ThreadID) ShownTID() timeline.InputID {
 		return timeline.InputID{Num: t.Recorded.PID}
 	}
 	return t.TID
+}
+
+// ThreadTitle names the thread for people, with its number.
+func (t *ThreadID) ThreadTitle() string { return t.ShownTID().Title(t.Thread, "tid") }
+
+// ProcessTitle names the process for people, with its number; "" if there is none.
+func (t *ThreadID) ProcessTitle() string { return t.Recorded.Title(t.Process, t.PID) }
+
+// Title names the thread with its process for people.
+func (t *ThreadID) Title() string {
+	thread, process := t.ThreadTitle(), t.ProcessTitle()
+	switch {
+	case thread == "":
+		return process
+	case process == "" || process == thread:
+		return thread
+	}
+	return thread + " of " + process
+}
+
+// Title names a process for people, with its number, by what it has in the timeline.
+func (r RecordedAs) Title(process string, pid timeline.InputID) string {
+	return r.Shown(pid).Title(timeline.Program(process), "pid")
 }
 
 // inputOfProcess returns the name of the input of a process, of several; "" if there is one alone.

@@ -20,7 +20,7 @@ const (
 func (p *page) busy() {
 	u := p.all.Utilisation
 	length0, top := u.End-u.Start, &u.Threads[0]
-	p.p("<p class=lead><b>%s</b> was busy for %s, %s of the %s from the first to the last slice on a thread.", threadTitle(&top.ThreadID),
+	p.p("<p class=lead><b>%s</b> was busy for %s, %s of the %s from the first to the last slice on a thread.", top.ThreadID.ThreadTitle(),
 		length(top.Busy), share(top.Busy, length0), length(length0))
 	if u.More > 0 {
 		p.p(" %s worked too and %s not shown.", countOf(u.More, "other thread", "other threads"), plural(u.More, "is", "are"))
@@ -64,10 +64,10 @@ func (p *page) grid(start, length timeline.Nanos, height int) {
 // lane draws a thread.
 func (p *page) lane(t *report.ThreadUse, y int) {
 	u := p.all.Utilisation
-	name := threadTitle(&t.ThreadID)
+	name := t.ThreadID.ThreadTitle()
 	if t.Shows != "" {
 		name += "  " + t.Shows
-	} else if process := processTitle(&t.ThreadID); process != "" && process != name {
+	} else if process := t.ThreadID.ProcessTitle(); process != "" && process != name {
 		name += "  " + process
 	}
 	p.p("<svg class=names width=\"100%%\" y=%d height=%d><text x=0 y=12>%s</text></svg><text x=\"100%%\" y=%d text-anchor=end>%s</text>\n", y, laneName, name, y+12, share(t.Busy, u.End-u.Start))
@@ -180,9 +180,9 @@ func (p *page) busyTable() {
 		row := &u.Threads[i]
 		place := row.Shows
 		if place == "" {
-			place = processTitle(&row.ThreadID)
+			place = row.ThreadID.ProcessTitle()
 		}
-		cells := []any{threadTitle(&row.ThreadID), place, num(millis(row.Busy)), num(share(row.Busy, u.End-u.Start))}
+		cells := []any{row.ThreadID.ThreadTitle(), place, num(millis(row.Busy)), num(share(row.Busy, u.End-u.Start))}
 		if hasCPU {
 			cells = append(cells, cpuTime(row.CPU))
 		}

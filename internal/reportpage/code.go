@@ -69,7 +69,7 @@ func (p *page) code() {
 	p.p("<p class=lead>Made of %s: each box is a function or slice, as wide as the time it and all inside it took; what it calls is below it.</p>\n", markup(what))
 	p.p("<div class=controls hidden id=flame-controls><label>Thread <select id=flame-thread>")
 	for i := range trees {
-		p.p("<option value=%d>%s, %s</option>", i, fullTitle(&trees[i].ThreadID), length(trees[i].Total))
+		p.p("<option value=%d>%s, %s</option>", i, trees[i].ThreadID.Title(), length(trees[i].Total))
 	}
 	p.p("</select></label> <label>Search <input type=search id=flame-search autocomplete=off spellcheck=false></label> <span id=flame-matches></span> <button type=button id=flame-reset>Reset zoom</button></div>\n")
 	boxes := p.limits.boxes
@@ -125,7 +125,7 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	}
 	data.Rows = rows
 	p.data.Trees = append(p.data.Trees, data)
-	title := fullTitle(&t.ThreadID)
+	title := t.ThreadID.Title()
 	p.p("<div class=thread id=flame-%d>\n<h3>%s</h3>\n<p>%s</p>\n", i, title, markup(p.treeLead(t)))
 	p.legend(parts)
 	p.p("<div class=\"scroll flame\" tabindex=0 role=region aria-label=\"Flame graph of %s\"><svg width=\"100%%\" height=%d role=img aria-label=\"Flame graph of %s; the table below has its functions\">", title, rows*rowHeight, title)

@@ -33,7 +33,7 @@ func (p *page) flows() {
 		column{title: "p95 delay ms", number: true}, column{title: "longest ms", number: true})
 	for i := range f.Pairs[:min(len(f.Pairs), maxPairs)] {
 		r := &f.Pairs[i]
-		out.row(at(r.MaxAt, r.Max), p.stacked(threadTitle(&r.From), processTitle(&r.From)), p.stacked(threadTitle(&r.To), processTitle(&r.To)),
+		out.row(at(r.MaxAt, r.Max), p.stacked(r.From.ThreadTitle(), r.From.ProcessTitle()), p.stacked(r.To.ThreadTitle(), r.To.ProcessTitle()),
 			p.bar([]part{{class: "plain", time: timeline.Nanos(r.Arrows)}}, most), num(thousands(r.Arrows)), num(micros(r.Median)), num(micros(r.P95)), num(micros(r.Max)))
 	}
 	note := ""
@@ -69,7 +69,7 @@ func (p *page) matrix(pairs []report.FlowPair) {
 	}
 	out := p.table("Arrows from thread to thread", "As a matrix, with numbers for the threads", columns...)
 	for i := range threads {
-		cells := []any{fmt.Sprintf("%d  %s", i+1, fullTitle(&threads[i]))}
+		cells := []any{fmt.Sprintf("%d  %s", i+1, threads[i].Title())}
 		for k := range threads {
 			n := num("")
 			for j := range pairs {

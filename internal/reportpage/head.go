@@ -44,9 +44,9 @@ func (p *page) keys() (keys []keyNumber) {
 	add(keyNumber{label: "Recorded", value: length(a.End - a.Start), note: recordedNote(a)})
 	if u := a.Utilisation; u != nil {
 		top := &u.Threads[0]
-		add(keyNumber{label: "Busiest thread", value: share(top.Busy, u.End-u.Start), note: cut(threadTitle(&top.ThreadID), 40) + p.ofWhat(), section: Busy})
+		add(keyNumber{label: "Busiest thread", value: share(top.Busy, u.End-u.Start), note: cut(top.ThreadID.ThreadTitle(), 40) + p.ofWhat(), section: Busy})
 		if t := onCPU(u); t != nil {
-			add(keyNumber{label: "On a CPU", value: share(*t.CPU, t.CPUOf), note: "of the slices of " + cut(threadTitle(&t.ThreadID), 40), section: Busy, bad: waits(t)})
+			add(keyNumber{label: "On a CPU", value: share(*t.CPU, t.CPUOf), note: "of the slices of " + cut(t.ThreadID.ThreadTitle(), 40), section: Busy, bad: waits(t)})
 		}
 	}
 	switch t := a.Tasks; {
@@ -79,7 +79,7 @@ func (p *page) keys() (keys []keyNumber) {
 		case len(p.all.NotCounted) > 0:
 			note = "but not all is counted"
 		case len(p.usual()) > 0:
-			note = "except what is usual"
+			note = "but the usual"
 		}
 		add(keyNumber{label: "Data lost", value: "none", note: note, section: Missing})
 	}
@@ -186,13 +186,13 @@ func (p *page) busyFindings() (list []finding) {
 	a := p.all
 	if u := a.Utilisation; u != nil {
 		if t := onCPU(u); t != nil && waits(t) { // what comes first, because it is about all other times
-			list = append(list, p.finding(math.MaxInt64, Busy, "<b>%s</b> was on a CPU for %s of the %s that its slices took, %s: it waited, or the machine was busy with something else.", threadTitle(&t.ThreadID),
+			list = append(list, p.finding(math.MaxInt64, Busy, "<b>%s</b> was on a CPU for %s of the %s that its slices took, %s: it waited, or the machine was busy with something else.", t.ThreadID.ThreadTitle(),
 				length(*t.CPU), length(t.CPUOf), share(*t.CPU, t.CPUOf)))
 		}
 		if t := &u.Threads[0]; t.Busy > (u.End-u.Start)/2 {
-			name, shows := fullTitle(&t.ThreadID), markup("")
+			name, shows := t.ThreadID.Title(), markup("")
 			if t.Shows != "" {
-				name, shows = threadTitle(&t.ThreadID), " ("+p.text(t.Shows)+")"
+				name, shows = t.ThreadID.ThreadTitle(), " ("+p.text(t.Shows)+")"
 			}
 			list = append(list, p.finding(t.Busy, Busy, "<b>%s</b>%s was busy for %s of the time.", name, shows, share(t.Busy, u.End-u.Start)))
 		}
@@ -284,7 +284,7 @@ func (p *page) waitFindings() (list []finding) {
 	if a.FlowPairs != nil {
 		for i := range a.FlowPairs.Pairs[:min(len(a.FlowPairs.Pairs), maxPairs)] {
 			if f := &a.FlowPairs.Pairs[i]; f.P95 > 50*millisecond && f.Arrows >= 10 {
-				list = append(list, p.finding(f.P95, Flows, "Work from <b>%s</b> waits for <b>%s</b>: 5 %% of %s arrive after %s or more.", threadTitle(&f.From), threadTitle(&f.To), count(f.Arrows, "arrow"), length(f.P95)))
+				list = append(list, p.finding(f.P95, Flows, "Work from <b>%s</b> waits for <b>%s</b>: 5 %% of %s arrive after %s or more.", f.From.ThreadTitle(), f.To.ThreadTitle(), count(f.Arrows, "arrow"), length(f.P95)))
 				break
 			}
 		}

@@ -232,21 +232,3 @@ func countOf[N ~int | ~int64 | ~uint64](n N, one, many string) string {
 	}
 	return thousands(n) + " " + many
 }
-
-// threadTitle names a thread by its name and number.
-func threadTitle(t *report.ThreadID) string { return t.ShownTID().Title(t.Thread, "tid") }
-
-// processTitle names the process of a thread; "" if there is none.
-func processTitle(t *report.ThreadID) string { return t.ShownPID().Title(t.Process, "pid") }
-
-// fullTitle names a thread with its process.
-func fullTitle(t *report.ThreadID) string {
-	thread, process := threadTitle(t), processTitle(t)
-	switch {
-	case thread == "":
-		return process
-	case process == "" || process == thread:
-		return thread
-	}
-	return thread + " of " + process
-}

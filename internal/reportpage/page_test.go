@@ -167,7 +167,7 @@ func TestMissingContexts(t *testing.T) {
 func TestMissing(t *testing.T) {
 	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
 	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}
-	const nothing, usual, something, noted = "every event of the file was read", "what recordings of this format usually lack", "could not be read as intended", "except what is usual"
+	const nothing, usual, something, noted = "every event of the file was read", "what recordings of this format usually lack", "could not be read as intended", "but the usual"
 	for _, test := range []struct {
 		problems []trace.Problem
 		usual    []string

@@ -142,7 +142,7 @@ func (p *page) gc() {
 			name = "(unknown)"
 		}
 		out.row(span{}, p.stacked(name, r.Location()), p.bar([]part{{class: "gc", time: r.GC}}, rows[0].GC), num(millis(r.GC)), num(share(r.GC, time)), num(millis(r.Own)), num(thousands(r.GCSamples)),
-			threadTitle(&r.thread.ThreadID))
+			r.thread.ThreadID.ThreadTitle())
 	}
 	out.end("", false)
 }

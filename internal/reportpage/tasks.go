@@ -19,7 +19,7 @@ func (p *page) tasks() {
 	t := p.all.Tasks
 	longest := &t.List[0]
 	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.%s</p>\n", count(t.Count, "task"),
-		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), fullTitle(&longest.ThreadID), tasksOnCPU(t.Tasks.Tasks))
+		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), longest.ThreadID.Title(), tasksOnCPU(t.Tasks.Tasks))
 	all := make([]timeline.Nanos, evidence.CategoryCount)
 	for i := range t.List {
 		addWork(all, &t.List[i].Work)
@@ -48,7 +48,7 @@ func (p *page) tasks() {
 		if hasCPU {
 			cells = append(cells, cpuTime(task.CPU))
 		}
-		cells = append(cells, threadTitle(&task.ThreadID), mostOf(task))
+		cells = append(cells, task.ThreadID.ThreadTitle(), mostOf(task))
 		if splits {
 			cells = append(cells, split(task))
 		}

@@ -3,6 +3,7 @@ package selection
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/suggest"
@@ -152,7 +153,7 @@ func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[time
 // find returns those of the tracks that a pattern means: those with this id or name, else those whose name it matches as a glob.
 func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
 	for _, id := range tracks {
-		if tr := tl.Track(id); tr.InputID.String() == string(p) || tr.Name == string(p) || tr.Title() == string(p) {
+		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {
 			found = append(found, id)
 		}
 	}
@@ -160,7 +161,7 @@ func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []
 		return found
 	}
 	for _, id := range tracks {
-		if tr := tl.Track(id); p.matches(tr.FullName()) || p.matches(tr.Name) {
+		if tr := tl.Track(id); p.matches(tr.FullName()) || p.matches(tr.Name) || p.matches(timeline.Program(tr.Name)) {
 			found = append(found, id)
 		}
 	}
@@ -172,7 +173,7 @@ func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(st
 	return func(yield func(string) bool) {
 		for _, used := range []bool{true, false} {
 			for _, id := range tracks {
-				if tr := tl.Track(id); tr.Used == used && !yield(tr.FullName()) {
+				if tr := tl.Track(id); tr.Used == used && !yield(timeline.Program(tr.FullName())) {
 					return
 				}
 			}

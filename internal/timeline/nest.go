@@ -199,7 +199,7 @@ func (n *nester) group(g *group) {
 	}
 	for i := range g.len() {
 		r := g.at(i)
-		n.t.totals.add(r)
+		n.t.totals.add(r, n.t.table.isOwn(r.track))
 		switch {
 		case r.starts():
 			n.place(r, n.ordinal+uint64(i))

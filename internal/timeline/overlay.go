@@ -33,7 +33,7 @@ type Overlay interface {
 	Close() error
 }
 
-// AttachOverlay gives the timeline events that Walk merges with its own, and counts them. The overlay is closed with the
+// AttachOverlay gives the timeline events of weft's own, which Walk merges with the others, and counts them. The overlay is closed with the
 // timeline. Nest comes first. Of several overlays, the events of the first come first where nothing else decides.
 func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
 	if t.overlay != nil {
@@ -42,6 +42,8 @@ func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
 	t.overlay = o
 	t.totals.Slices += slices
 	t.totals.Instants += instants
+	t.totals.OwnSlices += slices
+	t.totals.OwnInstants += instants
 }
 
 // joinedOverlay are two overlays.
@@ -107,7 +109,7 @@ func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 	return slices, instants, err
 }
 
-// HideTracks leaves tracks out, with the slices and instants on them, of which there are the given numbers.
+// HideTracks leaves tracks of weft's own out, with the slices and instants on them, of which there are the given numbers.
 func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
 	t.ids, t.hides = nil, t.hides || len(ids) > 0
 	for _, id := range ids {
@@ -116,6 +118,8 @@ func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
 	}
 	t.totals.Slices -= slices
 	t.totals.Instants -= instants
+	t.totals.OwnSlices -= slices
+	t.totals.OwnInstants -= instants
 }
 
 // DropAttributes takes away facts about the whole trace.

@@ -443,7 +443,18 @@ type Totals struct {
 	Samples            int64
 	Flows              int64 // arrows
 	Start, End         Nanos // of the time span; 0 if there are no events
+
+	// Of Slices and Instants, those that are weft's own: marks of long tasks, and what attribution writes about contexts.
+	OwnSlices, OwnInstants int64
+	// Of Slices, the states of idle threads, which files have in a form that no viewer shows.
+	IdleStates int64
 }
+
+// ShownSlices is the number of slices that the input has, or that were made of its samples, as viewers of the output show and count them.
+func (t Totals) ShownSlices() int64 { return t.Slices - t.OwnSlices - t.IdleStates }
+
+// InputInstants is the number of instants that are not weft's own.
+func (t Totals) InputInstants() int64 { return t.Instants - t.OwnInstants }
 
 // Any reports whether there is any event.
 func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Samples > 0 }
@@ -457,14 +468,23 @@ func (t *Totals) addSample(ts Nanos) {
 	t.End = max(t.End, ts)
 }
 
-// add counts a record, but not how long it lasts.
-func (t *Totals) add(r *record) {
+// add counts a record, but not how long it lasts. own says that it is on a track of weft's own.
+func (t *Totals) add(r *record, own bool) {
 	first := !t.Any()
 	switch r.kind {
 	case Slice, Begin:
 		t.Slices++
+		switch {
+		case own:
+			t.OwnSlices++
+		case r.flags&flagIdle != 0:
+			t.IdleStates++
+		}
 	case Instant:
 		t.Instants++
+		if own {
+			t.OwnInstants++
+		}
 	case Counter:
 		t.CounterValues++
 	case Sample:

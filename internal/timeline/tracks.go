@@ -681,6 +681,16 @@ func (b *Builder) AddLabel(process TrackID, label string) {
 // maxLabels bounds the labels of one process.
 const maxLabels = 1000
 
+// isOwn reports whether what is on a track is weft's own, found in an input and not recorded.
+func (t *trackTable) isOwn(id TrackID) bool {
+	row := &t.tracks[id]
+	if row.kind != NamedTrack {
+		return false
+	}
+	role := t.specs[row.index].Role
+	return role == RoleLongTasks || role == RoleContexts || role == RoleCatalogue
+}
+
 func (t *trackTable) process(id TrackID) *process { return &t.processes[t.tracks[id].index] }
 func (t *trackTable) thread(id TrackID) *thread   { return &t.threads[t.tracks[id].index] }
 

@@ -25,12 +25,13 @@ const maxFilesOnPrism = 200_000
 // options are those of the command line. Beam has flags of its own in the same set.
 type options struct {
 	weftio.Options
-	patterns           []string
-	sharedFS, quiet    bool
-	verbose            bool
-	failuresOK, strict bool
-	report             string
-	status             bool
+	patterns          []string
+	sharedFS, quiet   bool
+	verbose           bool
+	failuresOK        bool
+	strict, strictAll bool // fail if unusual data was lost; if any was
+	report            string
+	status            bool
 
 	// embedded says that the job runs in this process. Prism makes an endpoint of its own then.
 	embedded bool
@@ -63,7 +64,7 @@ var ownFlags = []flagHelp{
 	{"tmp", "DIR", "temporary files"},
 	{"shared-fs", "", "local paths are on a file system that all workers have"},
 	{"failures-ok", "", "exit with 0 even if files failed"},
-	{"strict", "", "exit with 3 if data was lost"},
+	{"strict", "", "exit with 3 if data was lost that most recordings in the format do not lack; -strict=all: if any was lost"},
 	{"report", "FORM", "text or json"},
 	{"quiet", "", "no progress and no summary"},
 	{"verbose", "", "print what Beam logs while the job runs in this process"},
@@ -95,12 +96,18 @@ func defineFlags(set *flag.FlagSet) *options {
 		set.StringVar(to, name, *to, helpOf(name))
 	}
 	for name, to := range map[string]*bool{"hidden": &o.Hidden, "follow": &o.Follow, "retry-failed": &o.RetryFailed, "shared-fs": &o.sharedFS,
-		"failures-ok": &o.failuresOK, "strict": &o.strict, "quiet": &o.quiet, "verbose": &o.verbose, "status": &o.status} {
+		"failures-ok": &o.failuresOK, "quiet": &o.quiet, "verbose": &o.verbose, "status": &o.status} {
 		set.BoolVar(to, name, false, helpOf(name))
 	}
 	for name, to := range map[string]*int64{"file-memory": &o.FileMemory, "max-unpacked": &o.MaxUnpacked, "min-free": &o.MinFree} {
 		set.Func(name, helpOf(name), func(v string) (err error) { *to, err = parseSize(v); return err })
 	}
+	set.BoolFunc("strict", helpOf("strict"), func(v string) (err error) {
+		if o.strictAll = v == "all"; !o.strictAll {
+			o.strict, err = strconv.ParseBool(v)
+		}
+		return err
+	})
 	set.IntVar(&o.Retries, "retries", o.Retries, helpOf("retries"))
 	set.DurationVar(&o.FileTimeout, "file-timeout", 0, helpOf("file-timeout"))
 	set.Func("verify", helpOf("verify"), func(v string) (err error) {
@@ -246,7 +253,7 @@ func usage(w io.Writer) {
   weft-beam --runner dataflow --project P --region R --staging_location gs://b/st --in gs://b/in --out gs://b/out …
 
 The same command again goes on, and converts nothing that is done. The exit code is 0 if all is done, 1 if files failed, 2 after a mistake,
-3 with --strict if data was lost, 4 if the job had to stop, 130 if it was interrupted. docs/batch.md has the rules.
+3 with --strict if data was lost that most recordings do not lack, 4 if the job had to stop, 130 if it was interrupted. docs/batch.md has the rules.
 
 `)
 	for _, f := range ownFlags {

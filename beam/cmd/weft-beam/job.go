@@ -123,8 +123,10 @@ func (o *options) sumUp(ctx context.Context, stdout io.Writer) (code int, err er
 		return exitMistake, fmt.Errorf("there are no files to convert in %s", strings.Join(o.patterns, ", "))
 	case failed > 0 && !o.failuresOK:
 		return exitFailed, nil
-	case o.strict && s.Lost > 0:
-		return exitLost, fmt.Errorf("data of %d files was lost (--strict); see the manifest", s.Lost)
+	case o.strictAll && s.Lost > 0:
+		return exitLost, fmt.Errorf("data of %d files was lost (--strict=all); see the manifest", s.Lost)
+	case o.strict && s.LostUnusual > 0:
+		return exitLost, fmt.Errorf("data of %d files was lost (--strict); see the manifest", s.LostUnusual)
 	}
 	return exitDone, nil
 }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Completion and help offer of a report those flags that it takes, and all of them.
+func TestFlagsOfReports(t *testing.T) {
+	list, input := filepath.Join(t.TempDir(), "list"), filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(input, []byte(`[{"ph":"X","pid":1,"tid":2,"name":"work","ts":1,"dur":5000}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{
+		"limit": "3", "files-from": list, "memory": "64MiB", "tmp": t.TempDir(), "bucket": "1ms", "type": "process", "from": "0", "to": "1ms", "kind": "all",
+		"context-sources": "all", "context-scope": "thread", "flow-conflict": "keep", "js-calls": "off", "profile-base": "ts", "charge": "exact",
+		"mode": "dtrace", "paint": "PrePaint", "phases": list, "html": "-", "format": "auto", "thread-name": "x", "profile": "all",
+		"sample-interval": "1", "time-origin": "1", "end": "2",
+	}
+	for _, r := range allReports() {
+		c := newConsole(strings.NewReader(""), false)
+		app := newApp(&c.environment)
+		command := findCommand(app.Commands, "report")
+		var offered []string
+		for _, candidate := range candidates(app, []string{"report", r.name, "--"}) {
+			offered = append(offered, strings.TrimPrefix(candidate.text, "--"))
+		}
+		help := string(runWeft(t, "report", r.name, "--help"))
+		for _, f := range command.Flags {
+			name := f.Names()[0]
+			args := []string{"weft", "report", r.name, input}
+			if value, known := values[name]; known {
+				args = append(args, "--"+name+"="+value)
+			} else if takesValue(f, "--"+name) {
+				args = append(args, "--"+name+"=x")
+			} else {
+				args = append(args, "--"+name)
+			}
+			if r.name == allReport && name != "html" || name == "keep-urls" || name == "force" {
+				args = append(args, "--html=-")
+			}
+			c := newConsole(strings.NewReader(""), false)
+			c.stdout = io.Discard
+			run(t.Context(), args, &c.environment)
+			said := c.err.String()
+			takes := true
+			for _, no := range []string{"does not have this flag", "only the report cost has", "has no buckets", "has one table per", "counts samples", "takes one file", "has no page", "cannot be combined"} {
+				takes = takes && !strings.Contains(said, no)
+			}
+			if r.name == allReport && name == "json" || name == "files-from" && r.name == allReport {
+				continue // these and --html exclude each other
+			}
+			if slices.Contains(offered, name) != takes || strings.Contains(help, "--"+name+" ") != takes && strings.Contains(help, "--"+name+",") != takes {
+				t.Errorf("weft report %s --%s: taken: %v, offered: %v: %s", r.name, name, takes, slices.Contains(offered, name), said)
+			}
+		}
+	}
+	app := newApp(&newConsole(strings.NewReader(""), false).environment)
+	for text, want := range map[string]string{"report input --kind ": "click", "convert --strict=": "--strict=all"} {
+		words := strings.Split(text, " ")
+		if list := candidates(app, words); !slices.ContainsFunc(list, func(c candidate) bool { return c.text == want }) {
+			t.Errorf("%s: %v", text, list)
+		}
+	}
+}
