@@ -115,9 +115,12 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 		return append(lines, q.nothing())
 	}
 	if !r.Testable {
-		lines = append(lines, "Noise is unknown: "+whyUnknown(r)+".", "Record each version at least 4 times.")
+		lines = append(lines, "Noise is unknown: "+whyUnknown(r)+".")
 	} else if r.Tested > 0 {
 		lines = append(lines, testLines(r)...)
+	}
+	if advice := r.Advice(); advice != "" {
+		lines = append(lines, advice)
 	}
 	switch changed := len(r.Rows) - r.Counts[compare.Noise] - r.Counts[compare.Equal]; {
 	case changed == 0 && r.Counts[compare.Noise] == 0:
@@ -135,7 +138,7 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 	return lines
 }
 
-// testLines say which test was made, what it found, and what would help where it could not decide.
+// testLines say which test was made, what it found, and why it could not decide.
 func testLines(r *compare.Result) []string {
 	undecided := r.Counts[compare.Undecided]
 	found := fmt.Sprintf("%s slower, %s faster", thousands(r.Counts[compare.Slower]), thousands(r.Counts[compare.Faster]))
@@ -144,7 +147,7 @@ func testLines(r *compare.Result) []string {
 	}
 	return []string{
 		fmt.Sprintf("Mann–Whitney U test of %s (Benjamini–Hochberg, q < %v): %s, %s undecided.", count(r.Tested, "row"), compare.Alpha, found, thousands(undecided)),
-		fmt.Sprintf("Undecided rows differ (p < %v), but among so many rows that can be chance. Record each version at least %d times.", compare.Alpha, r.Enough),
+		fmt.Sprintf("Undecided rows differ (p < %v), but among so many rows that can be chance.", compare.Alpha),
 	}
 }
 

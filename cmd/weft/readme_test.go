@@ -158,6 +158,11 @@ func replaceInReadme(t *testing.T, path string, c readmeCommand, lines []string)
 func runReadme(t *testing.T, root, line string) string {
 	t.Helper()
 	args := strings.Fields(line)
+	for i, word := range args {
+		if len(word) > 1 && strings.HasPrefix(word, "'") && strings.HasSuffix(word, "'") {
+			args[i] = word[1 : len(word)-1]
+		}
+	}
 	switch {
 	case line == "go test ./...":
 		return "" // the command that runs this test

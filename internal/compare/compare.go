@@ -16,6 +16,7 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -194,8 +195,10 @@ type Result struct {
 	Testable bool
 	// Tested is the number of rows with a p-value.
 	Tested int
-	// Enough is the number of recordings of each side from which on a row can be slower or faster that is the only one to change of so many.
+	// Enough is the number of recordings of each side from which on a row can be slower or faster that is the only one to change of so
+	// many. Few says that there are so few that none can.
 	Enough int
+	Few    bool
 	Counts [Equal + 1]int // rows by verdict
 	Others int64          // slices, samples and names that are in rows called Others
 }
@@ -217,8 +220,26 @@ func (c *Comparison) Result(opts Options) *Result {
 	for i := range r.Rows {
 		r.Counts[r.Rows[i].Verdict]++
 	}
+	r.Enough, r.Few = enough(r.compared()), r.Smallest*float64(r.compared()) >= Alpha
 	slices.SortFunc(r.Rows, compareRows)
 	return r
+}
+
+// Advice says how many recordings it takes to show a change; "" where there are as many.
+func (r *Result) Advice() string {
+	if !r.Few {
+		return ""
+	}
+	return fmt.Sprintf("Record each version at least %d times: fewer cannot show that one of %d rows changed.", r.Enough, r.compared())
+}
+
+// compared is the number of rows among which a change is to be found: of so few recordings that there is no test, all rows, since those
+// that are equal may differ in the next recording.
+func (r *Result) compared() int {
+	if r.Testable {
+		return r.Tested
+	}
+	return len(r.Rows)
 }
 
 // adjust finds the adjusted p-values of all rows, and leaves undecided what is significant alone but not among so many rows.
@@ -234,7 +255,6 @@ func (r *Result) adjust() {
 		}
 	}
 	r.Tested = len(tested)
-	r.Enough = enough(r.Tested)
 	slices.SortFunc(tested, func(a, b *Row) int { return cmp.Compare(*b.P, *a.P) })
 	least := 1.0
 	for i, row := range tested {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/timeline"
@@ -120,7 +121,7 @@ func TestManyRows(t *testing.T) {
 	for _, test := range []struct {
 		recordings, enough int
 		verdict            Verdict
-	}{{4, 7, Undecided}, {7, 7, Slower}} {
+	}{{1, 7, Undecided}, {3, 7, Undecided}, {4, 7, Undecided}, {6, 7, Undecided}, {7, 7, Slower}, {8, 7, Slower}} {
 		base, fresh := map[string][]timeline.Nanos{}, map[string][]timeline.Nanos{}
 		for i := range test.recordings {
 			base["slow"] = append(base["slow"], timeline.Nanos(100+i))
@@ -136,10 +137,13 @@ func TestManyRows(t *testing.T) {
 		}
 		r := compared(base, fresh, Options{})
 		slow := find(t, r, "slow")
-		if r.Tested != 51 || r.Enough != test.enough || slow.Verdict != test.verdict || !near(slow.Q, *slow.P*51) && *slow.Q != 1 || !slow.Over(Limit{Millionths: 900_000}) {
+		if r.Testable && r.Tested != 51 || r.Enough != test.enough || slow.Verdict != test.verdict || r.Testable && !near(slow.Q, *slow.P*51) && *slow.Q != 1 || !slow.Over(Limit{Millionths: 900_000}) {
 			t.Errorf("%d recordings: %d tested, %d enough, %+v", test.recordings, r.Tested, r.Enough, slow)
 		}
-		if others := r.Counts[Noise] + r.Counts[Equal]; others != 50 {
+		if met := test.recordings >= test.enough; (r.Advice() == "") != met || !met && !strings.Contains(r.Advice(), fmt.Sprintf("at least %d times", test.enough)) {
+			t.Errorf("%d recordings: %q", test.recordings, r.Advice())
+		}
+		if others := r.Counts[Noise] + r.Counts[Equal]; r.Testable && others != 50 {
 			t.Errorf("%d recordings: verdicts %v", test.recordings, r.Counts)
 		}
 	}

@@ -43,7 +43,7 @@ func (p *comparisonPage) write() {
 	p.keyNumbers([]keyNumber{
 		{label: "Slower", value: thousands(r.Counts[compare.Slower]), note: "significantly", bad: r.Counts[compare.Slower] > 0},
 		{label: "Faster", value: thousands(r.Counts[compare.Faster]), note: "significantly"},
-		{label: "Undecided", value: thousands(r.Counts[compare.Undecided]), note: "too few recordings to tell"},
+		{label: "Undecided", value: thousands(r.Counts[compare.Undecided]), note: undecidedNote(r)},
 		{label: "Noise", value: thousands(r.Counts[compare.Noise]), note: "differ as much within a version"},
 		{label: "Equal", value: thousands(r.Counts[compare.Equal]), note: "in all recordings"},
 	}, nil)
@@ -72,6 +72,14 @@ func (p *comparisonPage) recordings(list []compare.Recording) string {
 	return count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
 }
 
+// undecidedNote says why rows are undecided.
+func undecidedNote(r *compare.Result) string {
+	if r.Few {
+		return "too few recordings to tell"
+	}
+	return "can be chance among so many rows"
+}
+
 // verdict says in a sentence what the test found.
 func (p *comparisonPage) verdict() markup {
 	r := p.Result
@@ -79,12 +87,12 @@ func (p *comparisonPage) verdict() markup {
 	case len(r.Rows) == 0:
 		return "The recordings have nothing to compare."
 	case !r.Testable:
-		return p.phrase("With %s and %s nobody can tell a change from noise: recordings of the same thing differ too. Record each version at least 4 times.",
-			count(len(r.Base), "recording"), count(len(r.New), "recording"))
+		return p.phrase("With %s and %s nobody can tell a change from noise: recordings of the same thing differ too. %s",
+			count(len(r.Base), "recording"), count(len(r.New), "recording"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0 && r.Counts[compare.Undecided] > 0:
-		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance: record each version at least %d times.", count(r.Tested, "row"), r.Enough)
+		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance. %s", count(r.Tested, "row"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0:
-		return p.phrase("Nothing is significantly slower or faster, of %s.", count(len(r.Rows), "row"))
+		return p.phrase("Nothing is significantly slower or faster, of %s. %s", count(len(r.Rows), "row"), r.Advice())
 	}
 	return p.phrase("<b>%s slower</b> and <b>%s faster</b>, of %s: a Mann–Whitney U test, corrected for the number of rows (Benjamini–Hochberg, q &lt; %s).",
 		thousands(r.Counts[compare.Slower]), thousands(r.Counts[compare.Faster]), count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
