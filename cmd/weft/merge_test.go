@@ -116,6 +116,9 @@ func sumOfEvents(all ...convert.Report) (sum convert.EventCounts) {
 		sum.CounterValues += r.Events.CounterValues
 		sum.Samples += r.Events.Samples
 		sum.Flows += r.Events.Flows
+		sum.AddedSlices += r.Events.AddedSlices
+		sum.AddedInstants += r.Events.AddedInstants
+		sum.IdleStates += r.Events.IdleStates
 		sum.Screenshots += r.Events.Screenshots
 		sum.ScreenshotBytes += r.Events.ScreenshotBytes
 	}
