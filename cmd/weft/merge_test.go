@@ -116,6 +116,9 @@ func sumOfEvents(all ...convert.Report) (sum convert.EventCounts) {
 		sum.CounterValues += r.Events.CounterValues
 		sum.Samples += r.Events.Samples
 		sum.Flows += r.Events.Flows
+		sum.AddedSlices += r.Events.AddedSlices
+		sum.AddedInstants += r.Events.AddedInstants
+		sum.IdleStates += r.Events.IdleStates
 		sum.Screenshots += r.Events.Screenshots
 		sum.ScreenshotBytes += r.Events.ScreenshotBytes
 	}
@@ -206,7 +209,7 @@ func TestMergeTwoRecorders(t *testing.T) {
 	}
 	// But for the marks of the two long tasks that only the native trace has, on one thread: the thread has the tasks of the first.
 	want := sumOfEvents(json, native)
-	want.Slices -= 2
+	want.AddedSlices -= 2
 	if diff := cmp.Diff(want, report.Events); diff != "" {
 		t.Error(diff)
 	}
