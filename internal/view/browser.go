@@ -78,7 +78,9 @@ func withName(command []string, name string) []string {
 
 // browsers returns the commands that open a page, the first choice first.
 func browsers(goos string, getenv func(string) string) (found []browser) {
-	add := func(name func(string) (string, error), command ...string) { found = append(found, browser{command, name}) }
+	add := func(name func(string) (string, error), command ...string) {
+		found = append(found, browser{command, name})
+	}
 	for _, choice := range filepath.SplitList(getenv("BROWSER")) {
 		words := strings.Fields(choice)
 		if len(words) == 0 || strings.HasSuffix(words[0], "/bin/helpers/browser.sh") { // of VS Code, opens pages on another machine
