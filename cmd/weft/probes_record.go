@@ -128,9 +128,9 @@ func (j *recordJob) chooseScript(c *cli.Context) error {
 	}
 	script := &probescripts.Script{Tracer: kind}
 	if strings.ContainsRune(name, os.PathSeparator) {
-		text, err := os.ReadFile(name)
+		text, err := readSmall(name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, withoutPath(err))
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		script.Name, script.Text = strings.TrimSuffix(filepath.Base(name), kind.Extension()), string(text)
 		j.tracer.File = name
