@@ -309,7 +309,20 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 	return nil
 }
 
+// readFormat reads an input of a format, until that takes more memory than it may.
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l.builder.WhenFull(stop)
+	defer l.builder.WhenFull(nil)
+	err := l.readKnown(ctx, r, f)
+	if full := l.builder.Full(); full != nil {
+		return full
+	}
+	return err
+}
+
+func (l *loader) readKnown(ctx context.Context, r io.Reader, f Format) error {
 	b, log, opts := l.builder, l.problems, &l.opts
 	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
 		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s or %s", formats[f], formats[FormatChromeJSON],

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -54,13 +55,14 @@ type memoryWatch struct {
 	read   int64 // bytes
 	passed int   // bytes of input and output since memory was looked at
 	peak   int64 // bytes of the heap that were live at most
+	every  int   // bytes that pass between two looks; 0: watchEvery
 }
 
-// watchEvery is how many bytes pass between two looks.
+// watchEvery is how many bytes pass between two looks, unless a memoryWatch says otherwise.
 const watchEvery = 512 << 10
 
 func (w *memoryWatch) pass(n int) {
-	if w.passed += n; w.passed >= watchEvery {
+	if w.passed += n; w.passed >= cmp.Or(w.every, watchEvery) {
 		w.passed = 0
 		var m runtime.MemStats
 		runtime.GC()

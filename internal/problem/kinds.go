@@ -407,7 +407,7 @@ var kinds = [numKinds]struct {
 	TrackRoleInvalid:       {"track_role_invalid", Info, "weft's data about a track is damaged; weft reads the track as one of another producer."},
 	PageInvalid:            {"page_invalid", Info, "weft's data about a page is damaged; weft leaves the page out."},
 
-	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export, or a packet more than 256 MiB in a trace; weft truncated its longest arguments and texts."},
+	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export, a packet more than 256 MiB in a trace, or an array makes the arguments of an event larger than 64 MiB; weft truncated what is longest."},
 
 	StreamIncomplete: {"stream_incomplete", Lost, "A stream of events has no footer, ends inside a record, or holds other numbers of events than its footer says; weft read what there is."},
 	StreamNewer:      {"stream_newer", Info, "A stream of events is of a later version of weft; weft passed over what it does not know."},

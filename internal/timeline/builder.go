@@ -161,7 +161,7 @@ func NewBuilder(opts Options) *Builder {
 			keys:       newStringTable(),
 			values:     newStringTable(),
 			correlated: newStringTable(),
-			table:      newTrackTable(),
+			table:      newTrackTable(opts.Memory),
 			stacks:     newStackTable(),
 			templates:  new(templateTable),
 		},
@@ -214,6 +214,8 @@ func (b *Builder) SetOwnAttribute(a Attribute) {
 }
 
 func (b *Builder) setAttribute(a Attribute) {
+	before, _ := b.Attribute(a.Key)
+	b.Hold(len(a.Text) - len(before.Text))
 	if !b.attributes.set(a.Key, a) {
 		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, a.Key)
 	}
@@ -245,6 +247,8 @@ func (b *Builder) Add(ev *Event) error {
 // add is Add for an event on the timeline.
 func (b *Builder) add(ev *Event) error {
 	switch {
+	case b.table.full != nil:
+		return b.table.full
 	case ev.Template != 0:
 		return b.addFromTemplate(ev)
 	case ev.fitsTable() && !b.derived:
@@ -265,6 +269,7 @@ func (b *Builder) add(ev *Event) error {
 		}
 		r.b = ev.CPU.plusOne
 	}
+	b.args.CountCut(b.opts.Problems, problem.Position{Event: int64(ev.Event), Offset: ev.Offset})
 	var p payload
 	b.internTexts(ev, r, &p)
 	p.args = ev.Args
@@ -509,6 +514,9 @@ func (b *Builder) MakeRoom() error {
 
 // Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
+	if b.table.full != nil {
+		return nil, errors.Join(b.table.full, b.Close())
+	}
 	b.table.finish(b.opts.Problems)
 	b.unmatched = b.unmatched || b.opened > 0 || b.table.namedLater
 	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}

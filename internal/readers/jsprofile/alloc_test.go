@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -49,7 +49,7 @@ func TestMemoryOfLists(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := parse(context.Background(), strings.NewReader(input), b, Options{Problems: new(problem.Log), Memory: limit, window: 4096})
 		runtime.ReadMemStats(&after)
-		var full *jsondoc.NoRoomError
+		var full *room.Error
 		if !errors.As(err, &full) {
 			t.Errorf("%s: %v", name, err)
 		}

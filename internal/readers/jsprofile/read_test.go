@@ -12,10 +12,10 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -231,7 +231,7 @@ func TestMemory(t *testing.T) {
 		if name == "members" {
 			input = strings.Replace(input, `]"m0"`, `],"m0"`, 1)
 		}
-		var noRoom *jsondoc.NoRoomError
+		var noRoom *room.Error
 		if _, _, err := read(t, strings.NewReader(input), Options{Memory: memory}); errors.As(err, &noRoom) != (name != "few") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -183,6 +183,7 @@ func (e *encoder) enum(key string, names []string, v uint64) {
 // duplicates counts attributes that came twice.
 func (e *encoder) duplicates() {
 	e.log.AddN(problem.AttributeDuplicate, uint64(e.Duplicates()), e.at, "")
+	e.CountCut(e.log, e.at)
 }
 
 // span returns the arguments of a span.
