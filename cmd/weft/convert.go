@@ -90,8 +90,23 @@ func argsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "args", Value: "all", Usage: "keep all event arguments, none, or those named `KEY,KEY…`"}
 }
 
+// leastMemory is the least that --memory may be. With less, weft takes as much: docs/cli.md has what was measured.
+const leastMemory = 32 << 20
+
+// memoryOf returns the value of a flag like --memory.
+func memoryOf(c *cli.Context, flag string) (int64, error) {
+	memory, err := parseSize(c.String(flag))
+	switch {
+	case err != nil:
+		return 0, usagef("--%s: %v", flag, err)
+	case memory < leastMemory:
+		return 0, usagef("--%s: %s is too little; weft needs at least %dMiB", flag, c.String(flag), leastMemory>>20)
+	}
+	return memory, nil
+}
+
 func memoryFlag() cli.Flag {
-	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory; sort the rest on disk"}
+	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory for events, at least 32MiB; sort the rest on disk"}
 }
 
 func tempFlag() cli.Flag {
@@ -111,11 +126,8 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	if c.Command.Name == "migrate" {
 		memory = "file-memory"
 	}
-	if opts.Memory, err = parseSize(c.String(memory)); err != nil {
-		return opts, usagef("--%s: %v", memory, err)
-	}
-	if opts.Memory == 0 {
-		return opts, usagef("--%s must be greater than 0", memory)
+	if opts.Memory, err = memoryOf(c, memory); err != nil {
+		return opts, err
 	}
 	if opts.SelfProfile, err = selfProfileOptions(c, opts.From); err != nil {
 		return opts, err

@@ -83,8 +83,8 @@ func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
 	}
 	job.opts = convert.Options{From: convert.FormatProbes, TempDir: c.String("tmp")}
 	var err error
-	if job.opts.Memory, err = parseSize(c.String("memory")); err != nil {
-		return nil, usagef("--memory: %v", err)
+	if job.opts.Memory, err = memoryOf(c, "memory"); err != nil {
+		return nil, err
 	}
 	if err := job.chooseOutput(c); err != nil {
 		return nil, err
