@@ -14,18 +14,22 @@ import (
 func TestWhatIsHeldHasALimit(t *testing.T) {
 	long := []byte(strings.Repeat("n", 1000))
 	for name, add := range map[string]func(b *Builder, i int){
-		"processes":     func(b *Builder, i int) { b.Process(ProcessKey{Num: int64(i)}) },
-		"threads":       func(b *Builder, i int) { b.Thread(b.Process(ProcessKey{Num: 1}), ThreadKey{Num: int64(i)}) },
-		"tracks":        func(b *Builder, i int) { b.Child(0, fmt.Sprint(i)) },
-		"places later":  func(b *Builder, i int) { b.Undeclared() },
-		"counters":      func(b *Builder, i int) { b.Counter(0, &CounterKey{Name: fmt.Append(nil, i)}) },
-		"ids":           func(b *Builder, i int) { b.Async(&AsyncKey{ID: fmt.Append(nil, i)}) },
-		"ids as texts":  func(b *Builder, i int) { b.Async(&AsyncKey{ID: fmt.Append(nil, i, string(long)), IsText: true}) },
-		"names":         func(b *Builder, i int) { b.SetProcessName(b.Process(ProcessKey{Num: int64(i)}), 0, long) },
-		"labels":        func(b *Builder, i int) { b.AddLabel(b.Process(ProcessKey{Num: int64(i / 900)}), fmt.Sprint(i, string(long))) },
-		"attributes":    func(b *Builder, i int) { b.SetAttribute(fmt.Sprint(i), string(long)) },
-		"what readers":  func(b *Builder, i int) { b.Hold(100) },
-		"names, longer": func(b *Builder, i int) { b.SetThreadName(b.Thread(b.Process(ProcessKey{}), ThreadKey{}), 0, make([]byte, i<<10)) },
+		"processes":    func(b *Builder, i int) { b.Process(ProcessKey{Num: int64(i)}) },
+		"threads":      func(b *Builder, i int) { b.Thread(b.Process(ProcessKey{Num: 1}), ThreadKey{Num: int64(i)}) },
+		"tracks":       func(b *Builder, i int) { b.Child(0, fmt.Sprint(i)) },
+		"places later": func(b *Builder, i int) { b.Undeclared() },
+		"counters":     func(b *Builder, i int) { b.Counter(0, &CounterKey{Name: fmt.Append(nil, i)}) },
+		"ids":          func(b *Builder, i int) { b.Async(&AsyncKey{ID: fmt.Append(nil, i)}) },
+		"ids as texts": func(b *Builder, i int) { b.Async(&AsyncKey{ID: fmt.Append(nil, i, string(long)), IsText: true}) },
+		"names":        func(b *Builder, i int) { b.SetProcessName(b.Process(ProcessKey{Num: int64(i)}), 0, long) },
+		"labels": func(b *Builder, i int) {
+			b.AddLabel(b.Process(ProcessKey{Num: int64(i / 900)}), fmt.Sprint(i, string(long)))
+		},
+		"attributes":   func(b *Builder, i int) { b.SetAttribute(fmt.Sprint(i), string(long)) },
+		"what readers": func(b *Builder, i int) { b.Hold(100) },
+		"names, longer": func(b *Builder, i int) {
+			b.SetThreadName(b.Thread(b.Process(ProcessKey{}), ThreadKey{}), 0, make([]byte, i<<10))
+		},
 	} {
 		b := NewBuilder(Options{Problems: new(problem.Log)})
 		b.table.room.Limit = 1 << 20
