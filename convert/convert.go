@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/longtasks"
@@ -243,6 +244,7 @@ func newLoader(opts Options) *loader {
 		TempDir:  opts.TempDir,
 		Problems: l.problems,
 
+		KnownName:   evidence.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
 	l.js = jsThreads{opts: &l.opts, problems: l.problems}

@@ -25,6 +25,9 @@ type Options struct {
 	TempDir string
 	// Problems counts what is found wrong. Required.
 	Problems *problem.Log
+	// KnownName reports whether a name of events says something to attribution or a report. Those are found by the ids of names, so known
+	// names are interned even if the table of names is full. nil: none is known.
+	KnownName func(name []byte) bool
 	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
 	KeepFlowIDs bool
 	// Observer gets what is added, and the Builder keeps only names and tracks. nil: everything is kept.
@@ -168,6 +171,7 @@ func NewBuilder(opts Options) *Builder {
 		sampled: new(sampleTable),
 		limit:   max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
 	}
+	b.names.wanted = opts.KnownName
 	b.args = b.encoder()
 	return b
 }
