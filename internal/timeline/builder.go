@@ -27,7 +27,7 @@ type Options struct {
 	Problems *problem.Log
 	// KnownName reports whether a name of events says something to attribution or a report. Those are found by the ids of names, so known
 	// names are interned even if the table of names is full. nil: none is known.
-	KnownName func(name []byte) bool
+	KnownName func(name string) bool
 	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
 	KeepFlowIDs bool
 	// Observer gets what is added, and the Builder keeps only names and tracks. nil: everything is kept.

@@ -17,7 +17,7 @@ type stringTable struct {
 	seed  uint64   // so that no input can be made to collide
 	full  bool
 
-	wanted func(text []byte) bool // has a place of its own when the table is full; nil: nothing has
+	wanted func(text string) bool // has a place of its own when the table is full; nil: nothing has
 	late   int                    // bytes of such texts
 }
 
@@ -60,7 +60,7 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	case len(text) > maxInternedLength:
 		return 0, false
 	case t.full:
-		if len(text) > maxLateLength || t.late >= maxLateBytes || t.wanted == nil || !t.wanted(text) {
+		if len(text) > maxLateLength || t.late >= maxLateBytes || t.wanted == nil || !t.wanted(string(text)) {
 			return 0, false
 		}
 		t.late += len(text)

@@ -129,8 +129,8 @@ func infoOf(name string) nameInfo {
 }
 
 // Knows reports whether the name of an event says something.
-func Knows(name []byte) bool {
-	info := infoOf(string(name))
+func Knows(name string) bool {
+	info := infoOf(name)
 	return info.event != otherEvent || info.Category != CategoryNone || info.collector || info.script
 }
 
