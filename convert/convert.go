@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/longtasks"
@@ -237,6 +238,7 @@ func newLoader(opts Options) *loader {
 		Problems: l.problems,
 		Moved:    timeline.Nanos(opts.TimeOffset),
 
+		KnownName:   evidence.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
 	l.js = jsThreads{opts: &l.opts, problems: l.problems}
@@ -294,7 +296,20 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 	return nil
 }
 
+// readFormat reads an input of a format, until that takes more memory than it may.
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l.builder.WhenFull(stop)
+	defer l.builder.WhenFull(nil)
+	err := l.readKnown(ctx, r, f)
+	if full := l.builder.Full(); full != nil {
+		return full
+	}
+	return err
+}
+
+func (l *loader) readKnown(ctx context.Context, r io.Reader, f Format) error {
 	b, log, opts := l.builder, l.problems, &l.opts
 	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
 		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s or %s", formats[f], formats[FormatChromeJSON],

@@ -249,7 +249,7 @@ func TestProfileTooLarge(t *testing.T) {
 	ones.left.Store(100_000_000)
 	input := io.MultiReader(strings.NewReader(`{`+twoNodes+`,"samples":[`), ones, strings.NewReader(`1]}`))
 	_, _, err := convert.Load(context.Background(), input, convert.Options{From: convert.FormatCPUProfile, Memory: 1})
-	if err == nil || !strings.Contains(err.Error(), "more in this one than the 256 MiB that they may have") {
+	if err == nil || !strings.Contains(err.Error(), "more in this input than the 256 MiB that they may have") {
 		t.Error(err)
 	}
 	if left := ones.left.Load(); left < 80_000_000 {

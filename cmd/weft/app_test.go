@@ -101,7 +101,7 @@ func TestInterrupted(t *testing.T) {
 			dir, tmp := t.TempDir(), t.TempDir()
 			c := newConsole(stdin, false)
 			time.AfterFunc(50*time.Millisecond, cancel)
-			args := []string{"weft", "convert", "-", "-o", filepath.Join(dir, "out"), "--memory", "1", "--tmp", tmp}
+			args := []string{"weft", "convert", "-", "-o", filepath.Join(dir, "out"), "--memory", "32MiB", "--tmp", tmp}
 			if code := run(ctx, args, &c.environment); code != exitInterrupted {
 				t.Errorf("exit code %d; want %d", code, exitInterrupted)
 			}
@@ -121,7 +121,7 @@ func TestInterrupted(t *testing.T) {
 func TestInterruptedLater(t *testing.T) {
 	var events strings.Builder
 	events.WriteString("[")
-	for range 20_000 {
+	for range 300_000 { // more than fit the memory
 		events.WriteString(smallTrace[1:len(smallTrace)-1] + ",")
 	}
 	for _, stage := range []string{"sorting", "writing"} {
@@ -137,7 +137,7 @@ func TestInterruptedLater(t *testing.T) {
 			case "writing":
 				c.stdout, place = callAtWrite(cancel), "-"
 			}
-			args := []string{"weft", "convert", "-", "-o", place, "--memory", "1", "--tmp", tmp}
+			args := []string{"weft", "convert", "-", "-o", place, "--memory", "32MiB", "--tmp", tmp}
 			if code := run(ctx, args, &c.environment); code != exitInterrupted {
 				t.Errorf("exit code %d; want %d", code, exitInterrupted)
 			}

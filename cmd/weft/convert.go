@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/jsontext"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -93,8 +95,23 @@ func argsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "args", Value: "all", Usage: "keep all event arguments, none, or those named `KEY,KEY…`"}
 }
 
+// leastMemory is the least that --memory may be. With less, weft takes as much: docs/cli.md has what was measured.
+const leastMemory = 32 << 20
+
+// memoryOf returns the value of a flag like --memory.
+func memoryOf(c *cli.Context, flag string) (int64, error) {
+	memory, err := parseSize(c.String(flag))
+	switch {
+	case err != nil:
+		return 0, usagef("--%s: %v", flag, err)
+	case memory < leastMemory:
+		return 0, usagef("--%s: %s is too little; weft needs at least %dMiB", flag, c.String(flag), leastMemory>>20)
+	}
+	return memory, nil
+}
+
 func memoryFlag() cli.Flag {
-	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory; sort the rest on disk"}
+	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory for events, at least 32MiB; sort the rest on disk"}
 }
 
 func tempFlag() cli.Flag {
@@ -114,11 +131,8 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	if c.Command.Name == "migrate" {
 		memory = "file-memory"
 	}
-	if opts.Memory, err = parseSize(c.String(memory)); err != nil {
-		return opts, usagef("--%s: %v", memory, err)
-	}
-	if opts.Memory == 0 {
-		return opts, usagef("--%s must be greater than 0", memory)
+	if opts.Memory, err = memoryOf(c, memory); err != nil {
+		return opts, err
 	}
 	if opts.SelfProfile, err = selfProfileOptions(c, opts.From); err != nil {
 		return opts, err
@@ -675,9 +689,14 @@ func (r *inputReport) details() string {
 func problemsOf(file string) string { return "weft info --problems " + file }
 
 func writeJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(jsontext.Escape(line.Bytes()))
+	return err
 }
 
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

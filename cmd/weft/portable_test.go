@@ -38,7 +38,12 @@ func TestSameBytesEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	inputs = append(inputs, long)
-	calls := [][]string{{"--attribute"}, {"--memory", "1"}}
+	many := filepath.Join(t.TempDir(), "many.json") // more than fit the memory
+	if err := os.WriteFile(many, []byte("["+strings.Repeat(`{"ph":"i","pid":1,"tid":1,"ts":1,"name":"a"},`, 300_000)+"]"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	inputs = append(inputs, many)
+	calls := [][]string{{"--attribute"}, {"--memory", "32MiB"}}
 	var want []map[string][]byte
 	for _, flags := range calls {
 		want = append(want, convertedBy(t, nil, flags, inputs))

@@ -83,8 +83,8 @@ func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
 	}
 	job.opts = convert.Options{From: convert.FormatProbes, TempDir: c.String("tmp")}
 	var err error
-	if job.opts.Memory, err = parseSize(c.String("memory")); err != nil {
-		return nil, usagef("--memory: %v", err)
+	if job.opts.Memory, err = memoryOf(c, "memory"); err != nil {
+		return nil, err
 	}
 	if err := job.chooseOutput(c); err != nil {
 		return nil, err
@@ -128,9 +128,9 @@ func (j *recordJob) chooseScript(c *cli.Context) error {
 	}
 	script := &probescripts.Script{Tracer: kind}
 	if strings.ContainsRune(name, os.PathSeparator) {
-		text, err := os.ReadFile(name)
+		text, err := readSmall(name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, withoutPath(err))
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		script.Name, script.Text = strings.TrimSuffix(filepath.Base(name), kind.Extension()), string(text)
 		j.tracer.File = name

@@ -34,7 +34,7 @@ func TestManyPercentiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, memory := range []string{"64MiB", "1"} {
+	for _, memory := range []string{"64MiB", "32MiB"} {
 		lines := strings.Split(string(runWeft(t, "report", "slices", "--json", "--memory", memory, dir)), "\n")
 		row := report.ManyRow{}
 		if err := json.Unmarshal([]byte(lines[1]), &row); err != nil {

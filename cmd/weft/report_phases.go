@@ -181,22 +181,31 @@ func (t *eventTable) note() string {
 	return t.nothing
 }
 
-// maxPhasesFile bounds the file of --phases.
-const maxPhasesFile = 1 << 20
+// maxSmallFile bounds files that people write, such as that of --phases.
+const maxSmallFile = 1 << 20
+
+// readSmall reads a file that people write. One that has no end is an error.
+func readSmall(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSmallFile+1))
+	switch {
+	case err != nil:
+		return nil, withoutPath(err)
+	case len(text) > maxSmallFile:
+		return nil, fmt.Errorf("longer than %d bytes", maxSmallFile)
+	}
+	return text, nil
+}
 
 // readPhases reads the file of --phases, which gives the phases of slices by their names.
 func readPhases(path string) (map[string]string, error) {
-	file, err := os.Open(path)
+	text, err := readSmall(path)
 	if err != nil {
-		return nil, fmt.Errorf("--phases: %w", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxPhasesFile+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("--phases: %w", err)
-	case len(text) > maxPhasesFile:
-		return nil, fmt.Errorf("--phases: %s is longer than %d bytes", path, maxPhasesFile)
+		return nil, fmt.Errorf("--phases: %s: %w", path, err)
 	}
 	phases := map[string]string{}
 	for i, line := range strings.Split(string(bytes.TrimPrefix(text, []byte("\ufeff"))), "\n") {

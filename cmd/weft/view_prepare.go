@@ -72,7 +72,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 		v.print("%s", madeText(name, made, shown, report))
 	}
 	content := view.Content{ReaderAt: shown, Bytes: shown.size, FileName: v.fileName(name, report != nil, made == in)}
-	if shown != made {
+	if shown != made && filepath.Ext(content.FileName) != ".gz" {
 		content.FileName += ".gz"
 	}
 	t.Ready(content, first)
@@ -82,22 +82,27 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	return nil
 }
 
-// fileName is the name under which a browser saves a trace: that of -o; else what convert would call it; and of a Perfetto trace its own,
-// without the ending of what it was unpacked from.
+// fileName is the name under which a browser saves a trace: that of -o; of a Perfetto trace its own, without the ending of what it was
+// unpacked from; and else what convert would call it.
 func (v *viewing) fileName(name string, converted, asIs bool) string {
 	base := filepath.Base(name)
+	isTrace := func(name string) bool {
+		return slices.Contains([]string{outputSuffix, ".perfetto-trace"}, filepath.Ext(name))
+	}
+	unpacked := strings.TrimSuffix(base, filepath.Ext(base))
 	switch {
 	case v.output != "":
 		return filepath.Base(v.output)
-	case converted, name == inputs.Stdin:
+	case name == inputs.Stdin:
 		return filepath.Base(outputPlace(inputs.File{Path: name}, "."))
-	case !asIs:
-		base = strings.TrimSuffix(base, filepath.Ext(base))
-		if ext := filepath.Ext(base); ext != outputSuffix && ext != ".perfetto-trace" {
-			base += outputSuffix
-		}
+	case asIs, isTrace(base):
+		return base
+	case isTrace(unpacked):
+		return unpacked
+	case converted:
+		return base + outputSuffix
 	}
-	return base
+	return unpacked + outputSuffix
 }
 
 // fit returns a trace as the page can hand it over: packed, which the UI unpacks, if it is too long as it is.

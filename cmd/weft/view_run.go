@@ -21,6 +21,9 @@ import (
 // failureShown is how long a browser has to open a page that says that nothing could be converted.
 const failureShown = 10 * time.Second
 
+// browserComes is how long a browser has to come after it was opened.
+const browserComes = 20 * time.Second
+
 // A viewing is a viewJob under way.
 type viewing struct {
 	*viewJob
@@ -91,12 +94,13 @@ func (j *viewJob) checkInput(ctx context.Context, name string) error {
 // listen starts the server.
 func (j *viewJob) listen() (*view.Server, error) {
 	where := cmp.Or(j.ui, view.DefaultUI)
-	if j.direct && j.port != directPort && view.IsPublicUI(where) {
-		return nil, usagef("--port: with --direct, ui.perfetto.dev fetches from port %d and no other; leave out --port", directPort)
-	}
 	ui, err := view.OpenUI(where)
 	if err != nil {
 		return nil, fmt.Errorf("--ui: %w", withoutPath(err))
+	}
+	if j.direct && j.port != directPort && ui.IsRelease() {
+		ui.Close()
+		return nil, usagef("--port: with --direct, the Perfetto UI fetches from port %d and no other; leave out --port", directPort)
 	}
 	server, err := view.Listen(view.Options{
 		Port: j.port, UI: ui, Direct: j.direct, Pin: j.pin, AwaitTrace: j.event != nil || !j.window.Whole(),
@@ -130,13 +134,26 @@ func (v *viewing) open(ctx context.Context) <-chan bool {
 		return opened
 	}
 	go func() {
-		err := view.OpenBrowser(v.server.OnceAddress)
+		err := v.server.OpenBrowser()
 		if err != nil && ctx.Err() == nil {
 			v.print("No browser here. On your own machine:  ssh -N%s HOST   then open the address above.\n", v.forwards())
 		}
 		opened <- err == nil
+		if err == nil {
+			v.awaitBrowser(ctx, browserComes)
+		}
 	}()
 	return opened
+}
+
+// awaitBrowser says what to do if a browser was opened and does not come: some cannot read the file that leads them here.
+func (v *viewing) awaitBrowser(ctx context.Context, patience time.Duration) {
+	select {
+	case <-v.server.Entered():
+	case <-ctx.Done():
+	case <-time.After(patience):
+		v.print("The browser has not opened the page; open the address above in it.\n")
+	}
 }
 
 // forwards are the flags of ssh that lead to the server.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,17 @@ func viewer() {
 	}
 }
 
-func viewAddress(once string) error {
+func viewAddress(file string) error {
+	u, err := url.Parse(file)
+	if err != nil {
+		return err
+	}
+	page, err := os.ReadFile(u.Path)
+	if err != nil {
+		return err
+	}
+	_, once, _ := strings.Cut(string(page), "; url=")
+	once, _, _ = strings.Cut(once, `"`)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Get(once)
 	if err != nil {
@@ -156,6 +167,10 @@ func TestViewFileName(t *testing.T) {
 		{"a/x.perfetto-trace.zip", "", false, false, "x.perfetto-trace"},
 		{"a/x.zip", "", false, false, "x.pftrace"},
 		{"a/x.json", "b/y.pftrace", true, false, "y.pftrace"},
+		{"a/x.pftrace", "", true, false, "x.pftrace"}, // with --attribute, for example
+		{"a/x.pftrace.gz", "", true, false, "x.pftrace"},
+		{"a/x.perfetto-trace", "", true, false, "x.perfetto-trace"},
+		{"a/x.pftrace", "", false, false, "x.pftrace"}, // a zip by its content
 	} {
 		v := &viewing{viewJob: &viewJob{output: test.output}}
 		if got := v.fileName(test.name, test.converted, test.asIs); got != test.want {
@@ -210,6 +225,25 @@ func TestTooLongForPage(t *testing.T) {
 		for _, c := range v.close {
 			c.Close()
 		}
+	}
+}
+
+// A browser that was opened and does not come, because it cannot read the file that leads it here, is not waited for in silence.
+func TestBrowserDoesNotCome(t *testing.T) {
+	ui, err := view.OpenUI(view.DefaultUI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := view.Listen(view.Options{UI: ui})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	var printed bytes.Buffer
+	v := &viewing{viewJob: &viewJob{env: &environment{stderr: &printed}}, server: server}
+	v.awaitBrowser(t.Context(), 0)
+	if want := "The browser has not opened the page; open the address above in it.\n"; printed.String() != want {
+		t.Errorf("%q", &printed)
 	}
 }
 

@@ -5,11 +5,12 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // Texts come back from a JSON decoder, with U+FFFD for bytes that are not UTF-8.
 func FuzzAppendString(f *testing.F) {
-	for _, text := range []string{"", "plain", "\"\\/\x00\x1f\x7f", "über 😀", "cut \xf0\x9f\x98", "\xff\xfe", "\u2028"} {
+	for _, text := range []string{"", "plain", "\"\\/\x00\x1f\x7f", "über 😀", "cut \xf0\x9f\x98", "\xff\xfe", "\u2028", "\u0080\u009b\u009f\u00a0"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -18,11 +19,15 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatal("another text for bytes")
 		}
 		var back string
-		if err := json.Unmarshal(out[1:], &back); err != nil || strings.ContainsAny(string(out), "\n\r\x7f") {
+		if err := json.Unmarshal(out[1:], &back); err != nil || strings.ContainsFunc(string(out), unicode.IsControl) {
 			t.Fatalf("%q becomes %s: %v", text, out, err)
 		}
 		if want := string([]rune(text)); back != want {
 			t.Errorf("%q comes back as %q, want %q", text, back, want)
+		}
+		encoded, err := json.Marshal(text)
+		if escaped := Escape(encoded); err != nil || json.Unmarshal(escaped, &back) != nil || back != string([]rune(text)) || strings.ContainsFunc(string(escaped), unicode.IsControl) {
+			t.Errorf("%s becomes %s", encoded, escaped)
 		}
 	})
 }

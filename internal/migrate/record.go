@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/jsontext"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -168,11 +169,11 @@ func parseLine(line []byte) (*header, *Record, error) {
 
 // appendLine appends a value as a line of JSON.
 func appendLine(b []byte, v any) ([]byte, error) {
-	buf := bytes.NewBuffer(b)
-	encoder := json.NewEncoder(buf)
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
-	return buf.Bytes(), err
+	return append(b, jsontext.Escape(line.Bytes())...), err
 }
 
 // comparePaths orders paths by their components: what is in a folder comes right behind the folder.

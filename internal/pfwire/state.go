@@ -17,7 +17,9 @@ const maxSequences = 1 << 20
 // State is what the packets read so far say about those that follow: the state of every packet sequence, and the
 // clocks.
 type State struct {
-	Clocks    Clocks
+	Clocks Clocks
+	// Hold is told how many more bytes the state of sequences takes, or fewer. nil: nobody asks.
+	Hold      func(n int)
 	sequences map[message.SequenceKey]*Sequence
 	latest    *Sequence // nil before the first one
 }
@@ -41,6 +43,7 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	// Chrome sets both flags on the first packet of a sequence: the new start wins.
 	switch {
 	case f.Cleared:
+		s.hold(-seq.Interned.bytes)
 		seq.clear()
 	case f.Dropped:
 		seq.valid = false
@@ -57,7 +60,10 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 		seq.Defaults = d
 	}
 	if len(f.InternedData) > 0 && seq.valid {
-		if err := seq.Interned.define(f.InternedData); err != nil {
+		before := seq.Interned.bytes
+		err := seq.Interned.define(f.InternedData)
+		s.hold(seq.Interned.bytes - before)
+		if err != nil {
 			return seq, fmt.Errorf("interned_data: %w", err)
 		}
 	}
@@ -76,9 +82,19 @@ func (s *State) sequence(key message.SequenceKey) (*Sequence, error) {
 		}
 		seq = newSequence(key)
 		s.sequences[key] = seq
+		s.hold(sequenceBytes)
 	}
 	s.latest = seq
 	return seq, nil
+}
+
+// sequenceBytes is what a sequence takes, and what readers remember of one.
+const sequenceBytes = 640
+
+func (s *State) hold(n int) {
+	if s.Hold != nil {
+		s.Hold(n)
+	}
 }
 
 // Sequence is the state of one packet sequence.

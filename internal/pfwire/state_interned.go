@@ -2,9 +2,11 @@ package pfwire
 
 import "github.com/weft-trace/weft/internal/pfwire/message"
 
-// Interned holds the interned data of a sequence since it last started anew.
+// Interned holds the interned data of a sequence since it last started anew. Most sequences have few kinds of it.
 type Interned struct {
-	tables [message.NumInternedKinds]internedTable
+	tables []internedTable
+	places [message.NumInternedKinds]uint8 // by kind, of its table plus one; 0: there is none
+	bytes  int                             // that the entries take
 }
 
 // internedTable maps the ids of one kind to their entries. Producers count ids up from 1, so most live in a slice.
@@ -15,7 +17,11 @@ type internedTable struct {
 
 // Text returns the text of an interned id, or the encoded entry of a kind that is not a text.
 func (t *Interned) Text(kind message.InternedKind, iid uint64) ([]byte, bool) {
-	table := &t.tables[kind]
+	place := t.places[kind]
+	if place == 0 {
+		return nil, false
+	}
+	table := &t.tables[place-1]
 	if iid < uint64(len(table.dense)) && table.dense[iid] != nil {
 		return table.dense[iid], true
 	}
@@ -25,26 +31,40 @@ func (t *Interned) Text(kind message.InternedKind, iid uint64) ([]byte, bool) {
 
 // Dense returns how many ids of a kind, from 0 on, are kept in a list: what a reader of the trace remembers of these takes about as
 // much memory as that does.
-func (t *Interned) Dense(kind message.InternedKind) int { return len(t.tables[kind].dense) }
+func (t *Interned) Dense(kind message.InternedKind) int {
+	if place := t.places[kind]; place != 0 {
+		return len(t.tables[place-1].dense)
+	}
+	return 0
+}
 
 // define enters the entries of an InternedData message. An id that is already defined keeps its meaning, as in Perfetto.
 func (t *Interned) define(msg []byte) error {
 	d := message.NewInternedData(msg)
 	for d.Next() {
-		if d.IID != 0 {
-			t.tables[d.Kind].define(d.IID, d.Entry)
+		if d.IID == 0 {
+			continue
 		}
+		if t.places[d.Kind] == 0 {
+			t.tables = append(t.tables, internedTable{})
+			t.places[d.Kind] = uint8(len(t.tables))
+		}
+		t.bytes += t.tables[t.places[d.Kind]-1].define(d.IID, d.Entry)
 	}
 	return d.Err()
 }
 
-func (t *internedTable) define(iid uint64, text []byte) {
+// entryBytes is what an entry takes beside its bytes, and what readers remember of one.
+const entryBytes = 96
+
+// define enters an entry and returns how many bytes that takes.
+func (t *internedTable) define(iid uint64, text []byte) int {
 	n := uint64(len(t.dense))
 	if iid < n && t.dense[iid] != nil {
-		return
+		return 0
 	}
 	if _, ok := t.sparse[iid]; ok {
-		return
+		return 0
 	}
 	text = append([]byte{}, text...) // never nil: nil means undefined
 	// An id may be a little beyond the slice; one far beyond would let a few bytes of input claim much memory.
@@ -55,10 +75,11 @@ func (t *internedTable) define(iid uint64, text []byte) {
 	}
 	if iid < n {
 		t.dense[iid] = text
-		return
+		return entryBytes + len(text)
 	}
 	if t.sparse == nil {
 		t.sparse = make(map[uint64][]byte)
 	}
 	t.sparse[iid] = text
+	return entryBytes + len(text)
 }

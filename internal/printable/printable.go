@@ -5,6 +5,7 @@ package printable
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -19,14 +20,20 @@ func Text(text string) string { return escape(text, Special) }
 // Line returns a text for programs that read line by line: only control characters and bytes that are not UTF-8 are escaped.
 func Line(text string) string { return escape(text, unicode.IsControl) }
 
-// Lines returns the fields of a line of comma-separated values, each as Line.
+// Lines returns the fields of a line of comma-separated values, each as Line. A text that a spreadsheet would take for a formula, because
+// it begins with =, +, - or @, gets an apostrophe in front; numbers stay.
 func Lines(fields []string) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
 		out[i] = Line(f)
+		if f != "" && strings.IndexByte("=+-@", f[0]) >= 0 && !number.MatchString(f) {
+			out[i] = "'" + out[i]
+		}
 	}
 	return out
 }
+
+var number = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // Special reports whether a character acts on what shows a text instead of being shown: control characters (C0, DEL and C1), and marks
 // that are not seen and may change how the text around them is shown, such as those of direction. The joiners of scripts and of emoji

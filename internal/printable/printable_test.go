@@ -3,6 +3,7 @@ package printable_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -10,6 +11,15 @@ import (
 
 	"github.com/weft-trace/weft/internal/printable"
 )
+
+// Spreadsheets take what begins like a formula for one: texts of traces must not be one. Numbers stay numbers.
+func TestLines(t *testing.T) {
+	fields := []string{"=cmd|'/C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "-12", "+1.5e-7", "-", "", "a=b", "'", "\t=1", "-13 [ frameCon ]"}
+	want := []string{"'=cmd|'/C calc'!A0", "'+1+1", "'-2+3", "'@SUM(A1)", "-12", "+1.5e-7", "'-", "", "a=b", "'", `\t=1`, "'-13 [ frameCon ]"}
+	if got := printable.Lines(fields); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{

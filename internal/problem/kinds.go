@@ -399,7 +399,7 @@ var kinds = [numKinds]struct {
 	TrackRoleInvalid:       {"track_role_invalid", Info, "weft's data about a track is damaged; weft reads the track as one of another producer."},
 	PageInvalid:            {"page_invalid", Info, "weft's data about a page is damaged; weft leaves the page out."},
 
-	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export, or a packet more than 256 MiB in a trace; weft truncated its longest arguments and texts."},
+	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export, a packet more than 256 MiB in a trace, or an array makes the arguments of an event larger than 64 MiB; weft truncated what is longest."},
 
 	TrackIDReused: {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
 }

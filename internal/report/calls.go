@@ -207,7 +207,7 @@ func (t *Thread) endsCalls(o *observation) bool {
 	}
 }
 
-// functionStacks are stacks in which each frame is a function, whichever line of it runs.
+// functionStacks are stacks in which each frame is a function, whichever line of it runs, down to timeline.MaxStackDepth.
 type functionStacks struct {
 	table *stackTable
 	known map[stackID]stackID
@@ -226,7 +226,9 @@ func (s *functionStacks) of(id stackID, source string) stackID {
 	functions := s.known[id]
 	for _, id := range slices.Backward(path) {
 		frame := s.table.function(s.table.nodes[id].frame, source)
-		functions = s.table.push(functions, s.table.frames[frame])
+		if s.depthOf(functions) < timeline.MaxStackDepth {
+			functions = s.table.push(functions, s.table.frames[frame])
+		}
 		s.known[id] = functions
 	}
 	return functions

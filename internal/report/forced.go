@@ -103,12 +103,12 @@ func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) 
 			r.Thrashing++
 		}
 	}
-	order := stackOrder{table: p.stacks}
+	ranks := p.stacks.ranks(ids)
 	slices.SortFunc(ids, func(a, b stackID) int {
 		if c := cmp.Compare(tally.stacks[b].Total, tally.stacks[a].Total); c != 0 {
 			return c
 		}
-		return order.compare(a, b)
+		return cmp.Compare(ranks[a], ranks[b])
 	})
 	r.StackCount = len(ids)
 	r.ByStack = []StackForced{}

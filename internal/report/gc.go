@@ -190,12 +190,12 @@ func (p *Profiles) interruptedStacks(times map[stackID]*GCTime, opts Options) (r
 			ids = append(ids, id)
 		}
 	}
-	order := stackOrder{table: p.stacks}
+	ranks := p.stacks.ranks(ids)
 	slices.SortFunc(ids, func(a, b stackID) int {
 		if c := cmp.Compare(times[b].GC, times[a].GC); c != 0 {
 			return c
 		}
-		return order.compare(a, b)
+		return cmp.Compare(ranks[a], ranks[b])
 	})
 	rows = []StackGC{}
 	for _, id := range top(ids, opts) {

@@ -108,6 +108,19 @@ func TestInput(t *testing.T) {
 	}
 }
 
+// A trace may have more names than there is room for in the table of names: those that mean something are found anyhow.
+func TestInputAmongManyNames(t *testing.T) {
+	var names strings.Builder
+	for i := range 300 { // 18 MB
+		fmt.Fprintf(&names, `{"ph":"X","pid":1,"tid":9,"ts":%d,"dur":1,"name":"%0*d"},`, 100_000+i, 60_000, i)
+	}
+	want := collectInputs(t, click, report.InputOptions{})
+	got := collectInputs(t, strings.Replace(click, "[", "["+names.String(), 1), report.InputOptions{})
+	if diff := gocmp.Diff(want.Inputs, got.Inputs); diff != "" || len(want.Inputs) != 1 {
+		t.Errorf("(-without the names +with them):\n%s", diff)
+	}
+}
+
 // One event of the system is dispatched under several names, of which only the first has the id of the interaction: it is one input,
 // processed from the begin of the first to the end of the last. Events of other times, kinds and processes are inputs of their own.
 func TestEventsOfTheSystem(t *testing.T) {

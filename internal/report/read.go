@@ -389,8 +389,8 @@ func (t *Thread) countMissing(first int, s *stateSlice) {
 func (t *Thread) observe(o *observation, tl *timeline.Timeline, stacks *stackTable, state stateID) {
 	s := stacks.add(tl, timeline.CallstackID(o.stack))
 	o.stack, o.state = s.stack, state
-	if s.leaf != "" && s.leaf == t.states.name(state) {
-		o.stack = s.below
+	if stacks.marks(s, t.states.name(state)) {
+		o.stack = stacks.nodes[s.stack].below
 	}
 	t.findScript(o, stacks)
 }
@@ -415,8 +415,8 @@ func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable
 // script on it. In Firefox a stack may be one of the browser alone, whose category is Other then (firefox.md 3).
 func (s sampledStack) inferredState(source string, script bool) string {
 	switch {
-	case s.state != "":
-		return s.state
+	case s.state != 0:
+		return metaStates[s.state]
 	case s.stack == 0:
 		return timeline.StateIdle
 	case source == "linux.perf":

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/timeline"
@@ -203,29 +204,34 @@ func (p *Profiles) functionsOf(t *Thread, parts iter.Seq[run]) []Function {
 		times.of(t.states.class(o.state)).add(o)
 	}
 	byFrame := map[frameID]*Function{}
-	at := func(frame frameID) *Function {
-		frame = p.stacks.function(frame, t.Source)
+	part := p.stacks.part(slices.Collect(maps.Keys(byStack)))
+	of, totals := make([]*Function, len(part.ids)), make([]ClassTime, len(part.ids)) // by stack of the part, and what is on top of it
+	for i, id := range part.ids {
+		frame := p.stacks.function(p.stacks.nodes[id].frame, t.Source)
 		f := byFrame[frame]
 		if f == nil {
 			f = &Function{Frame: p.stacks.frames[frame]}
 			byFrame[frame] = f
 		}
-		return f
-	}
-	counted := map[frameID]stackID{} // the last stack for which a function was counted: recursion counts once
-	for stack, times := range byStack {
-		own, sum := at(p.stacks.nodes[stack].frame), times.Sum()
-		for class := range numClasses {
-			own.Self.of(class).sum(*times.of(class))
-		}
-		for id := stack; id != 0; id = p.stacks.nodes[id].below {
-			frame := p.stacks.function(p.stacks.nodes[id].frame, t.Source)
-			if counted[frame] != stack {
-				counted[frame] = stack
-				at(frame).Total.sum(sum)
+		of[i] = f
+		if times := byStack[id]; times != nil {
+			for class := range numClasses {
+				f.Self.of(class).sum(*times.of(class))
 			}
+			totals[i] = times.Sum()
 		}
 	}
+	for i, below := range slices.Backward(part.below) {
+		if below >= 0 {
+			totals[below].sum(totals[i])
+		}
+	}
+	open := map[*Function]int{} // recursion counts once
+	part.depthFirst(cmp.Compare, func(i int32) {
+		if open[of[i]]++; open[of[i]] == 1 {
+			of[i].Total.sum(totals[i])
+		}
+	}, func(i int32) { open[of[i]]-- })
 	functions := make([]Function, 0, len(byFrame))
 	for _, f := range byFrame {
 		functions = append(functions, *f)

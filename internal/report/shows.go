@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
@@ -132,16 +133,18 @@ func (p *Profiles) outermostURL(t *Thread) string {
 		}
 	}
 	byURL := map[string]timeline.Nanos{}
-	for stack, time := range byStack {
-		url := ""
-		for id := stack; id != 0; id = p.stacks.nodes[id].below {
-			if u := p.stacks.frames[p.stacks.nodes[id].frame].URL; isURL(u) {
-				url = u
-			}
+	part := p.stacks.part(slices.Collect(maps.Keys(byStack)))
+	urls := make([]string, len(part.ids))
+	for i, id := range part.ids {
+		if below := part.below[i]; below >= 0 {
+			urls[i] = urls[below]
 		}
-		all := byURL[url]
-		sum(&all, time)
-		byURL[url] = all
+		if u := p.stacks.frame(id).URL; urls[i] == "" && isURL(u) {
+			urls[i] = u
+		}
+		all := byURL[urls[i]]
+		sum(&all, byStack[id])
+		byURL[urls[i]] = all
 	}
 	best := ""
 	for url, time := range byURL {

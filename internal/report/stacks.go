@@ -46,8 +46,10 @@ type stackTable struct {
 	byNode map[stackNode]stackID
 	script map[stackID]stackID // see scriptOf
 
-	seen map[timeline.CallstackID]sampledStack
-	path []timeline.FrameID // scratch
+	seen   []sampledStack         // by CallstackID
+	calls  []timeline.CallstackID // scratch
+	listed int                    // frames that list has returned
+	steps  int                    // stacks that were visited; tests watch it
 }
 
 type stackNode struct {
@@ -58,11 +60,10 @@ type stackNode struct {
 // sampledStack is a call stack of the timeline without the frames that are not functions.
 type sampledStack struct {
 	stack stackID
-	// leaf is the innermost frame if that looks like a marker of weft, "(layout)": it is one if the state of the sample is
-	// of that name, and then below is the stack.
-	leaf  string
-	below stackID
-	state string // what V8's own frames say about the state; "" if they say nothing
+	known bool
+	// marker: the innermost frame looks like a marker of weft, "(layout)". It is one if the state of the sample is of that name.
+	marker bool
+	state  metaState // what V8's own frames say about the state
 }
 
 func newStackTable() *stackTable {
@@ -72,33 +73,46 @@ func newStackTable() *stackTable {
 		byName: map[Frame]frameID{},
 		byNode: map[stackNode]stackID{},
 		script: map[stackID]stackID{},
-		seen:   map[timeline.CallstackID]sampledStack{},
 	}
 }
 
-// add takes over a call stack of the timeline.
+// add takes over a call stack of the timeline, with its callers, so that stacks on top of each other take no more than the highest.
 func (t *stackTable) add(tl *timeline.Timeline, id timeline.CallstackID) sampledStack {
-	if id == 0 {
-		return sampledStack{}
+	if t.seen == nil {
+		t.seen = make([]sampledStack, tl.CallstackCount()+1)
+		t.seen[0].known = true
 	}
-	if s, ok := t.seen[id]; ok {
+	t.calls = t.calls[:0]
+	at := id
+	for ; !t.seen[at].known; at, _ = tl.Caller(at) {
+		t.calls = append(t.calls, at)
+	}
+	t.steps += len(t.calls)
+	s := t.seen[at]
+	for _, id := range slices.Backward(t.calls) {
+		if _, frame := tl.Caller(id); frame != 0 {
+			s = t.callee(s, cleanFrame(tl.Frame(frame)))
+		}
+		t.seen[id] = s
+	}
+	return s
+}
+
+// callee returns the stack in which the innermost function of a stack calls f.
+func (t *stackTable) callee(s sampledStack, f Frame) sampledStack {
+	s.marker = false
+	if state, meta := metaFrames[f.Function]; meta && f.URL == "" {
+		s.state = state
 		return s
 	}
-	var s sampledStack
-	t.path = tl.AppendCallstack(t.path[:0], id)
-	for i, frame := range t.path {
-		f := cleanFrame(tl.Frame(frame))
-		if state, meta := metaFrames[f.Function]; meta && f.URL == "" {
-			s.state = state
-			continue
-		}
-		if i == len(t.path)-1 && f.URL == "" && strings.HasPrefix(f.Function, "(") && strings.HasSuffix(f.Function, ")") {
-			s.leaf, s.below = f.Function[1:len(f.Function)-1], s.stack
-		}
-		s.stack = t.push(s.stack, f)
-	}
-	t.seen[id] = s
+	s.marker = f.URL == "" && strings.HasPrefix(f.Function, "(") && strings.HasSuffix(f.Function, ")")
+	s.stack = t.push(s.stack, f)
 	return s
+}
+
+// marks reports whether the innermost frame of a stack is the marker of a state.
+func (t *stackTable) marks(s sampledStack, state string) bool {
+	return s.marker && t.frame(s.stack).Function == "("+state+")"
 }
 
 // cleanFrame returns a frame of the timeline.
@@ -167,29 +181,97 @@ func (t *stackTable) function(id frameID, source string) frameID {
 	return id
 }
 
-// list returns the frames of a stack, outermost first.
-func (t *stackTable) list(id stackID) []Frame { return t.appendList(nil, id) }
+// Limits of lists of frames. When those of a trace have maxListed frames, further ones have the innermost shortList.
+const (
+	maxListed = 1 << 22
+	shortList = 64
+)
 
-func (t *stackTable) appendList(dst []Frame, id stackID) []Frame {
-	start := len(dst)
-	for ; id != 0; id = t.nodes[id].below {
-		dst = append(dst, t.frame(id))
+// list returns the innermost frames of a stack, outermost first: as many as the output of a conversion has.
+func (t *stackTable) list(id stackID) []Frame {
+	most := timeline.MaxStackDepth
+	if t.listed >= maxListed {
+		most = shortList
 	}
-	slices.Reverse(dst[start:])
-	return dst
+	var frames []Frame
+	for ; id != 0 && len(frames) < most; id = t.nodes[id].below {
+		frames = append(frames, t.frame(id))
+	}
+	t.listed += len(frames)
+	t.steps += len(frames)
+	slices.Reverse(frames)
+	return frames
 }
 
-// stackOrder orders stacks frame by frame, outermost first, the unknown one last. It lists two stacks at a time: all stacks
-// of a trace may be more frames than fit in memory.
-type stackOrder struct {
-	table *stackTable
-	a, b  []Frame // scratch
+// stackPart is a part of a stackTable: some stacks and all those that they are on top of.
+type stackPart struct {
+	ids   []stackID // each comes after the one that it is on top of
+	below []int32   // the place of that one in ids; -1: there is none
 }
 
-func (o *stackOrder) compare(a, b stackID) int {
-	if a == 0 || b == 0 {
-		return CompareUnknown(a == 0, b == 0)
+// part returns the part with some stacks. Each stack is visited once, however many are on top of it.
+func (t *stackTable) part(tops []stackID) stackPart {
+	var p stackPart
+	place := map[stackID]int32{0: -1}
+	for _, id := range tops {
+		for ; ; id = t.nodes[id].below {
+			if _, ok := place[id]; ok {
+				break
+			}
+			place[id] = 0
+			p.ids = append(p.ids, id)
+		}
 	}
-	o.a, o.b = o.table.appendList(o.a[:0], a), o.table.appendList(o.b[:0], b)
-	return slices.CompareFunc(o.a, o.b, compareFrames)
+	t.steps += len(p.ids) + len(tops)
+	slices.Sort(p.ids) // a stack is made after what it is on top of
+	p.below = make([]int32, len(p.ids))
+	for i, id := range p.ids {
+		place[id] = int32(i)
+		p.below[i] = place[t.nodes[id].below]
+	}
+	return p
+}
+
+// depthFirst goes through the stacks of a part, each within the one that it is on top of. Those on top of the same one come in an order.
+func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i int32)) {
+	order := make([]int32, len(p.ids)) // by what they are on top of
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		if c := cmp.Compare(p.below[a], p.below[b]); c != 0 {
+			return c
+		}
+		return compare(a, b)
+	})
+	next := make([]int32, len(p.ids)+1) // by the place below plus one, in order
+	for i, at := range slices.Backward(order) {
+		next[p.below[at]+1] = int32(i)
+	}
+	open := []int32{-1}
+	for {
+		at := open[len(open)-1]
+		if i := next[at+1]; int(i) < len(order) && p.below[order[i]] == at {
+			next[at+1]++
+			open = append(open, order[i])
+			enter(order[i])
+			continue
+		}
+		if open = open[:len(open)-1]; len(open) == 0 {
+			return
+		}
+		leave(at)
+	}
+}
+
+// ranks returns the places of stacks in their order: frame by frame, outermost first, the unknown stack last.
+func (t *stackTable) ranks(ids []stackID) map[stackID]int {
+	ranks := map[stackID]int{}
+	p := t.part(ids)
+	p.depthFirst(
+		func(a, b int32) int { return compareFrames(t.frame(p.ids[a]), t.frame(p.ids[b])) },
+		func(i int32) { ranks[p.ids[i]] = len(ranks) },
+		func(int32) {})
+	ranks[0] = len(ranks)
+	return ranks
 }

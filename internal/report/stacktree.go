@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -154,29 +155,19 @@ func (p *Profiles) stackTree(t *Thread) StackTree {
 		tree.LeftOut = append(tree.LeftOut, *s)
 	}
 	slices.SortFunc(tree.LeftOut, func(a, b StateTime) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.State, b.State)) })
-	ids := make([]stackID, 0, len(byStack))
-	for id := range byStack {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	b, known := newTreeBuilder(), map[treeStep]int32{}
-	shared := p.sharedFrames(ids, t.Source)
-	tree.Shared = shared
-	var path []frameID
-	for _, id := range ids {
-		path = p.functionPath(path[:0], id, t.Source)
-		at := int32(0)
-		for _, frame := range path[shared:min(len(path), shared+maxTreeDepth)] {
-			step := treeStep{at, uint32(frame)}
-			next, ok := known[step]
-			if !ok {
-				f := p.stacks.frames[frame]
-				next = b.add(at, f, "")
-				known[step] = next
-			}
-			at = next
+	paths := p.functionPaths(slices.Sorted(maps.Keys(byStack)), t.Source)
+	tree.Shared = paths.shared(p.stacks)
+	b := newTreeBuilder()
+	nodes := make([]int32, len(paths.steps)) // of the tree, by step
+	for i := 1; i < len(paths.steps); i++ {
+		step := &paths.steps[i]
+		nodes[i] = nodes[step.parent] // what the tree does not have counts for the innermost that it has
+		if int(step.depth) > tree.Shared && int(step.depth) <= tree.Shared+maxTreeDepth {
+			nodes[i] = b.add(nodes[step.parent], p.stacks.frames[step.frame], "")
 		}
-		sum(&b.nodes[at].self, byStack[id])
+	}
+	for i, id := range paths.ids {
+		sum(&b.nodes[nodes[paths.at[i]]].self, byStack[id])
 	}
 	b.setOrigins()
 	b.finish(&tree)
@@ -189,38 +180,69 @@ type treeStep struct {
 	frame  uint32
 }
 
-// functionPath returns the functions of a stack, outermost first; one that calls itself comes once. Functions of which only the address is
-// known are one for each library.
-func (p *Profiles) functionPath(path []frameID, id stackID, source string) []frameID {
-	for ; id != 0; id = p.stacks.nodes[id].below {
+// functionPaths are stacks as the functions in them. A function that calls itself comes once. Functions of which only the address is known
+// are one for each library.
+type functionPaths struct {
+	stackPart
+	at    []int32 // the innermost step of each stack of the part
+	steps []pathStep
+}
+
+// pathStep is a function that others call. The first one is none: what is outermost follows it.
+type pathStep struct {
+	treeStep
+	depth int32
+	ends  bool // there is a stack of which it is the innermost
+	calls int32
+	last  int32 // of these
+}
+
+// functionPaths returns the paths of stacks.
+func (p *Profiles) functionPaths(ids []stackID, source string) functionPaths {
+	paths := functionPaths{stackPart: p.stacks.part(ids), steps: make([]pathStep, 1)}
+	paths.at = make([]int32, len(paths.ids))
+	known := map[treeStep]int32{}
+	for i, id := range paths.ids {
+		parent := int32(0)
+		if below := paths.below[i]; below >= 0 {
+			parent = paths.at[below]
+		}
 		frame := p.stacks.function(p.stacks.nodes[id].frame, source)
 		if f := p.stacks.frames[frame]; strings.HasPrefix(f.Function, "0x") {
 			frame = p.stacks.intern(Frame{Function: fileOf(f.URL), URL: f.URL})
 		}
-		if len(path) == 0 || path[len(path)-1] != frame {
-			path = append(path, frame)
+		step := treeStep{parent, uint32(frame)}
+		at, ok := known[step]
+		switch {
+		case parent != 0 && paths.steps[parent].frame == uint32(frame):
+			at = parent
+		case !ok:
+			at = int32(len(paths.steps))
+			known[step] = at
+			paths.steps = append(paths.steps, pathStep{treeStep: step, depth: paths.steps[parent].depth + 1})
+			paths.steps[parent].calls++
+			paths.steps[parent].last = at
+		}
+		paths.at[i] = at
+	}
+	for i, id := range paths.ids {
+		if _, ok := slices.BinarySearch(ids, id); ok {
+			paths.steps[paths.at[i]].ends = true
 		}
 	}
-	slices.Reverse(path)
-	return path
+	return paths
 }
 
-// sharedFrames returns the number of outermost functions that all stacks have and that are not script: they say nothing, and a tree has only
+// shared returns the number of outermost functions that all stacks have and that are not script: they say nothing, and a tree has only
 // so many levels. Each stack has one function beyond them.
-func (p *Profiles) sharedFrames(ids []stackID, source string) int {
-	var common, path []frameID
-	for i, id := range ids {
-		path = p.functionPath(path[:0], id, source)
-		if i == 0 {
-			common = append(common, path[:len(path)-1]...)
+func (p *functionPaths) shared(stacks *stackTable) (n int) {
+	for at := &p.steps[0]; at.calls == 1; n++ {
+		at = &p.steps[at.last]
+		if at.ends || stacks.frames[at.frame].isScript() {
+			break
 		}
-		n := 0
-		for n < len(common) && n < len(path)-1 && common[n] == path[n] && !p.stacks.frames[path[n]].isScript() {
-			n++
-		}
-		common = common[:n]
 	}
-	return len(common)
+	return n
 }
 
 // setOrigins says of each node where its code is: on which host, or if most is on one, in which file.

@@ -96,10 +96,15 @@ func (s *stateNames) name(id stateID) string    { return s.names[id] }
 func (s *stateNames) kind(id stateID) stateKind { return s.kinds[id] }
 func (s *stateNames) class(id stateID) Class    { return kindClasses[s.kinds[id]] }
 
+// metaState is a state of which a frame tells; 0: none does. It is an index into metaStates.
+type metaState uint8
+
+var metaStates = [...]string{"", timeline.StateGC, timeline.StateProgram, timeline.StateIdle}
+
 // metaFrames are functions that V8 puts into stacks though they are states.
-var metaFrames = map[string]string{
-	"(root)":              "", // the outermost frame of every stack, no state
-	"(garbage collector)": timeline.StateGC,
-	"(program)":           timeline.StateProgram,
-	"(idle)":              timeline.StateIdle,
+var metaFrames = map[string]metaState{
+	"(root)":              0, // the outermost frame of every stack, no state
+	"(garbage collector)": 1,
+	"(program)":           2,
+	"(idle)":              3,
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -38,6 +39,7 @@ type ArgsEncoder struct {
 	fixed       bool   // keys does not grow
 	added       newKeys
 	missed      bool
+	cut         int          // values of arrays that were left out since Reset, see maxArrayArgs
 	renamed     []renamedKey // scratch of LoadNew
 }
 
@@ -50,6 +52,7 @@ type container struct {
 	mark        int    // for wire.EndMessage; 0 at the top level
 	firstEntry  int    // index of its first member in entries
 	size        int    // number of values inside
+	last        int    // where the last value of an array starts in buf
 	seen        uint64 // the keyBit of every key that was used: nearly all keys are seen to be new by it
 }
 
@@ -100,7 +103,7 @@ func (e *ArgsEncoder) Reset() {
 	e.key, e.keyInline, e.inline = 0, nil, e.inline[:0]
 	e.duplicates, e.extended, e.removed = 0, 0, false
 	e.added.reset()
-	e.missed = false
+	e.missed, e.cut = false, 0
 }
 
 // Args returns what was encoded since Reset. It is valid until the next Reset.
@@ -137,6 +140,21 @@ func (e *ArgsEncoder) KeyID() KeyID {
 
 // KeyWithID is Key for a name whose id is known: one that KeyID gave for the same Builder. It need not be looked up.
 func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = id, nil, asInInput }
+
+// maxArrayArgs bounds the arguments of one event that has long arrays: a value of two bytes of JSON takes four here. Beyond it, each value
+// of an array takes the place of the one before.
+const maxArrayArgs = 64 << 20
+
+// Cut returns how many values of arrays were left out since Reset.
+func (e *ArgsEncoder) Cut() int { return e.cut }
+
+// CountCut counts, once, that there are such values. Builder.Add does so for arguments that its own encoder has just encoded.
+func (e *ArgsEncoder) CountCut(log *problem.Log, at problem.Position) {
+	if e.cut > 0 {
+		log.Add(problem.EventSizeLimit, at, fmt.Sprintf("%d values of an array", e.cut))
+		e.cut = 0
+	}
+}
 
 // asInInput says that a key is written as it is in the input. Else it is underscores, and their number in the input is kept.
 const asInInput = -1
@@ -207,11 +225,17 @@ func (e *ArgsEncoder) begin() (start, mark int) {
 	case c.array:
 		field = schema.DebugAnnotation_ArrayValues
 	}
-	if !c.array {
+	switch {
+	case !c.array:
 		e.remember(c)
+	case c.size > 0 && len(e.buf) >= maxArrayArgs:
+		e.buf = e.buf[:c.last]
+		c.size--
+		e.cut++
 	}
 	c.size++
 	start = len(e.buf)
+	c.last = start
 	e.buf, mark = wire.BeginMessage(e.buf, field)
 	if c.array {
 		return start, mark

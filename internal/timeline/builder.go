@@ -25,6 +25,9 @@ type Options struct {
 	TempDir string
 	// Problems counts what is found wrong. Required.
 	Problems *problem.Log
+	// KnownName reports whether a name of events says something to attribution or a report. Those are found by the ids of names, so known
+	// names are interned even if the table of names is full. nil: none is known.
+	KnownName func(name string) bool
 	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
 	KeepFlowIDs bool
 	// Moved is by how much events are later than in the recording, as their reader moves them.
@@ -163,13 +166,14 @@ func NewBuilder(opts Options) *Builder {
 			keys:       newStringTable(),
 			values:     newStringTable(),
 			correlated: newStringTable(),
-			table:      newTrackTable(),
+			table:      newTrackTable(opts.Memory),
 			stacks:     newStackTable(),
 			templates:  new(templateTable),
 		},
 		sampled: new(sampleTable),
 		limit:   max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
 	}
+	b.names.wanted = opts.KnownName
 	b.args = b.encoder()
 	return b
 }
@@ -216,6 +220,8 @@ func (b *Builder) SetOwnAttribute(a Attribute) {
 }
 
 func (b *Builder) setAttribute(a Attribute) {
+	before, _ := b.Attribute(a.Key)
+	b.Hold(len(a.Text) - len(before.Text))
 	if !b.attributes.set(a.Key, a) {
 		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, a.Key)
 	}
@@ -257,6 +263,8 @@ func (b *Builder) add(ev *Event) error {
 		b.countSample(ev.Track)
 	}
 	switch {
+	case b.table.full != nil:
+		return b.table.full
 	case ev.Template != 0:
 		return b.addFromTemplate(ev)
 	case ev.fitsTable() && !b.derived:
@@ -277,6 +285,7 @@ func (b *Builder) add(ev *Event) error {
 		}
 		r.b = ev.CPU.plusOne
 	}
+	b.args.CountCut(b.opts.Problems, problem.Position{Event: int64(ev.Event), Offset: ev.Offset})
 	var p payload
 	b.internTexts(ev, r, &p)
 	p.args = ev.Args
@@ -524,6 +533,9 @@ func (b *Builder) MakeRoom() error {
 
 // Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
+	if b.table.full != nil {
+		return nil, errors.Join(b.table.full, b.Close())
+	}
 	b.table.finish(b.opts.Problems)
 	b.unmatched = b.unmatched || b.opened > 0 || b.table.namedLater
 	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}

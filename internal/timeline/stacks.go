@@ -290,6 +290,16 @@ func (t *Timeline) AppendCallstack(dst []FrameID, id CallstackID) []FrameID {
 	return dst
 }
 
+// Caller takes a call stack apart: it returns the stack of the caller, 0 if there is none, and the innermost frame. Of the empty stack both
+// are 0. Following callers leads to frames that Callstack leaves out.
+func (t *Timeline) Caller(id CallstackID) (caller CallstackID, frame FrameID) {
+	if id = t.stacks.resolve(id); id == 0 {
+		return 0, 0
+	}
+	node := t.stacks.node(id)
+	return node.parent, node.frame
+}
+
 // Callstacks returns the call stacks that events use, in the order of their ids.
 func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 	return func(yield func(CallstackID) bool) {

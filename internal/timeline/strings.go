@@ -16,6 +16,9 @@ type stringTable struct {
 	slots []slot   // hash table, a power of two long
 	seed  uint64   // so that no input can be made to collide
 	full  bool
+
+	wanted func(text string) bool // has a place of its own when the table is full; nil: nothing has
+	late   int                    // bytes of such texts
 }
 
 type slot struct {
@@ -29,6 +32,9 @@ const (
 	maxInterned      = 1 << 19
 	// maxInternedLength keeps a single huge name from filling the table.
 	maxInternedLength = 1 << 16
+	// maxLateBytes and maxLateLength bound the texts that a full table takes because weft knows them.
+	maxLateBytes  = 64 << 10
+	maxLateLength = 256
 )
 
 func newStringTable() *stringTable {
@@ -49,12 +55,15 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 			return t.slots[i].id, true
 		}
 	}
-	if len(text) > maxInternedLength || t.full {
+	t.full = t.full || len(text) <= maxInternedLength && (len(t.text)+len(text) > maxInternedBytes || len(t.ends) >= maxInterned)
+	switch {
+	case len(text) > maxInternedLength:
 		return 0, false
-	}
-	if len(t.text)+len(text) > maxInternedBytes || len(t.ends) >= maxInterned {
-		t.full = true
-		return 0, false
+	case t.full:
+		if len(text) > maxLateLength || t.late >= maxLateBytes || t.wanted == nil || !t.wanted(string(text)) {
+			return 0, false
+		}
+		t.late += len(text)
 	}
 	t.text = append(t.text, text...)
 	t.ends = append(t.ends, uint32(len(t.text)))

@@ -252,6 +252,7 @@ type trackTable struct {
 
 	machines
 	idSpaces
+	held
 }
 
 // trackKeys find tracks by what the input calls them: one machine of one input.
@@ -271,8 +272,9 @@ func newTrackKeys() *trackKeys {
 	}
 }
 
-func newTrackTable() *trackTable {
+func newTrackTable(memory int64) *trackTable {
 	return &trackTable{
+		held:        newHeld(memory),
 		tracks:      make([]track, 1),
 		trackKeys:   newTrackKeys(),
 		threadByKey: map[threadKey]TrackID{},
@@ -286,6 +288,16 @@ func newTrackTable() *trackTable {
 func (t *trackTable) add(row track) TrackID {
 	id := TrackID(len(t.tracks))
 	t.tracks = append(t.tracks, row)
+	switch row.kind {
+	case ProcessTrack:
+		t.hold(processBytes)
+	case ThreadTrack:
+		t.hold(threadBytes)
+	case AsyncTrack:
+		t.hold(asyncBytes)
+	default:
+		t.hold(trackBytes)
+	}
 	if t.writeOn != 0 && row.parent == 0 {
 		t.place(id)
 	}
@@ -415,6 +427,7 @@ func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 		spec.Name = b.inputs.childName(parent, spec.Name)
 	}
 	t.specs = append(t.specs, spec)
+	t.hold(len(spec.Name) + len(spec.Description) + len(spec.MergeKey) + len(spec.Subject))
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
 
@@ -448,6 +461,7 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	row.Name = nil
 	t.counters = append(t.counters, row)
 	t.names = append(t.names, name)
+	t.hold(2*len(name) + len(k.UnitName) + len(k.Description))
 	id := t.add(track{kind: CounterTrack, parent: parent, index: uint32(len(t.counters) - 1)})
 	t.counterByKey[counterKey{parent, k.Unique, key}] = id
 	return id
@@ -554,6 +568,7 @@ func (t *trackTable) textID(text []byte) uint32 {
 		return id
 	}
 	t.textList = append(t.textList, string(text))
+	t.hold(64 + 2*len(text))
 	id := uint32(len(t.textList))
 	t.texts[string(text)] = id
 	return id
@@ -600,12 +615,18 @@ func (b *Builder) categoryID(text []byte) uint32 {
 
 // SetProcessName names a process. Of several names the last by ts, then by call order, wins; empty ones do not count.
 func (b *Builder) SetProcessName(process TrackID, ts Nanos, name []byte) {
-	b.table.process(process).name.set(ts, name)
+	b.table.setName(&b.table.process(process).name, ts, name)
+}
+
+func (t *trackTable) setName(n *lastName, ts Nanos, text []byte) {
+	before := len(n.text)
+	n.set(ts, text)
+	t.hold(len(n.text) - before)
 }
 
 // SetThreadName names a thread, like SetProcessName.
 func (b *Builder) SetThreadName(thread TrackID, ts Nanos, name []byte) {
-	b.table.thread(thread).name.set(ts, name)
+	b.table.setName(&b.table.thread(thread).name, ts, name)
 }
 
 // SetSortIndex gives the place of a process among the processes, or of a thread among those of its process.
@@ -676,6 +697,7 @@ func (b *Builder) AddLabel(process TrackID, label string) {
 		}
 	}
 	p.labels = append(p.labels, label)
+	b.table.hold(32 + len(label))
 }
 
 // maxLabels bounds the labels of one process.

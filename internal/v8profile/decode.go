@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -16,7 +17,7 @@ type decoder struct {
 	*jsondoc.Reader
 	d *draft
 
-	room     *jsondoc.Room
+	room     *room.Room
 	taken    int64 // of that, for d
 	elements int   // of all lists
 

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -22,7 +23,8 @@ func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r
 // ReadWithin is Read with a limit of memory in bytes; 0: any. A profile that needs more is an error.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft(new(spool))
-	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &jsondoc.Room{Limit: memory}}
+	profiles := room.OfProfiles(memory)
+	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &profiles}
 	dec.Numbered = true
 	err := dec.document()
 	switch {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"errors"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,51 +11,111 @@ import (
 	"time"
 )
 
-// ErrNoBrowser is the error of OpenBrowser if there is no program that opens addresses, or none did.
+// ErrNoBrowser is the error of OpenBrowser if there is no program that opens pages, or none did.
 var ErrNoBrowser = errors.New("no browser could be opened")
 
-// failsWithin is how long a program that opens an address has to fail. One that still runs then has opened it, and may be the browser.
+// failsWithin is how long a program that opens a page has to fail. One that still runs then has opened it, and may be the browser.
 const failsWithin = 3 * time.Second
 
-// OpenBrowser opens an address in the user's browser and returns when that has worked, which may take three seconds. Each program that is
-// tried gets an address of its own, because one that fails may have used its up. Addresses must have no characters that mean something to
-// a shell or to a URL handler. The browser lives on when this program ends.
-func OpenBrowser(address func() string) error {
-	for _, command := range browserCommands(runtime.GOOS, os.Getenv) {
-		if opens(withAddress(command, address())) {
+// OpenBrowser opens Address in the user's browser and returns when that has worked, which may take three seconds. Each program that is
+// tried gets a file of its own that leads there, because one that fails may have used its up. The browser lives on when this program
+// ends.
+func (s *Server) OpenBrowser() error {
+	for _, b := range browsers(runtime.GOOS, os.Getenv) {
+		address, file, err := s.onceAddress()
+		if err != nil {
+			return errors.Join(ErrNoBrowser, err)
+		}
+		if name, err := b.name(file); err == nil && opens(withName(b.command, name)) {
 			return nil
 		}
+		s.useOnce(strings.TrimPrefix(address, s.base()+oncePath))
 	}
 	return ErrNoBrowser
 }
 
-// withAddress puts the address into a command: where it has %s, as is usual in $BROWSER, or after it.
-func withAddress(command []string, address string) []string {
-	text := strings.Join(command, "\x00")
-	if strings.Contains(text, "%s") {
-		return strings.Split(strings.ReplaceAll(text, "%s", address), "\x00")
-	}
-	return append(command, address)
+// redirection returns a page that leads to an address, which has no characters that mean something to HTML.
+func redirection(address string) string {
+	return `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url=` + address +
+		`"><title>weft view</title><p><a href="` + address + `">weft view</a></p>` + "\n"
 }
 
-// browserCommands returns the commands that open an address, the first choice first.
-func browserCommands(goos string, getenv func(string) string) (commands [][]string) {
-	for _, choice := range filepath.SplitList(getenv("BROWSER")) { // VS Code puts a program there that forwards the port
-		if words := strings.Fields(choice); len(words) > 0 {
-			commands = append(commands, words)
+// writePrivate writes a page into a new file that nobody but the user can read, and browsers can.
+func writePrivate(page string) (name string, err error) {
+	folder := "" // the system's for temporary files
+	if home, err := os.UserHomeDir(); err == nil && runtime.GOOS == "linux" {
+		if _, err := os.Stat(filepath.Join(home, "snap")); err == nil {
+			folder = home // browsers in snap packages have temporary files of their own, and see no hidden folders
 		}
+	}
+	f, err := os.CreateTemp(folder, "weft-view-*.html") // with mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(page)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// A browser is a command that opens a page, and how it wants a file to be named. Names must have no characters that mean something to a
+// shell or to a URL handler.
+type browser struct {
+	command []string
+	name    func(file string) (string, error)
+}
+
+// withName puts the name into a command: where it has %s, as is usual in $BROWSER, or after it.
+func withName(command []string, name string) []string {
+	text := strings.Join(command, "\x00")
+	if strings.Contains(text, "%s") {
+		return strings.Split(strings.ReplaceAll(text, "%s", name), "\x00")
+	}
+	return append(command, name)
+}
+
+// browsers returns the commands that open a page, the first choice first.
+func browsers(goos string, getenv func(string) string) (found []browser) {
+	add := func(name func(string) (string, error), command ...string) {
+		found = append(found, browser{command, name})
+	}
+	for _, choice := range filepath.SplitList(getenv("BROWSER")) {
+		words := strings.Fields(choice)
+		if len(words) == 0 || strings.HasSuffix(words[0], "/bin/helpers/browser.sh") { // of VS Code, opens pages on another machine
+			continue
+		}
+		add(fileURL, words...)
 	}
 	switch {
 	case goos == "windows": // cmd /c start would take & and ^ apart, explorer.exe opens a folder
-		commands = append(commands, []string{"rundll32", "url.dll,FileProtocolHandler"})
+		add(filePath, "rundll32", "url.dll,FileProtocolHandler")
 	case goos == "darwin":
-		commands = append(commands, []string{"/usr/bin/open"})
+		add(filePath, "/usr/bin/open")
 	case getenv("WSL_DISTRO_NAME") != "" || getenv("WSL_INTEROP") != "":
-		commands = append(commands, []string{"wslview"}, []string{"rundll32.exe", "url.dll,FileProtocolHandler"})
+		add(filePath, "wslview")
+		add(windowsPath, "rundll32.exe", "url.dll,FileProtocolHandler")
 	case getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != "":
-		commands = append(commands, []string{"xdg-open"})
+		add(fileURL, "xdg-open")
 	}
-	return commands
+	return found
+}
+
+func filePath(file string) (string, error) { return file, nil }
+
+func fileURL(file string) (string, error) {
+	path := filepath.ToSlash(file)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String(), nil
+}
+
+// windowsPath returns how programs of Windows call a file of WSL.
+func windowsPath(file string) (string, error) {
+	name, err := exec.Command("wslpath", "-w", file).Output()
+	return strings.TrimSpace(string(name)), err
 }
 
 // opens runs a command and reports whether it did not fail in time.

@@ -2,9 +2,10 @@ package view
 
 import (
 	"errors"
-	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// Each system has its way to open an address; $BROWSER comes first everywhere.
-func TestBrowserCommands(t *testing.T) {
+// Each system has its way to open a page; $BROWSER comes first everywhere.
+func TestBrowsers(t *testing.T) {
 	for _, test := range []struct {
 		goos string
 		env  string
@@ -30,6 +31,7 @@ func TestBrowserCommands(t *testing.T) {
 		{"linux", "WSL_DISTRO_NAME=Debian DISPLAY=:0", []string{"wslview", "rundll32.exe url.dll,FileProtocolHandler"}},
 		{"darwin", "", []string{"/usr/bin/open"}},
 		{"windows", "", []string{"rundll32 url.dll,FileProtocolHandler"}},
+		{"linux", "BROWSER=/home/u/.vscode-server/bin/helpers/browser.sh", nil}, // another machine cannot read a file
 	} {
 		getenv := func(name string) string {
 			_, value, ok := strings.Cut(" "+test.env, " "+name+"=")
@@ -45,15 +47,15 @@ func TestBrowserCommands(t *testing.T) {
 			continue // lists have other separators there
 		}
 		var got []string
-		for _, command := range browserCommands(test.goos, getenv) {
-			got = append(got, strings.Join(command, " "))
+		for _, b := range browsers(test.goos, getenv) {
+			got = append(got, strings.Join(b.command, " "))
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s %s: %q, want %q", test.goos, test.env, got, test.want)
 		}
 	}
 	for text, want := range map[string]string{"a": "a URL", "a --new %s -b": "a --new URL -b", "a --url=%s": "a --url=URL"} {
-		if got := strings.Join(withAddress(strings.Fields(text), "URL"), " "); got != want {
+		if got := strings.Join(withName(strings.Fields(text), "URL"), " "); got != want {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
@@ -73,35 +75,127 @@ func script(t *testing.T, name, text string) (program, noted string) {
 	return program, noted
 }
 
-// The first program that does not fail has opened an address. It gets one that no other had: those are good once.
-func TestOpenBrowser(t *testing.T) {
+// noDisplay leaves $BROWSER as the only way to open a page, on most systems.
+func noDisplay(t *testing.T) {
 	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "WSL_INTEROP"} {
 		t.Setenv(name, "")
 	}
+	t.Setenv("TMPDIR", t.TempDir())
+}
+
+// The first program that does not fail has opened the page. What it gets on its command line, which other users can read, leads to a file
+// that they cannot read, and that is gone when it was of use.
+func TestOpenBrowser(t *testing.T) {
+	noDisplay(t)
+	s := startServer(t, Options{})
 	fails, notedFails := script(t, "fails", "exit 3")
 	works, notedWorks := script(t, "works", "exit 0")
 	never, notedNever := script(t, "never", "exit 0")
 	t.Setenv("BROWSER", strings.Join([]string{"/no/such/browser", fails + " -x", works + " --new-tab", never}, string(filepath.ListSeparator)))
-	n := 0
-	address := func() string { n++; return fmt.Sprintf("http://127.0.0.1:1/go/%d", n) }
-	if err := OpenBrowser(address); err != nil {
+	if err := s.OpenBrowser(); err != nil {
 		t.Fatal(err)
 	}
-	for noted, want := range map[string]string{notedFails: "-x http://127.0.0.1:1/go/2\n", notedWorks: "--new-tab http://127.0.0.1:1/go/3\n", notedNever: ""} {
-		if got, _ := os.ReadFile(noted); string(got) != want {
-			t.Errorf("%s: %q, want %q", noted, got, want)
+	var files []string
+	for noted, before := range map[string]string{notedFails: "-x file://", notedWorks: "--new-tab file://", notedNever: ""} {
+		got, _ := os.ReadFile(noted)
+		file, ok := strings.CutPrefix(strings.TrimSpace(string(got)), before)
+		if !ok || strings.Contains(string(got), "127.0.0.1") || noted == notedNever && file != "" {
+			t.Errorf("%s is called with %q", noted, got)
+		}
+		if noted == notedWorks {
+			files = append(files, file)
+		} else if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s is left of a program that failed", file)
 		}
 	}
-	if runtime.GOOS == "darwin" {
-		return // it has another way, which would open one
+	info, err := os.Stat(files[0])
+	if err != nil || info.Mode() != 0o600 {
+		t.Fatalf("%v, mode %v", err, info.Mode())
 	}
-	t.Setenv("BROWSER", fails)
-	if err := OpenBrowser(address); !errors.Is(err, ErrNoBrowser) {
-		t.Errorf("error %v", err)
+	page, err := os.ReadFile(files[0])
+	path := regexp.MustCompile(`content="0; url=` + s.base() + `(/go/[\w-]{22})"`).FindSubmatch(page)
+	if err != nil || path == nil || strings.Contains(string(page), s.secret) {
+		t.Fatalf("it contains %q, %v", page, err)
 	}
-	t.Setenv("BROWSER", "")
-	if err := OpenBrowser(address); !errors.Is(err, ErrNoBrowser) {
-		t.Errorf("error %v", err)
+	select {
+	case <-s.Entered():
+		t.Error("somebody has come")
+	default:
+	}
+	if got := s.ask(t, "GET", string(path[1])); got.status != http.StatusSeeOther {
+		t.Errorf("it leads to %d", got.status)
+	}
+	<-s.Entered()
+	if _, err := os.Stat(files[0]); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after its use: %v", err)
+	}
+
+	if err := s.OpenBrowser(); err != nil { // nobody comes
+		t.Fatal(err)
+	}
+	s.Close()
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("%v is left when the server has ended, %v", left, err)
+	}
+	if err := s.OpenBrowser(); !errors.Is(err, ErrNoBrowser) {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+// Nothing is left where no browser can be opened.
+func TestNoBrowser(t *testing.T) {
+	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
+		t.Skip("it has another way, which would open one")
+	}
+	noDisplay(t)
+	s := startServer(t, Options{})
+	fails, _ := script(t, "fails", "exit 3")
+	for _, browser := range []string{"", fails} {
+		t.Setenv("BROWSER", browser)
+		if err := s.OpenBrowser(); !errors.Is(err, ErrNoBrowser) {
+			t.Errorf("error %v", err)
+		}
+		if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	}
+}
+
+// Browsers in snap packages see neither the folder for temporary files nor hidden ones.
+func TestFileForSnap(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("snap packages are of Linux")
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, folder := range []string{os.TempDir(), home} {
+		file, err := writePrivate("page")
+		if err != nil || filepath.Dir(file) != folder || filepath.Base(file)[0] == '.' {
+			t.Errorf("%s, %v; want it in %s", file, err, folder)
+		}
+		if err := os.MkdirAll(filepath.Join(home, "snap"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A file has another name in an address and for programs of Windows.
+func TestFileNames(t *testing.T) {
+	for file, want := range map[string]string{"/tmp/a b%.html": "file:///tmp/a%20b%25.html", "C:/a.html": "file:///C:/a.html"} {
+		if got, err := fileURL(file); got != want || err != nil {
+			t.Errorf("%s: %s, %v", file, got, err)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		program, noted := script(t, "wslpath", "echo //wsl.localhost/a.html")
+		t.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
+		if got, err := windowsPath("/tmp/a.html"); got != "//wsl.localhost/a.html" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		if got, _ := os.ReadFile(noted); string(got) != "-w /tmp/a.html\n" {
+			t.Errorf("wslpath gets %q", got)
+		}
 	}
 }
 
@@ -110,8 +204,9 @@ func TestBrowserThatStays(t *testing.T) {
 	recording.NeedAll(t, "it is waited for")
 	stays, _ := script(t, "stays", "exec sleep 4")
 	t.Setenv("BROWSER", stays)
+	s := startServer(t, Options{})
 	began := time.Now()
-	if err := OpenBrowser(func() string { return "http://127.0.0.1:1/" }); err != nil || time.Since(began) < failsWithin {
+	if err := s.OpenBrowser(); err != nil || time.Since(began) < failsWithin {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }

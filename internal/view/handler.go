@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	oncePath   = "/go/"          // of the addresses of OnceAddress
+	oncePath   = "/go/"          // of the addresses of onceAddress
 	directName = "trace.pftrace" // of the trace of a Direct server, below the secret. The UI tells others what it fetches, so it says nothing
 )
 
@@ -71,12 +71,13 @@ func (s *Server) belowSecret(path string) (name string, ok bool) {
 	return name, ok && subtle.ConstantTimeCompare([]byte(secret), []byte(s.secret)) == 1
 }
 
-// serveOnce answers for an address of OnceAddress. HEAD does not use it up, so it learns nothing.
+// serveOnce answers for an address of onceAddress. HEAD does not use it up, so it learns nothing.
 func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) {
 	if r.Method != http.MethodGet || !s.useOnce(once) {
 		refuse(w, http.StatusNotFound)
 		return
 	}
+	s.enter()
 	target := "/" + s.secret + "/" // of the same origin, which ssh -L may have changed
 	if s.opts.Direct {
 		target = s.Address()

@@ -8,8 +8,8 @@
 //  2. answers only requests whose Host is a loopback name. A web site whose name resolves to 127.0.0.1 (DNS rebinding) has its own;
 //  3. has everything below a random secret, and says nothing of what is not: 404 and no content. A request to POST /status, by which
 //     the Perfetto UI looks for a trace processor, is answered like that, too: to 200 it would talk;
-//  4. gives programs that open browsers an address that is good once and for a minute, and leads to the secret: other users
-//     can read command lines;
+//  4. gives programs that open browsers a file that only the user can read, because other users can read command lines. It has an
+//     address that is good once and for a minute, and leads to the secret;
 //  5. takes GET and HEAD, and one POST from its own page;
 //  6. allows no other origin to read anything (CORS). Only a Direct server lets the UI read the trace;
 //  7. has a page that may run its own script, use its own style, talk to its own origin and frame the UI, and nothing else;
@@ -29,8 +29,11 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,7 +78,8 @@ type Server struct {
 	now      func() time.Time
 
 	mu      sync.Mutex
-	once    map[string]time.Time // addresses that were not used yet, until when they are good
+	once    map[string]onceEntry // addresses that were not used yet
+	entered chan struct{}        // closed when one was used
 	traces  []*Trace
 	changed chan struct{} // closed and replaced when something that the page shows changes
 	ended   chan struct{} // closed when the server ends
@@ -86,7 +90,7 @@ type Server struct {
 func Listen(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, secret: newSecret(), now: time.Now,
-		once: map[string]time.Time{}, changed: make(chan struct{}), ended: make(chan struct{}),
+		once: map[string]onceEntry{}, entered: make(chan struct{}), changed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	var err error
 	if s.listener, err = listen(opts.Port); err != nil {
@@ -153,26 +157,62 @@ func (s *Server) root() string { return s.base() + "/" + s.secret + "/" }
 
 func (s *Server) base() string { return fmt.Sprintf("http://127.0.0.1:%d", portOf(s.listener)) }
 
-// onceLife is how long an address of OnceAddress is good.
+// onceLife is how long an address of onceAddress is good.
 const onceLife = time.Minute
 
-// OnceAddress returns an address that leads to Address once, within a minute. It may stand in a command line (rule 4).
-func (s *Server) OnceAddress() string {
+// An onceEntry is an address that leads to the secret once.
+type onceEntry struct {
+	until time.Time
+	file  string // with the address
+}
+
+// onceAddress returns an address that leads to Address once, within a minute, and keeps it in a new file of the user's (rule 4). The file
+// goes when the address is used, or is good no longer.
+func (s *Server) onceAddress() (address, file string, err error) {
 	once := newSecret()
+	address = s.base() + oncePath + once
+	if file, err = writePrivate(redirection(address)); err != nil {
+		return "", "", err
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.once[once] = s.now().Add(onceLife)
-	return s.base() + oncePath + once
+	s.once[once] = onceEntry{s.now().Add(onceLife), file}
+	s.mu.Unlock()
+	time.AfterFunc(onceLife, func() { s.useOnce(once) })
+	select {
+	case <-s.ended: // and may not have seen it
+		s.useOnce(once)
+		return "", "", net.ErrClosed
+	default:
+	}
+	return address, file, nil
 }
 
 // useOnce reports whether an address is good, and uses it up.
 func (s *Server) useOnce(once string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until, ok := s.once[once]
+	entry, ok := s.once[once]
+	if !ok {
+		return false
+	}
 	delete(s.once, once)
-	return ok && s.now().Before(until)
+	_ = os.Remove(entry.file) // which says nothing any more
+	return s.now().Before(entry.until)
 }
+
+// enter notes that a browser was led to the secret.
+func (s *Server) enter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.entered:
+	default:
+		close(s.entered)
+	}
+}
+
+// Entered returns a channel that is closed when the browser of OpenBrowser has come.
+func (s *Server) Entered() <-chan struct{} { return s.entered }
 
 // Serve answers requests until ctx is done. Then it ends pages that still listen, and closes all connections and files.
 func (s *Server) Serve(ctx context.Context) error {
@@ -214,6 +254,12 @@ func (s *Server) Close() {
 			s.ui.Close()
 		}
 		s.opts.UI.Close()
+		s.mu.Lock()
+		once := slices.Collect(maps.Keys(s.once))
+		s.mu.Unlock()
+		for _, once := range once {
+			s.useOnce(once)
+		}
 	})
 }
 

@@ -63,6 +63,16 @@ func (s *testServer) ready() {
 	s.trace.Ready(Content{strings.NewReader(s.content), int64(len(s.content)), "trace.json.pftrace"}, FirstView{})
 }
 
+// oncePath returns the path of an address that leads to the secret once.
+func (s *testServer) oncePath(t *testing.T) string {
+	t.Helper()
+	address, _, err := s.onceAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(address, s.base())
+}
+
 // answer is what a server answered.
 type answer struct {
 	status int
@@ -164,8 +174,7 @@ func TestHost(t *testing.T) {
 		for _, name := range []string{"", "trace/0", "events"} {
 			wantRefusedOrBad(t, "Host "+host, s.ask(t, "GET", s.path(name), "Host: "+host))
 		}
-		once := s.OnceAddress()
-		path := once[strings.Index(once, oncePath):]
+		path := s.oncePath(t)
 		wantRefusedOrBad(t, "once with Host "+host, s.ask(t, "GET", path, "Host: "+host))
 		if got := s.ask(t, "GET", path); got.status != http.StatusSeeOther {
 			t.Errorf("Host %s used up the address", host)
@@ -231,21 +240,14 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// Rule 4: the address that command lines have leads to the secret once, and for a minute.
+// Rule 4: the address that browsers get leads to the secret once, and for a minute.
 func TestOnce(t *testing.T) {
 	s := startServer(t, Options{})
 	now := time.Now()
 	s.mu.Lock()
 	s.now = func() time.Time { return now }
 	s.mu.Unlock()
-	once := func() string {
-		address := s.OnceAddress()
-		if strings.Contains(address, s.secret) {
-			t.Fatal("it contains the secret")
-		}
-		return strings.TrimPrefix(address, s.base())
-	}
-	path := once()
+	path := s.oncePath(t)
 	wantRefused(t, "HEAD", s.ask(t, "HEAD", path), http.StatusNotFound)
 	wantRefused(t, "POST", s.ask(t, "POST", path), http.StatusNotFound)
 	wantRefused(t, "with more behind it", s.ask(t, "GET", path+"/"), http.StatusNotFound)
@@ -255,7 +257,7 @@ func TestOnce(t *testing.T) {
 	wantRefused(t, "second time", s.ask(t, "GET", path), http.StatusNotFound)
 
 	at := func(age time.Duration) answer {
-		path := once()
+		path := s.oncePath(t)
 		s.mu.Lock()
 		now = now.Add(age)
 		s.mu.Unlock()
@@ -271,7 +273,7 @@ func TestOnce(t *testing.T) {
 // Many who ask at the same time do not use an address twice.
 func TestOnceAtOnce(t *testing.T) {
 	s := startServer(t, Options{})
-	path := strings.TrimPrefix(s.OnceAddress(), s.base())
+	path := s.oncePath(t)
 	statuses := make(chan int)
 	for range 8 {
 		go func() { statuses <- s.ask(t, "GET", path).status }()
@@ -375,7 +377,7 @@ func TestDirect(t *testing.T) {
 	if s.Address() != want {
 		t.Errorf("address %s", s.Address())
 	}
-	got := s.ask(t, "GET", strings.TrimPrefix(s.OnceAddress(), s.base()))
+	got := s.ask(t, "GET", s.oncePath(t))
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != want {
 		t.Errorf("%+v", got)
 	}

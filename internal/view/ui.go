@@ -39,11 +39,9 @@ func OpenUI(where string) (*UI, error) {
 	return &UI{files: files}, nil
 }
 
-// IsPublicUI reports whether an argument of OpenUI is the UI of ui.perfetto.dev, in any version. What it may fetch is known.
-func IsPublicUI(where string) bool {
-	ui, err := uiAt(where)
-	return err == nil && ui.origin == DefaultUI
-}
+// IsRelease reports whether a UI is as Perfetto's source has it: of ui.perfetto.dev in any version, or in files. What those may fetch is
+// known.
+func (u *UI) IsRelease() bool { return u.files != nil || u.origin == DefaultUI }
 
 // uiHost matches hosts as they may stand in a Content-Security-Policy.
 var uiHost = regexp.MustCompile(`^(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?$`)

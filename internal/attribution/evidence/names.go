@@ -128,6 +128,12 @@ func infoOf(name string) nameInfo {
 	return info
 }
 
+// Knows reports whether the name of an event says something.
+func Knows(name string) bool {
+	info := infoOf(name)
+	return info.event != otherEvent || info.Category != CategoryNone || info.collector || info.script
+}
+
 // infosOf looks at all names of a timeline; index 0 is for events without a name that is interned.
 func infosOf(t *timeline.Timeline) []nameInfo {
 	infos := make([]nameInfo, t.NameCount()+1)

@@ -5,11 +5,15 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/jsontext"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // JSON returns the table as one line of JSON: what traces keep of it, and programs read.
-func (t *Table) JSON() ([]byte, error) { return json.Marshal(t) }
+func (t *Table) JSON() ([]byte, error) {
+	text, err := json.Marshal(t)
+	return jsontext.Escape(text), err
+}
 
 // MarshalJSON writes the columns that the table has.
 func (r Row) MarshalJSON() ([]byte, error) {

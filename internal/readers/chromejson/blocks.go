@@ -355,7 +355,7 @@ func (es *eventScanner) keep(b *block, start, end int) {
 	sc := scanned{
 		start: uint32(start), end: uint32(end), seen: ev.Seen, values: uint32(b.values.Len()), later: ev.later, traced: ev.traced,
 	}
-	sc.odd = es.odd || ev.Seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates() > 0 ||
+	sc.odd = es.odd || ev.Seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates()+es.enc.Cut() > 0 ||
 		es.enc.Missed() || es.s.Notes != (jsonscan.Notes{})
 	if !sc.odd {
 		b.values.Keep(&ev.Members, b.text, es.s.Decoded())

@@ -112,6 +112,7 @@ func (r *reader) count(at problem.Position) {
 		r.Log.Add(f.kind, at, f.detail)
 	}
 	r.Log.AddN(problem.JSONDuplicateKey, uint64(r.enc.Duplicates()), at, "")
+	r.enc.CountCut(r.Log, at)
 	if r.now.zone == unzoned {
 		r.Log.Add(problem.HARTimeWithoutZone, at, "")
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -95,7 +96,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 	}
 	rd := &reader{
 		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.KeepArg,
-		members: map[string]bool{}, room: jsondoc.Room{Limit: opts.Memory},
+		members: map[string]bool{}, room: room.OfProfiles(opts.Memory),
 	}
 	rd.Numbered = true
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
@@ -111,7 +112,7 @@ type reader struct {
 	keep func(name []byte) bool
 
 	profiles []*profile
-	room     jsondoc.Room
+	room     room.Room
 	members  map[string]bool // unknown members that were counted
 }
 

@@ -33,24 +33,29 @@ func (e *encoder) attributes(encoded []byte, number int) {
 		if r.Tag() == wire.Tag(number, wire.Len) {
 			if key, value := readKeyValue(r.Bytes()); e.keep == nil || e.keep(key) {
 				e.Key(e.text(key))
-				e.value(value, 1)
+				e.value(value, 1, false)
 			}
 		}
 	}
 }
 
-// value writes an AnyValue whose key was set. One without a value is null.
-func (e *encoder) value(encoded []byte, depth int) {
+// value writes an AnyValue whose key was set, or that is in an array. What is empty is a text, except in arrays: arguments have no form
+// for it, and that an attribute is there may say something. A number that JSON has none for comes as null, so it is empty as well.
+func (e *encoder) value(encoded []byte, depth int, inArray bool) {
 	var last wire.Reader // of a oneof the last field counts
 	found := false
 	for r := wire.NewReader(encoded); r.Next(); {
 		last, found = r, true
 	}
 	if !found {
-		e.Null()
+		e.InternedString("null")
 		return
 	}
 	tag := last.Tag()
+	if empty := emptyText(tag, last.Bytes); empty != "" && !inArray {
+		e.InternedString(empty)
+		return
+	}
 	if depth > maxDepth && (tag == wire.Tag(valueArray, wire.Len) || tag == wire.Tag(valueKVList, wire.Len)) {
 		e.log.Add(problem.ArgDepthLimit, e.at, "")
 		e.base64(last.Bytes())
@@ -71,7 +76,7 @@ func (e *encoder) value(encoded []byte, depth int) {
 		e.BeginArray()
 		for r := wire.NewReader(last.Bytes()); r.Next(); {
 			if r.Tag() == wire.Tag(listValues, wire.Len) {
-				e.value(r.Bytes(), depth+1)
+				e.value(r.Bytes(), depth+1, true)
 			}
 		}
 		e.EndArray()
@@ -81,7 +86,7 @@ func (e *encoder) value(encoded []byte, depth int) {
 			if r.Tag() == wire.Tag(listValues, wire.Len) {
 				key, value := readKeyValue(r.Bytes())
 				e.Key(e.text(key))
-				e.value(value, depth+1)
+				e.value(value, depth+1, false)
 			}
 		}
 		e.EndDict()
@@ -89,6 +94,25 @@ func (e *encoder) value(encoded []byte, depth int) {
 		e.log.Add(problem.OTLPValueInvalid, e.at, "a value of an unknown type")
 		e.Null()
 	}
+}
+
+// emptyText returns the text of an array or a list of keys and values with nothing in it; of any other value "".
+func emptyText(tag uint32, content func() []byte) string {
+	text := ""
+	switch tag {
+	case wire.Tag(valueArray, wire.Len):
+		text = "[]"
+	case wire.Tag(valueKVList, wire.Len):
+		text = "{}"
+	default:
+		return ""
+	}
+	for r := wire.NewReader(content()); r.Next(); {
+		if r.Tag() == wire.Tag(listValues, wire.Len) {
+			return ""
+		}
+	}
+	return text
 }
 
 func (e *encoder) base64(v []byte) {
@@ -183,6 +207,7 @@ func (e *encoder) enum(key string, names []string, v uint64) {
 // duplicates counts attributes that came twice.
 func (e *encoder) duplicates() {
 	e.log.AddN(problem.AttributeDuplicate, uint64(e.Duplicates()), e.at, "")
+	e.CountCut(e.log, e.at)
 }
 
 // span returns the arguments of a span.

@@ -186,6 +186,8 @@ type reader struct {
 
 func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 	none := new(sequence)
+	state := pfwire.NewState()
+	state.Hold = b.Hold
 	return &reader{
 		ctx:      ctx,
 		b:        b,
@@ -196,7 +198,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		memory:        cmp.Or(opts.lookahead, maxLookahead),
 		maxInlined:    cmp.Or(opts.inlined, maxInlined),
 		tempDir:       opts.TempDir,
-		state:         pfwire.NewState(),
+		state:         state,
 		machineTracks: newMachineTracks(),
 		sequences:     map[*pfwire.Sequence]*sequence{nil: none},
 		own:           none,
@@ -217,7 +219,7 @@ func (r *reader) interrupted() error {
 	if r.steps%contextInterval == 0 {
 		return r.ctx.Err()
 	}
-	return nil
+	return r.b.Full()
 }
 
 // packet reads one packet, unless it has to wait for something later in the file.
