@@ -3,6 +3,7 @@ package flowbind
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sort"
 
@@ -25,8 +26,9 @@ type end struct {
 	Key
 	role    timeline.FlowRole
 	input   uint32         // of an end of a link: the input that it is from
-	ts      timeline.Nanos // of the event that carries the end
+	ts      timeline.Nanos // when the flow passes: mostly the time of the event that carries the end
 	order   uint64         // of ends at one time: the carrier's place in the order of starts
+	nth     uint32         // of the ends that one event carries
 	event   uint32         // index of the event in the input
 	offset  int64
 	slice   Slice
@@ -119,6 +121,9 @@ type binder struct {
 	endedBy map[uint32]uint32 // index of the event that ends the slice which an event began
 	ending  map[uint32]uint32 // the reverse
 	later   map[timeline.TrackID][]laterStart
+
+	latest uint32 // event with an end of a flow
+	nth    uint32 // its ends before the last one
 }
 
 // thread is what binding by time needs to know of one thread.
@@ -271,12 +276,17 @@ func (b *binder) flow(r timeline.Record) error {
 	} else {
 		e.Input = b.timeline.FlowInput(e.event)
 	}
+	if b.nth++; e.event != b.latest {
+		b.latest, b.nth = e.event, 0
+	}
+	e.nth = b.nth
 	e.ID, e.TextID = r.FlowID()
 	e.Name, e.Category = r.FlowName()
 	e.slice.Ordinal = r.Ordinal // its own place, as long as it is not bound
 	e.slice.Track, e.slice.Lane = r.Fallback()
 	switch r.Binding() {
 	case timeline.BindCarrier:
+		e.ts = addTime(e.ts, r.After())
 		return b.carrier(&e)
 	case timeline.BindNext:
 		return b.next(&e, r.Track())
@@ -293,6 +303,18 @@ func (b *binder) flow(r timeline.Record) error {
 	}
 	e.slice = a.Slice
 	return b.ends.Add(e)
+}
+
+// addTime adds a time that an input says, which may be any.
+func addTime(ts, after timeline.Nanos) timeline.Nanos {
+	switch sum := ts + after; {
+	case after > 0 && sum < ts:
+		return math.MaxInt64
+	case after < 0:
+		return max(sum, 0)
+	default:
+		return sum
+	}
 }
 
 // nowhere keeps a start or step that binds to nothing, for what it does to the flow before it.

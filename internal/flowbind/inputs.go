@@ -113,7 +113,7 @@ func (l *linker) lead(from Slice, e *end, on bool) {
 		l.begin(&k.sender)
 		l.steps.step(&k.sender, none)
 	}
-	l.producer = from
+	l.producer, l.sent = from, passed{event: from.Event}
 	l.arrow(e)
 	if e.ts >= k.sender.ts { // else nothing has been handed to the sender by then
 		step := *e

@@ -35,15 +35,16 @@ type linker struct {
 
 	key      Key
 	state    state
-	producer Slice // unless state is none
-	start    end   // that opened the flow
-	arrows   int   // of the flow so far
+	producer Slice  // unless state is none
+	sent     passed // by the producer
+	start    end    // that opened the flow
+	arrows   int    // of the flow so far
 
 	// The chain that is being built: a sequence of slices, each the producer of the next, with one id. last is its
 	// last member, which is not written before it is known whether the chain ends there.
 	chain bool
 	tail  Slice
-	last  timeline.FlowRef
+	last  timeline.FlowRef // of it
 
 	seen  *end    // the last end of a Firefox flow
 	tied  []Slice // members of a Firefox flow that start at one time
@@ -115,7 +116,7 @@ func (l *linker) chrome(e *end) {
 		l.count(problem.FlowEndWithoutStart, e)
 	case e.role == timeline.FlowContinue:
 		l.arrow(e)
-		l.producer = e.slice
+		l.producer, l.sent = e.slice, e.passed()
 	default:
 		if l.state == closed && l.arrow(e) {
 			l.count(problem.FlowFanOut, e)
@@ -147,12 +148,25 @@ func (l *linker) native(e *end) {
 		l.finish()
 	default:
 		l.arrow(e)
-		l.producer = e.slice
+		l.producer, l.sent = e.slice, e.passed()
 	}
 }
 
+// passed says when a flow passes a slice, as timeline.FlowRef does.
+type passed struct {
+	after      timeline.Nanos
+	event, nth uint32
+}
+
+func (e *end) passed() passed { return passed{e.ts - e.slice.TS, e.event, e.nth} }
+
+// member returns a member of the chain that is being built.
+func (l *linker) member(s *Slice, previous uint64, p passed) timeline.FlowRef {
+	return timeline.FlowRef{Ordinal: s.Ordinal, ID: l.lastID, Previous: previous, After: p.after, Event: p.event, Nth: p.nth}
+}
+
 func (l *linker) begin(e *end) {
-	l.state, l.producer, l.start, l.arrows = open, e.slice, *e, 0
+	l.state, l.producer, l.sent, l.start, l.arrows = open, e.slice, e.passed(), *e, 0
 	l.visitor.Begin(e.Key, e.ts, &e.slice)
 }
 
@@ -173,7 +187,7 @@ func (l *linker) finish() {
 		l.count(problem.FlowUnfinished, &l.start)
 		if l.key.Space == timeline.FlowNative { // its only member keeps the id, as one of Firefox does
 			l.lastID++
-			l.write(timeline.FlowRef{Ordinal: l.producer.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+			l.write(l.member(&l.producer, timeline.NoOrdinal, l.sent))
 		}
 	}
 	if l.state != none {
@@ -206,24 +220,28 @@ func (l *linker) arrow(e *end) bool {
 	l.total++
 	switch {
 	case backwards(&from, &to):
-		// Perfetto handles the earlier slice first, so that the arrow leads from it to the later one, in what is read back as well.
+		// Perfetto handles the earlier slice first, so that the arrow leads from it to the later one.
 		l.count(problem.FlowBackwards, e)
-		l.beginChain(to)
-		l.write(timeline.FlowRef{Ordinal: from.Ordinal, ID: l.lastID, Previous: to.Ordinal, Terminating: true})
+		l.beginChain(&to, e.passed())
+		ref := l.member(&from, to.Ordinal, l.sent)
+		ref.Terminating, ref.Backwards = true, true
+		l.write(ref)
 	case from.TS == to.TS:
 		// Walk turns such an arrow where flows lead in a circle. That must not turn other arrows of a chain as well.
-		l.beginChain(from)
-		l.write(timeline.FlowRef{Ordinal: to.Ordinal, ID: l.lastID, Previous: from.Ordinal, Terminating: true})
+		l.beginChain(&from, l.sent)
+		ref := l.member(&to, from.Ordinal, e.passed())
+		ref.Terminating = true
+		l.write(ref)
 	default:
 		if l.chain && l.tail == from {
 			l.write(l.last)
 		} else {
 			// The first arrow of the flow, or one more from a producer that has one: a shared id would make A→B→C of
 			// A→B and A→C.
-			l.beginChain(from)
+			l.beginChain(&from, l.sent)
 		}
 		l.chain, l.tail = true, to
-		l.last = timeline.FlowRef{Ordinal: to.Ordinal, ID: l.lastID, Previous: from.Ordinal}
+		l.last = l.member(&to, from.Ordinal, e.passed())
 	}
 	return true
 }
@@ -238,10 +256,10 @@ func (l *linker) across(from *Slice, e *end) bool {
 }
 
 // beginChain ends the current chain and writes the first member of a new one.
-func (l *linker) beginChain(first Slice) {
+func (l *linker) beginChain(first *Slice, sent passed) {
 	l.endChain()
 	l.lastID++
-	l.write(timeline.FlowRef{Ordinal: first.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+	l.write(l.member(first, timeline.NoOrdinal, sent))
 }
 
 // backwards reports whether the arrow leads to a slice that starts earlier, or at the same time but necessarily before

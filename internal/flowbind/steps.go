@@ -14,6 +14,7 @@ import (
 type Step struct {
 	At      timeline.Nanos // when it passes; Chrome's s, t and f may have a time inside their slice
 	Event   uint32         // index in the input of the event that says so; it decides the order at one time
+	Nth     uint32         // of the steps that one event says
 	Flow    uint64         // number of the flow, from 1; a flow ends where its id ends or starts again
 	Ordinal uint64         // of the slice or instant, see timeline.Head.Ordinal
 	Track   timeline.TrackID
@@ -99,7 +100,7 @@ func (c *stepWriter) step(e *end, before state) {
 	if c == nil || e.nowhere {
 		return
 	}
-	s := Step{At: e.ts, Event: e.event, Ordinal: e.slice.Ordinal, Track: e.slice.Track}
+	s := Step{At: e.ts, Event: e.event, Nth: e.nth, Ordinal: e.slice.Ordinal, Track: e.slice.Track}
 	begins := before == none
 	switch e.Space {
 	case timeline.FlowNative:
@@ -143,7 +144,7 @@ func compareSteps(a, b *Step) int {
 	if a.At != b.At {
 		return cmp.Compare(a.At, b.At)
 	}
-	return cmp.Compare(a.Event, b.Event)
+	return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Nth, b.Nth))
 }
 
 var stepOrder = extsort.Order[Step]{

@@ -182,6 +182,8 @@ type writer struct {
 	iids       []string // texts of categories, by iid-1
 	stacks     []uint32 // iids of call stacks, by CallstackID; 0: not defined on the main sequence
 
+	passing, places []int // of the flows of an event, see appendFlowSteps
+
 	machines  []timeline.Machine // beside that of the trace
 	sequence                     // that is being written
 	sequences []sequence         // of all machines; nil: there is only the one
@@ -320,6 +322,7 @@ func (w *writer) item(it *timeline.Item) error {
 	if it.Thread != 0 && w.t.TrackUsed(it.Thread) {
 		b = wire.AppendUint(b, schema.TracePacket_WeftThread, uint64(it.Thread))
 	}
+	b = w.appendFlowSteps(b, it.Flows)
 	w.out.buf = wire.EndMessage(w.appendTime(b, it.TS), packet)
 	return w.out.packetDone()
 }
@@ -336,7 +339,7 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item) []byte {
 	}
 	for i := range it.Flows {
 		field := schema.TrackEvent_FlowIDs
-		if it.Flows[i].Terminating {
+		if ends(&it.Flows[i]) {
 			field = schema.TrackEvent_TerminatingFlowIDs
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
@@ -352,6 +355,49 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item) []byte {
 	}
 	return b
 }
+
+// ends reports whether a flow ends at its slice. One that leads backwards ends at the other one, which comes first: readers that know the
+// times see that.
+func ends(f *timeline.FlowRef) bool { return f.Terminating && !f.Backwards }
+
+// appendFlowSteps appends in which order flows pass their slice, and when, unless readers take it for so: at its begin, first those
+// that end there, then the others, each in the order of their ids.
+func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
+	if len(flows) == 0 || len(flows) == 1 && flows[0].After == 0 {
+		return b
+	}
+	w.passing, w.places = w.passing[:0], slices.Grow(w.places[:0], len(flows))[:len(flows)]
+	for _, last := range []bool{false, true} { // in the event, flows that do not end there come first
+		for i := range flows {
+			if ends(&flows[i]) == last {
+				w.places[i] = len(w.passing)
+				w.passing = append(w.passing, i)
+			}
+		}
+	}
+	usual := func(i, j int) int {
+		if ends(&flows[i]) != ends(&flows[j]) {
+			return cmp.Compare(w.places[j], w.places[i])
+		}
+		return cmp.Compare(w.places[i], w.places[j])
+	}
+	slices.SortFunc(w.passing, func(i, j int) int {
+		f, g := &flows[i], &flows[j]
+		return cmp.Or(cmp.Compare(f.After, g.After), cmp.Compare(f.Event, g.Event), cmp.Compare(f.Nth, g.Nth), usual(i, j))
+	})
+	late := func(i int) bool { return flows[i].After != 0 }
+	if slices.IsSortedFunc(w.passing, usual) && !slices.ContainsFunc(w.passing, late) {
+		return b
+	}
+	b, mark := wire.BeginMessage(b, schema.TracePacket_WeftFlowSteps)
+	for _, i := range w.passing {
+		b = appendZigzag(appendZigzag(b, int64(w.places[i])), int64(flows[i].After))
+	}
+	return wire.EndMessage(b, mark)
+}
+
+// appendZigzag appends a number of a packed list of sint64.
+func appendZigzag(b []byte, v int64) []byte { return wire.AppendVarint(b, uint64(v<<1)^uint64(v>>63)) }
 
 var eventTypes = [...]uint64{
 	timeline.ItemBegin:   schema.TrackEvent_TypeSliceBegin,

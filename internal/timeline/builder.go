@@ -427,6 +427,9 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	case BindNothing:
 		r.flags |= flagNext | flagCarrier
 	}
+	if f.Space == FlowNative {
+		r.b = int64(f.After)
+	}
 	if f.Space == FlowV1 {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))

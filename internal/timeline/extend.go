@@ -178,7 +178,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &disk{dir: opts.TempDir, records: r.records, count: m.len(), start: m.first(), payloads: newPayloadReader(r.payloads, 1), runs: 1}
+	d := &disk{dir: opts.TempDir, records: r.records, count: m.len(), payloads: newPayloadReader(r.payloads, 1), runs: 1}
 	if err := errors.Join(r.write(m), r.records.flush(), r.payloads.Flush(), m.close()); err != nil {
 		return nil, errors.Join(err, r.close())
 	}

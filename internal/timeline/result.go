@@ -505,10 +505,5 @@ func (t *Timeline) LaneName(id TrackID) string {
 // HasThreadTime reports whether some event of a thread says how much CPU time the thread has used.
 func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }
 
-// Start returns the time of the first record or sample, 0 if there is none.
-func (t *Timeline) Start() Nanos {
-	if t.sampled.len() > 0 && (t.store.len() == 0 || t.sampled.first < t.store.first()) {
-		return t.sampled.first
-	}
-	return t.store.first()
-}
+// Start returns the time of the first event, 0 if there is none. Nest comes first.
+func (t *Timeline) Start() Nanos { return t.totals.Start }

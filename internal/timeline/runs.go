@@ -88,9 +88,6 @@ func (d *disk) merge(sequences []extsort.Sequence[record], shift uint64, files .
 	for _, f := range files {
 		d.count += f.count
 	}
-	if first := m.Peek(); first != nil {
-		d.start = first.ts
-	}
 	return nil
 }
 

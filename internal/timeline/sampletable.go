@@ -48,7 +48,6 @@ type sampleTable struct {
 	starts []int64       // where the runs in the file start
 	last   Nanos         // the latest time in the file
 	jumps  bool          // the runs in the file do not follow each other in time
-	first  Nanos         // the earliest time of all samples
 	count  int           // of all samples
 }
 
@@ -65,9 +64,6 @@ func (t *sampleTable) size() int64 {
 func (t *sampleTable) add(s sampleRow) {
 	t.time.add(t.held.Len(), s.ts)
 	t.held.Append(s)
-	if s.ts < t.first || t.count == 0 {
-		t.first = s.ts
-	}
 	t.count++
 }
 

@@ -66,6 +66,14 @@ func (r *record) Binding() FlowBinding {
 	return BindEnclosing
 }
 
+// After is FlowEvent.After.
+func (r Record) After() Nanos {
+	if r.flow.space() != FlowNative {
+		return 0
+	}
+	return Nanos(r.b)
+}
+
 // Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, what starts nothing
 // comes first, then the starts of each track in their order (chrome-json.md 8). Where all flows bind by
 // time (FlowV1), there are only the records of threads, and flow steps. What Extend added is left out: flows belong to what the

@@ -21,8 +21,6 @@ type store interface {
 	payloads
 	// reader returns payloads of its own, to be used beside others.
 	reader() payloads
-	// first returns the time of the first record, 0 if there is none.
-	first() Nanos
 	// len returns the number of records.
 	len() int
 	close() error
@@ -179,13 +177,6 @@ func (m *memory) reset() {
 	m.arena, m.arenaBytes = m.arena[:0], 0
 }
 
-func (m *memory) first() Nanos {
-	if len(m.order) == 0 {
-		return 0
-	}
-	return m.timeAt(m.order[0])
-}
-
 func (m *memory) close() error {
 	*m = memory{}
 	return nil
@@ -255,7 +246,6 @@ type disk struct {
 	records  *recordFile // nil as long as pending has the records
 	pending  *pendingRuns
 	count    int
-	start    Nanos // time of the first record
 	payloads *payloadReader
 	runs     int
 }
@@ -278,8 +268,6 @@ func (d *disk) use(f *recordFile) error {
 }
 
 func (d *disk) len() int { return d.count }
-
-func (d *disk) first() Nanos { return d.start }
 
 func (d *disk) close() error {
 	err := d.payloads.file.Close()

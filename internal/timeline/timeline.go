@@ -244,6 +244,7 @@ type FlowEvent struct {
 	Event   uint32  // as in Event
 	Offset  int64
 	TS      Nanos
+	After   Nanos // FlowNative: the flow passes its carrier at TS+After
 
 	ID       uint64 // numeric id
 	IDText   []byte // an id that is not a number; ID is not used then

@@ -160,8 +160,12 @@ type TracePacket struct {
 	// weft's own, not part of Perfetto's schema: what weft_thread_time says, as the difference to the last value of the incremental
 	// counter of the thread's CPU time, in the unit of that counter.
 	WeftThreadTimeDelta *int64 `protobuf:"zigzag64,9904,opt,name=weft_thread_time_delta,json=weftThreadTimeDelta" json:"weft_thread_time_delta,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// weft's own, not part of Perfetto's schema: in which order the flows of track_event pass it, and when, if not at its timestamp
+	// and first those that end there. Two numbers for each flow: its place among flow_ids and then terminating_flow_ids, and its time,
+	// from that of the packet on, in ns.
+	WeftFlowSteps []int64 `protobuf:"zigzag64,9905,rep,packed,name=weft_flow_steps,json=weftFlowSteps" json:"weft_flow_steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TracePacket) Reset() {
@@ -511,6 +515,13 @@ func (x *TracePacket) GetWeftThreadTimeDelta() int64 {
 	return 0
 }
 
+func (x *TracePacket) GetWeftFlowSteps() []int64 {
+	if x != nil {
+		return x.WeftFlowSteps
+	}
+	return nil
+}
+
 type isTracePacket_Data interface {
 	isTracePacket_Data()
 }
@@ -682,7 +693,7 @@ var File_perfetto_protos_trace_packet_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
-	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a'perfetto/protos/remote_clock_sync.proto\x1a\"perfetto/protos/stack_sample.proto\x1a!perfetto/protos/system_info.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xe7\x12\n" +
+	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a'perfetto/protos/remote_clock_sync.proto\x1a\"perfetto/protos/stack_sample.proto\x1a!perfetto/protos/system_info.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\x94\x13\n" +
 	"\vTracePacket\x12\x1c\n" +
 	"\ttimestamp\x18\b \x01(\x04R\ttimestamp\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12A\n" +
@@ -728,7 +739,8 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\x10weft_did_not_end\x18\xaeM \x01(\bR\rweftDidNotEnd\x12 \n" +
 	"\vweft_thread\x18\xafM \x01(\x04R\n" +
 	"weftThread\x124\n" +
-	"\x16weft_thread_time_delta\x18\xb0M \x01(\x12R\x13weftThreadTimeDelta\"h\n" +
+	"\x16weft_thread_time_delta\x18\xb0M \x01(\x12R\x13weftThreadTimeDelta\x12+\n" +
+	"\x0fweft_flow_steps\x18\xb1M \x03(\x12B\x02\x10\x01R\rweftFlowSteps\"h\n" +
 	"\rSequenceFlags\x12\x13\n" +
 	"\x0fSEQ_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dSEQ_INCREMENTAL_STATE_CLEARED\x10\x01\x12\x1f\n" +

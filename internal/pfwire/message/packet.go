@@ -32,6 +32,7 @@ type TracePacket struct {
 	HasThreadTimeDelta bool
 
 	DidNotEnd bool   // see weft_did_not_end in the schema
+	FlowSteps []byte // see weft_flow_steps in the schema: numbers, packed
 	Thread    uint64 // uuid, 0 if there is none: see weft_thread in the schema
 	Mistyped  int    // the number of one of these fields that has another wire type and is left out; 0: none has
 
@@ -94,6 +95,10 @@ func (p *TracePacket) Parse(msg []byte) error {
 			if r.Type() == wire.Varint {
 				p.DidNotEnd = r.Bool()
 			} else {
+				p.Mistyped = field
+			}
+		case schema.TracePacket_WeftFlowSteps:
+			if p.FlowSteps = r.Bytes(); r.Type() != wire.Len {
 				p.Mistyped = field
 			}
 		case schema.TracePacket_WeftThread:

@@ -309,13 +309,14 @@ func (r *reader) addFlows() error {
 	if len(flows) == 0 && len(terminating) == 0 {
 		flows, terminating = e.OldFlows, e.OldTerminating
 	}
-	for _, id := range flows {
-		if err := r.addFlow(timeline.FlowNative, timeline.FlowContinue, id); err != nil {
-			return err
+	for _, s := range r.flowSteps(len(flows), len(terminating)) {
+		role, id := timeline.FlowContinue, uint64(0)
+		if s.Place < len(flows) {
+			id = flows[s.Place]
+		} else {
+			role, id = timeline.FlowEnd, terminating[s.Place-len(flows)]
 		}
-	}
-	for _, id := range terminating {
-		if err := r.addFlow(timeline.FlowNative, timeline.FlowEnd, id); err != nil {
+		if err := r.addFlow(timeline.FlowNative, role, id, timeline.Nanos(s.After)); err != nil {
 			return err
 		}
 	}
@@ -325,10 +326,29 @@ func (r *reader) addFlows() error {
 	return nil
 }
 
-func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id uint64) error {
+// flowSteps returns the order in which the flows of the event pass it: as the packet says, or first those that end there.
+func (r *reader) flowSteps(lasting, ending int) []message.FlowStep {
+	if list := r.fields.FlowSteps; len(list) > 0 {
+		var ok bool
+		if r.passing, ok = message.AppendFlowSteps(r.passing[:0], list, lasting+ending); ok {
+			return r.passing
+		}
+		r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftFlowSteps))
+	}
+	r.passing = r.passing[:0]
+	for i := range ending {
+		r.passing = append(r.passing, message.FlowStep{Place: lasting + i})
+	}
+	for i := range lasting {
+		r.passing = append(r.passing, message.FlowStep{Place: i})
+	}
+	return r.passing
+}
+
+func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id uint64, after timeline.Nanos) error {
 	e := &r.ev
 	return r.b.AddFlow(&timeline.FlowEvent{
 		Space: space, Role: role, Binding: timeline.BindCarrier,
-		Track: e.track, Event: e.index, Offset: r.offset, TS: e.ts, ID: r.flowID(id),
+		Track: e.track, Event: e.index, Offset: r.offset, TS: e.ts, After: after, ID: r.flowID(id),
 	})
 }

@@ -186,7 +186,7 @@ func (r *reader) addBindID() error {
 		r.add(problem.FlowWithoutDirection, "")
 		return nil
 	}
-	return r.addFlow(timeline.FlowV2, bindIDRoles[l.FlowDirection], l.BindID)
+	return r.addFlow(timeline.FlowV2, bindIDRoles[l.FlowDirection], l.BindID, 0)
 }
 
 // droppedBindID adds the start of a flow of a dropped event: it ends the flow that had its id before (chrome-json.md

@@ -196,6 +196,15 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 	for _, field := range append(mistyped(9903, protowire.VarintType), "\xf8\xea\x04\x05") { // and the uuid of no track
 		count("weft_thread", inField(1, instant+field), problem.PacketNotConverted)
 	}
+	twoFlows := "\x50\x01\x40\x01" + inField(11, "\x48\x03\xf9\x02\x01\x00\x00\x00\x00\x00\x00\x00\xf9\x02\x02\x00\x00\x00\x00\x00\x00\x00")
+	steps := func(list string) string { return inField(9905, list) }
+	for _, field := range append(mistyped(9905, protowire.BytesType), // and not each flow once, or more than that
+		steps("\x00\x06"), steps("\x00\x06\x00\x06"), steps("\x00\x06\x04\x06"), steps("\x00\x06\x01\x06"), steps("\x00\x06\x02"), steps("\x00\x06\x02\x06\x06"), steps("\x00\x06\x02\x80")) {
+		count("weft_flow_steps", inField(1, twoFlows+field), problem.PacketNotConverted)
+	}
+	if n := readTrace(t, []byte(inField(1, twoFlows+steps("\x02\x06\x00\x09")))).timeline.Problems().Count(problem.PacketNotConverted); n != 0 {
+		t.Errorf("weft_flow_steps of each flow: counted %d times", n)
+	}
 }
 
 // Pages are those that weft wrote. A damaged one is counted, and attributes that look like pages say nothing.

@@ -160,6 +160,8 @@ type reader struct {
 	traceIDs v8profile.TraceIDs // in the arguments of the current event
 	scan     jsonscan.Scanner   // of arguments that are JSON
 
+	passing []message.FlowStep // of the current event, see flowSteps
+
 	notPlain            bool
 	maxInlined, inlined int // bytes of interned texts written inline, see bounded
 
