@@ -409,12 +409,6 @@ func TestConvertedFlowTimes(t *testing.T) {
 	}
 }
 
-// chromeRecording returns a recording of Chrome. Those that are too large for the repository are optional.
-func chromeRecording(t *testing.T, name string) []byte {
-	t.Helper()
-	return recording.Read(t, recording.Large(t, "traces/chrome/"+name+".json"))
-}
-
 // Slices of a thread that overlap stand on several tracks in a conversion. Of those that begin at one time the longer one is
 // around the other, whatever track it is on: frame F has what is cut at the end of the first slice, 50 µs, and the short
 // slice is in it.

@@ -220,11 +220,12 @@ func (l *linker) arrow(e *end) bool {
 	l.total++
 	switch {
 	case backwards(&from, &to):
-		// Perfetto handles the earlier slice first, so that the arrow leads from it to the later one, in what is read back as well.
+		// Perfetto handles the earlier slice first, so that the arrow leads from it to the later one.
 		l.count(problem.FlowBackwards, e)
-		// There, the later time of the other one tells that it is the other way round; neither ends the flow.
 		l.beginChain(&to, e.passed())
-		l.write(l.member(&from, to.Ordinal, l.sent))
+		ref := l.member(&from, to.Ordinal, l.sent)
+		ref.Terminating, ref.Backwards = true, true
+		l.write(ref)
 	case from.TS == to.TS:
 		// Walk turns such an arrow where flows lead in a circle. That must not turn other arrows of a chain as well.
 		l.beginChain(&from, l.sent)

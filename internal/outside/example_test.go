@@ -1,6 +1,7 @@
 package outside_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protodelim"
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
@@ -111,14 +114,19 @@ func Example_events() {
 		log.Fatal(err)
 	}
 
-	again, err := convert.Open(ctx, &stream, convert.Options{})
-	if err != nil {
-		log.Fatal(err)
+	slices := 0
+	for in := bufio.NewReader(&stream); ; {
+		var record weftv1.Record
+		if err := protodelim.UnmarshalFrom(in, &record); err != nil {
+			break
+		}
+		if record.GetEvent().GetKind() == weftv1.Kind_KIND_SLICE {
+			slices++
+		}
 	}
-	defer again.Close()
-	fmt.Println(again.Summary() == tr.Summary(), again.Summary().Slices)
+	fmt.Println(slices, tr.Summary().Slices)
 
-	// Output: true 2
+	// Output: 2 2
 }
 
 func Example_attribution() {

@@ -332,7 +332,7 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item) []byte {
 	}
 	for i := range it.Flows {
 		field := schema.TrackEvent_FlowIDs
-		if it.Flows[i].Terminating {
+		if ends(&it.Flows[i]) {
 			field = schema.TrackEvent_TerminatingFlowIDs
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
@@ -349,6 +349,10 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item) []byte {
 	return b
 }
 
+// ends reports whether a flow ends at its slice. One that leads backwards ends at the other one, which comes first: readers that know the
+// times see that.
+func ends(f *timeline.FlowRef) bool { return f.Terminating && !f.Backwards }
+
 // appendFlowSteps appends in which order flows pass their slice, and when, unless readers take it for so: at its begin, first those
 // that end there, then the others, each in the order of their ids.
 func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
@@ -356,17 +360,16 @@ func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
 		return b
 	}
 	w.passing, w.places = w.passing[:0], slices.Grow(w.places[:0], len(flows))[:len(flows)]
-	for _, ends := range []bool{false, true} { // in the event, flows that do not end there come first
+	for _, last := range []bool{false, true} { // in the event, flows that do not end there come first
 		for i := range flows {
-			if flows[i].Terminating == ends {
+			if ends(&flows[i]) == last {
 				w.places[i] = len(w.passing)
 				w.passing = append(w.passing, i)
 			}
 		}
 	}
 	usual := func(i, j int) int {
-		f, g := &flows[i], &flows[j]
-		if f.Terminating != g.Terminating {
+		if ends(&flows[i]) != ends(&flows[j]) {
 			return cmp.Compare(w.places[j], w.places[i])
 		}
 		return cmp.Compare(w.places[i], w.places[j])

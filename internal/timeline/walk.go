@@ -99,6 +99,7 @@ type FlowRef struct {
 	ID          uint64 // of the flow
 	Previous    uint64 // ordinal of the flow's previous member, NoOrdinal for the first
 	Terminating bool   // the flow ends here
+	Backwards   bool   // the arrow leads from here to the previous member, which starts earlier
 	After       Nanos  // when the flow passes, from the begin of the slice on
 	Event, Nth  uint32 // of flows that pass at one time, that of the lowest Event comes first, then that of the lowest Nth
 }
@@ -596,6 +597,7 @@ func (w *walker) turn(f *FlowRef) {
 	for i := range w.flows.group {
 		if p := &w.flows.group[i]; p.ID == f.ID && p.Ordinal == f.Previous {
 			p.Terminating = ends
+			p.After, f.After = 0, 0 // the times say the opposite
 			p.Previous, f.Previous = f.Ordinal, p.Previous
 			return
 		}
