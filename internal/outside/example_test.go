@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/events"
 	"github.com/weft-trace/weft/flow"
+	weftv1 "github.com/weft-trace/weft/gen/weft/v1"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
