@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -51,6 +52,13 @@ func TestScripts(t *testing.T) {
 			"files": scriptFiles,
 			"exits": scriptExits,
 			"await": scriptAwait,
+		},
+		// [all]: the whole of the tests runs.
+		Condition: func(cond string) (bool, error) {
+			if cond != "all" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return recording.All(), nil
 		},
 		Setup: func(env *testscript.Env) error {
 			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them

@@ -385,6 +385,7 @@ func TestMigrateAgain(t *testing.T) {
 
 // The tree and the manifest do not depend on how many work on them.
 func TestMigrateJobsAndShards(t *testing.T) {
+	recording.NeedAll(t, "migrates one archive in many ways")
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")
 	migrateCorpus(t, in, corpusSize())
@@ -581,6 +582,7 @@ func TestMigrateList(t *testing.T) {
 
 // A disk that gets full stops the run with a whole journal. With more room the next run ends as if nothing had happened.
 func TestMigrateFullDisk(t *testing.T) {
+	recording.NeedAll(t, "needs Linux and root")
 	dir := t.TempDir()
 	in, want, small := filepath.Join(dir, "in"), filepath.Join(dir, "want"), filepath.Join(dir, "small")
 	migrateCorpus(t, in, 400)
@@ -628,6 +630,7 @@ func TestMigrateFullDisk(t *testing.T) {
 
 // The summary and the manifest say what the reports of weft convert say, file by file and in sum.
 func TestMigrateSums(t *testing.T) {
+	recording.NeedAll(t, "migrates and converts all recordings")
 	dir := t.TempDir()
 	in, out, one := filepath.Join(dir, "in"), filepath.Join(dir, "out"), filepath.Join(dir, "one")
 	if err := os.CopyFS(in, os.DirFS(filepath.Join("..", "..", "testdata", "traces"))); err != nil {

@@ -14,14 +14,13 @@ var answersOf = [][]string{{"slices"}, {"slices", "--by", "thread"}, {"tasks"}, 
 // TestAnswersOfConversions holds reports on a Perfetto trace of weft against those on the recording that it was made of: line
 // for line the same.
 func TestAnswersOfConversions(t *testing.T) {
+	recording.NeedAll(t, "converts recordings in several ways")
 	recordings := []string{
 		"chrome/chrome-devtools-tiny.json.gz", "chrome/chrome-ringbuffer.json.gz", "cpuprofile/node-v20-thread0.cpuprofile.gz",
 		"firefox/processed/ff-processed-tiny.json.gz", "node/node-v24-small-1-node_trace.json.gz", "perfetto/chrome-devtools-tiny.pftrace.gz",
 		"pytorch/pytorch-small.json.gz", "probes/dtrace-js.probelines.gz",
-	}
-	if recording.All() {
-		recordings = append(recordings, "chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",
-			"firefox/gecko/ff-gecko-tiny.json.gz", "perfetto/chrome-paired-tiny.pftrace.gz")
+		"chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",
+		"firefox/gecko/ff-gecko-tiny.json.gz", "perfetto/chrome-paired-tiny.pftrace.gz",
 	}
 	for _, name := range recordings {
 		t.Run(name, func(t *testing.T) {
@@ -52,6 +51,7 @@ func firstDifference(a, b string) string {
 
 // Reports on damaged recordings say what is missing, and nothing worse happens.
 func TestAnswersOnDamagedInputs(t *testing.T) {
+	recording.NeedAll(t, "reads every damaged recording")
 	damaged, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "damaged", "*.gz"))
 	if err != nil || len(damaged) < 15 {
 		t.Fatal(len(damaged), err)

@@ -260,6 +260,7 @@ func TestReportsAgreeOnForcedLayouts(t *testing.T) {
 
 // Reports on a trace and on the Perfetto trace that is made of it are the same, byte for byte, whatever the format.
 func TestReportsSurviveConversion(t *testing.T) {
+	recording.NeedAll(t, "converts every profile")
 	for _, name := range []string{
 		"chrome/chrome-devtools-small.json", "chrome/chrome-with-selfprof-and-inspector.json", "cpuprofile/cdp-tiny.cpuprofile",
 		"node/node-v24-small-1-node_trace.json", "jsprofile/selfprof-medium.json", "jsprofile/cut60pct-selfprof-markers-small.json",
