@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -159,11 +158,4 @@ func (tr *trace) calls(r *v8profile.Recording, mode Mode) ([]Call, Stats) {
 // sortByOrder brings calls into the order of their creation.
 func sortByOrder(calls []Call) {
 	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.Order, b.Order) })
-}
-
-// find returns the path of a file of the conformance data.
-func find(t *testing.T, name string) string {
-	t.Helper()
-	path := recording.Path(t, "conformance/profile-calls/"+name)
-	return path
 }
