@@ -229,14 +229,13 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
 	defer b.Close()
 	c.SetBuilder(b)
-	joined := m.job.Joined && i == 0 // its profiles tell enough
 	err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
 		switch {
 		case f == FormatCPUProfile:
 			clues, err = m.cpuProfileClues(ctx, in, problems)
 		case f == FormatJSProfile:
 			clues, err = m.selfProfileClues(ctx, in, b, problems)
-		case !joined:
+		default:
 			err = m.observe(ctx, in, f, b, problems)
 		}
 		return err

@@ -1,8 +1,6 @@
 // Package trace is weft's model of a trace: resolved events on tracks, in time order.
 //
 // A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch.
-// One that was read from a stream of events (package events) has these events; its tracks are known by names and ids only, without
-// roles, labels, units and facts, and what goes beyond reading, such as attribution, needs the trace that the stream was made of.
 // Trace.Events gives its events one by one: slices with their final length and all their arguments, instants, counter
 // values and samples, each with its track, its place in the nesting and its flows. A Trace is what the other packages
 // work on; pftrace.Write writes it as a Perfetto trace.

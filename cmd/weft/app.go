@@ -339,7 +339,7 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	return &input{f, info.Size()}, nil
 }
 
-// openResolved reads an input: a trace, which it resolves, or a stream of events. Errors begin with the name.
+// openResolved reads a trace and resolves it. Errors begin with the name.
 func openResolved(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, error) {
 	tr, err := convert.Open(ctx, src, opts)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-trace/weft/internal/recording"
 )
@@ -28,7 +30,7 @@ var knownClocks = []clocks{
 }
 
 // The offsets of all inputs whose truth is known are as far from it as they say, at most: alone and together, on hosts that are named or not,
-// with a server whose clock is wrong by seconds.
+// with a server or an archive whose clock is wrong by seconds.
 func TestMergeTruth(t *testing.T) {
 	for _, c := range knownClocks {
 		t.Run(c.name, func(t *testing.T) { c.check(t, recording.Path(t, "clocks/"+c.name+"/trace.json")) })
@@ -45,10 +47,12 @@ func (c *clocks) check(t *testing.T, trace string) {
 		"chrome": trace, "server": filepath.Join(dir, "web.jsonl.gz"), "har": filepath.Join(dir, "page.har.gz"),
 		"self": filepath.Join(dir, "selfprof.json.gz"), "cpu": filepath.Join(dir, "page.cpuprofile.gz"),
 		"ahead": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), 3_500_000_000), "behind": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), -3_500_000_000),
+		"early": laterRequests(t, filepath.Join(dir, "page.har.gz"), -3500*time.Millisecond),
 	}
 	// What is added to the times of an input to get those of the monotonic clock, and how exactly that is known.
 	truth := map[string]int64{
 		"server": -c.behind, "har": -c.behind, "self": c.origin - c.behind, "ahead": -c.behind - 3_500_000_000, "behind": -c.behind + 3_500_000_000,
+		"early": -c.behind + 3_500_000_000,
 	}
 	known := map[string]int64{"self": 100_000}
 	const hostOfBrowser, oneHost = "--host chrome=vm --host har=vm", "--host chrome=vm --host har=vm --host server=vm"
@@ -57,7 +61,7 @@ func (c *clocks) check(t *testing.T, trace string) {
 		{"har server", ""}, {"chrome self", ""}, {"chrome cpu", ""}, {"chrome server har", ""}, {"chrome server har", hostOfBrowser},
 		{"chrome har server", hostOfBrowser}, {"chrome server har", oneHost}, {"chrome server har self cpu", ""}, {"har server chrome", ""},
 		{"server chrome", ""}, {"chrome ahead", ""}, {"chrome ahead", "--host chrome=vm"}, {"chrome behind", "--host chrome=vm"}, {"ahead har", ""},
-		{"har behind", ""}, {"chrome ahead har", ""}, {"chrome har behind", hostOfBrowser},
+		{"har behind", ""}, {"chrome ahead har", ""}, {"chrome har behind", hostOfBrowser}, {"chrome server early", ""}, {"early server chrome", ""}, {"server early", ""},
 	} {
 		args := []string{"--dry-run"}
 		for _, name := range strings.Fields(test.inputs) {
@@ -88,10 +92,51 @@ func (c *clocks) check(t *testing.T, trace string) {
 	}
 }
 
-var unixNanos = regexp.MustCompile(`imeUnixNano":"?[0-9]+`)
+// A trace and a self-profile are joined where a merge puts the profile, also if only the calls of scripts tell which navigation is its own.
+func TestJoinTruth(t *testing.T) {
+	for _, c := range knownClocks {
+		trace, profile := recording.Path(t, "clocks/"+c.name+"/trace.json"), recording.Path(t, "clocks/"+c.name+"/selfprof.json")
+		con := newConsole(strings.NewReader(""), false)
+		args := []string{"weft", "convert", "--json", "-o", filepath.Join(t.TempDir(), "joined.pftrace"), "--join", trace, profile}
+		if code := run(t.Context(), args, &con.environment); code != exitOK {
+			t.Errorf("%s: exit code %d: %s", c.name, code, con.err.String())
+			continue
+		}
+		var report struct {
+			Joined []struct {
+				Origin int64 `json:"time_origin_ns"`
+				Within int64 `json:"uncertainty_ns"`
+			}
+		}
+		if err := json.Unmarshal(con.out.Bytes(), &report); err != nil || len(report.Joined) != 1 {
+			t.Fatalf("%s: %v, %d pages", c.name, err, len(report.Joined))
+		}
+		found := report.Joined[0]
+		if off := found.Origin - (c.origin - c.behind); max(off, -off) > found.Within+100_000 {
+			t.Errorf("%s: the page is %d ns from its place, and said to be at most %d", c.name, off, found.Within)
+		}
+	}
+}
 
 // laterSpans writes a copy of a file of spans with other times.
 func laterSpans(t *testing.T, path string, by int64) string {
+	return rewritten(t, path, regexp.MustCompile(`imeUnixNano":"?[0-9]+`), func(found []byte) ([]byte, error) {
+		digits := bytes.LastIndexFunc(found, func(r rune) bool { return r < '0' || r > '9' }) + 1
+		ns, err := strconv.ParseInt(string(found[digits:]), 10, 64)
+		return strconv.AppendInt(found[:digits:digits], ns+by, 10), err
+	})
+}
+
+// laterRequests writes a copy of an HTTP archive with other times.
+func laterRequests(t *testing.T, path string, by time.Duration) string {
+	return rewritten(t, path, regexp.MustCompile(`[0-9-]+T[0-9:]+\.[0-9]{3}Z`), func(found []byte) ([]byte, error) {
+		at, err := time.Parse(time.RFC3339, string(found))
+		return at.Add(by).AppendFormat(nil, "2006-01-02T15:04:05.000Z"), err
+	})
+}
+
+// rewritten writes a copy of a file in which pieces are replaced.
+func rewritten(t *testing.T, path string, pieces *regexp.Regexp, by func(found []byte) ([]byte, error)) string {
 	t.Helper()
 	packed, err := os.ReadFile(path)
 	if err != nil {
@@ -105,17 +150,16 @@ func laterSpans(t *testing.T, path string, by int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = unixNanos.ReplaceAllFunc(text, func(found []byte) []byte {
-		digits := bytes.LastIndexFunc(found, func(r rune) bool { return r < '0' || r > '9' }) + 1
-		ns, err := strconv.ParseInt(string(found[digits:]), 10, 64)
+	text = pieces.ReplaceAllFunc(text, func(found []byte) []byte {
+		piece, err := by(found)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strconv.AppendInt(found[:digits:digits], ns+by, 10)
+		return piece
 	})
-	later := filepath.Join(t.TempDir(), "spans.jsonl")
-	if err := os.WriteFile(later, text, 0o666); err != nil {
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := os.WriteFile(copied, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return later
+	return copied
 }

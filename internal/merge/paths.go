@@ -28,9 +28,13 @@ type edge struct {
 	coarse bool  // the times of an input have whole milliseconds, and causality does not contradict its wall clock
 }
 
-// class is that of the rule. What coarse times say of causality is no better than what the wall clock says.
+// class is that of the rule. What coarse times say of causality is no better than what the wall clock says. A wall clock that is wrong, nobody
+// knows by how much, is worse than one that nothing contradicts.
 func (e *edge) class() int {
-	if e.coarse {
+	switch {
+	case e.over > 0 && e.AtLeast:
+		return Assumed.class()
+	case e.coarse:
 		return WallClock.class()
 	}
 	return e.Rule.class()

@@ -92,9 +92,6 @@ func (r RecordedAs) Shown(pid timeline.InputID) timeline.InputID {
 	return timeline.InputID{Text: strconv.FormatInt(r.PID, 10) + " of " + r.Input, IsNumber: true}
 }
 
-// ShownPID returns the pid for people: that of the recording, also where PID is a number that weft made.
-func (t *ThreadID) ShownPID() timeline.InputID { return t.Recorded.Shown(t.PID) }
-
 // ShownTID returns the tid for people, likewise.
 func (t *ThreadID) ShownTID() timeline.InputID {
 	if t.Recorded != (RecordedAs{}) && t.TID == t.PID { // a main thread

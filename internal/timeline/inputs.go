@@ -486,6 +486,9 @@ func (t *Timeline) Recorders() (all []Recorder) {
 // follow.
 const furtherSamples = "Samples of thread "
 
+// maxIDPieces is at how many parentheses in such a name the id may end.
+const maxIDPieces = 16
+
 // NotCounted returns the inputs that reports leave slices or samples of.
 func (t *Timeline) NotCounted() []Recorder {
 	_, samplers := t.Samplers()
@@ -518,8 +521,14 @@ func (t *Timeline) Samplers() (left map[TrackID]bool, all []Recorder) {
 	for i, id := range further {
 		row := &t.table.tracks[id]
 		text := strings.TrimPrefix(t.table.threads[row.index].key.Text, furtherSamples)
-		for at := range text {
-			if thread, ok := threads[known{row.parent, text[:at]}]; ok && strings.HasPrefix(text[at:], " (") {
+		at := 0
+		for range maxIDPieces {
+			next := strings.Index(text[at:], " (")
+			if next < 0 {
+				break
+			}
+			at += next
+			if thread, ok := threads[known{row.parent, text[:at]}]; ok {
 				of[i], names[id] = thread, strings.TrimSuffix(text[at+2:], ")")
 				if _, ok := best[thread]; !ok {
 					best[thread] = thread
@@ -529,6 +538,7 @@ func (t *Timeline) Samplers() (left map[TrackID]bool, all []Recorder) {
 				}
 				break
 			}
+			at += len(" (")
 		}
 	}
 	left = map[TrackID]bool{}

@@ -216,6 +216,22 @@ func TestInputsShareProcess(t *testing.T) {
 	}
 }
 
+// TestSamplersOfLongNames: a name like those of threads with the samples of a further input takes time in proportion to its length.
+func TestSamplersOfLongNames(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
+	process := b.Process(timeline.ProcessKey{Num: 7})
+	must(b.Add(&timeline.Event{Kind: timeline.Sample, Track: b.Thread(process, timeline.ThreadKey{Num: 7}), Value: timeline.Int(1)}))
+	b.Thread(process, timeline.ThreadKey{Text: "Samples of thread " + strings.Repeat(" (", 1<<21)})
+	tl, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	if left, all := tl.Samplers(); len(left) > 0 || len(all) > 0 {
+		t.Errorf("samples of %v are left out: %+v", left, all)
+	}
+}
+
 // TestLinks: events of several inputs with one key become a flow, in the order of time; one input alone does not.
 func TestLinks(t *testing.T) {
 	_, got := several(t, nil, false, func(b *timeline.Builder, input int) {
