@@ -37,6 +37,7 @@ func (l *loader) readJoined(ctx context.Context, profiles *replay) (size int64, 
 	if err := m.place(ctx); err != nil {
 		return 0, whyUnplaced(err)
 	}
+	l.joined = m.formats[0]
 	if origin == nil {
 		if err := l.reportJoined(job.Plan.Inputs[1].Pages); err != nil {
 			return 0, err

@@ -64,6 +64,11 @@ var errReported = errors.New("failed")
 func run(ctx context.Context, args []string, env *environment) int {
 	ofRun := *env
 	ofRun.files = newUsedFiles()
+	if stdin, isFile := env.stdin.(*os.File); isFile {
+		if info, err := stdin.Stat(); err == nil {
+			ofRun.files.note("-", info) // a shell's < opens it before the run
+		}
+	}
 	env = &ofRun
 	app := newApp(env)
 	help := new(helpWriter)

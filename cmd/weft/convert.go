@@ -198,6 +198,7 @@ type convertJob struct {
 	strict      strictness
 	quiet       bool
 	selfProfile []string // flags that are set and need a self-profile
+	joined      string   // the trace of --join
 	reportJSON  bool
 	reportFile  string
 	outDir      string
@@ -215,6 +216,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		outDir:     c.String("out-dir"),
 
 		selfProfile: setSelfProfileFlags(c),
+		joined:      c.String("join"),
 	}
 	for _, name := range []string{"o", "out-dir", "report-file", filesFrom} {
 		if c.IsSet(name) && c.String(name) == "" {
@@ -424,7 +426,7 @@ func (j *convertJob) run(ctx context.Context) error {
 		l := lossesOf(c.report)
 		lost = losses{problem.Sum(lost.all, l.all), problem.Sum(lost.unusual, l.unusual)}
 		sum.add(c)
-		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict}
+		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict, joined: joinedWord(j.joined)}
 		p.print(func() { err = j.writeReport(&line, reportOutput) })
 		if reportErr == nil {
 			reportErr = err
@@ -491,6 +493,7 @@ type inputReport struct {
 	Durations durations `json:"durations"`
 
 	strict strictness
+	joined string // joinedWord of --join
 }
 
 // openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
@@ -680,13 +683,21 @@ func (r *inputReport) details() string {
 	case r.Input == inputName("-"):
 		return "--report json"
 	case r.Contexts != nil:
-		return problemsOf("--attribute " + shellWord(printable(r.Input)))
+		return problemsOf("--attribute " + shellWord(printable(r.Input)) + r.joined)
 	}
-	return problemsOf(shellWord(printable(r.Input)))
+	return problemsOf(shellWord(printable(r.Input)) + r.joined)
 }
 
 // problemsOf is the command that lists the problems of a file.
 func problemsOf(file string) string { return "weft info --problems " + file }
+
+// joinedWord is how the trace of --join follows the input in such a command; empty without one.
+func joinedWord(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " " + shellWord(printable(name))
+}
 
 func writeJSON(w io.Writer, v any) error {
 	var line bytes.Buffer

@@ -427,7 +427,7 @@ func (x *eventExport) report(out *parts) error {
 		}
 		fmt.Fprintf(x.env.stderr, "%s: %s\n", printable(name), words)
 		if !cmp.Or(x.strict, strictUnusual).allows(out.lost) {
-			n, why := out.lost.unusual, "(details: "+problemsOf(shellWord(printable(inputName(x.input))))+")"
+			n, why := out.lost.unusual, "(details: "+problemsOf(shellWord(printable(inputName(x.input)))+joinedWord(x.joined))+")"
 			if x.strict == strictAll {
 				n = out.lost.all
 			}

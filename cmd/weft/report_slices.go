@@ -192,13 +192,14 @@ func groupsTable(r *report.Slices, kind report.SliceKind, title string) table {
 		if g.Kind != kind {
 			continue
 		}
-		cpu, at, on := cell{absent: true}, cell{}, report.ThreadID{}
+		cpu, at, on := cell{absent: true}, cell{}, [4]cell{} // empty if no slice has a length
 		if g.CPU != nil {
 			cpu = timeCell(*g.CPU)
 			out.columns[10].title = "CPU ms"
 		}
 		if g.MaxAt != nil {
-			at, on = momentCell(*g.MaxAt, r.Start), *g.MaxOn
+			at = momentCell(*g.MaxAt, r.Start)
+			on = [4]cell{textCell(g.MaxOn.Process), textCell(g.MaxOn.PID.Number()), placeCell(g.MaxOn), textCell(g.MaxOn.TID.Number())}
 		}
 		name := nameCell(g.Name, nameWidth)
 		if g.Owner != nil {
@@ -207,7 +208,7 @@ func groupsTable(r *report.Slices, kind report.SliceKind, title string) table {
 		out.rows = append(out.rows, []cell{
 			name, countCell(g.Count), countCell(g.Unfinished), timeCell(g.Self), timeCell(g.Total),
 			timeCell(g.Mean), timeCell(g.P50), timeCell(g.P95), timeCell(g.P99), timeCell(g.Max), cpu,
-			at, textCell(on.Process), textCell(on.PID.Number()), placeCell(&on), textCell(on.TID.Number()),
+			at, on[0], on[1], on[2], on[3],
 		})
 	}
 	if kind == report.Copies {

@@ -178,9 +178,12 @@ func usualLine(r *convert.Report) string {
 	counts := map[string]uint64{}
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		what := problem.Usual(p.Name, string(r.Format))
-		if what == "" {
+		if !slices.Contains(r.Usual, p.Name) {
 			continue
+		}
+		what := problem.Usual(p.Name, string(r.Format))
+		if what == "" { // of the trace of --join
+			what = cmp.Or(problem.Usual(p.Name, string(convert.FormatChromeJSON)), problem.Usual(p.Name, string(convert.FormatPerfetto)))
 		}
 		if _, ok := counts[what]; !ok {
 			order = append(order, what)

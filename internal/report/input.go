@@ -503,14 +503,15 @@ func (f *inputFacts) answered() bool {
 func (f *inputFacts) answer() answer { return answer{f.process, f.end} }
 
 // processing returns when the first listener of an interaction ran, and when the last one before its answer returned: of its own
-// events up to then, and of the others that the same frame answers.
+// events from the slowest on, and of the others that the same frame answers. An event before the slowest was answered before: its
+// listeners, even if they ran late, are what the slowest waited for.
 func (c *inputCollector) processing(facts []int, slowest *inputFacts) (from, to timeline.Nanos) {
 	from, to = slowest.from, slowest.to
 	if !slowest.answered() {
 		return from, to
 	}
 	for _, i := range facts {
-		if f := &c.facts[i]; f.answered() && f.from >= slowest.Start && f.end <= slowest.end {
+		if f := &c.facts[i]; f.answered() && f.Start >= slowest.Start && f.end <= slowest.end {
 			from, to = min(from, f.from), max(to, f.to)
 		}
 	}

@@ -143,6 +143,11 @@ func TestProcessingUntilTheFrame(t *testing.T) {
 			timing(1, "keydown", 100_000, 103_000, 104_000, frame, 7),
 			timing(2, "keyup", 110_000, 112_000, 114_000, 114_000, 7),
 		}, "key 3 11 86"},
+		"the press was handled after the release, and answered before it": {[]string{
+			timing(1, "pointerdown", 100_000, 147_000, 148_000, 180_000, 7),
+			timing(2, "pointerup", 145_000, 170_000, 171_000, frame+50_000, 7),
+			timing(3, "click", 145_000, 173_000, 190_000, frame+50_000, 7),
+		}, "click 25 20 60"},
 		"another key before the frame": {[]string{
 			timing(1, "keydown", 100_000, 101_000, 104_000, frame, 7),
 			timing(2, "input", 102_000, 106_000, 108_000, frame, 0),
