@@ -565,7 +565,10 @@ func (r *inputReport) writeText(w io.Writer) error {
 		b.WriteString("  no contexts: the trace does not say what its slices ran for\n")
 	}
 	r.writeProblems(&b)
-	if r.Copied {
+	switch {
+	case r.Copied && r.Lost() > 0:
+		b.WriteString("  the output has every readable packet of the input, unchanged, and its damage; weft convert --attribute repairs that\n")
+	case r.Copied:
 		b.WriteString("  the output has every readable packet of the input, unchanged\n")
 	}
 	if r.Output != outputName("-") {
