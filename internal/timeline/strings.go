@@ -55,11 +55,13 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 			return t.slots[i].id, true
 		}
 	}
-	t.full = t.full || len(text) <= maxInternedLength && (len(t.text)+len(text) > maxInternedBytes || len(t.ends) >= maxInterned)
-	switch {
-	case len(text) > maxInternedLength:
+	if len(text) > maxInternedLength {
 		return 0, false
-	case t.full:
+	}
+	if !t.full && (len(t.text)+len(text) > maxInternedBytes || len(t.ends) >= maxInterned) {
+		t.full = true // several goroutines look at a snapshot, which is full: nothing is written to one
+	}
+	if t.full {
 		if len(text) > maxLateLength || t.late >= maxLateBytes || t.wanted == nil || !t.wanted(string(text)) {
 			return 0, false
 		}
