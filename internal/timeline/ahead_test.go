@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/weft-trace/weft/internal/recording"
 )
 
 // aheadTimeline has slices of two threads with arguments, in pairs at one time, and at one time a group that is as large
@@ -190,14 +192,6 @@ func TestAheadIsCancelled(t *testing.T) {
 	}
 }
 
-// heapNow returns the bytes of what is reachable.
-func heapNow() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
 // What is read ahead takes little memory, however long single arguments are, wherever in a batch they come, and however
 // large groups are: there is one of these at a time.
 func TestAheadHoldsLittle(t *testing.T) {
@@ -230,10 +224,10 @@ func TestAheadHoldsLittle(t *testing.T) {
 			if err := tl.Occurrences(context.Background(), true, func([]Head) error { return nil }); err != nil { // which fills the windows of payloads
 				t.Fatal(err)
 			}
-			before, most, n := heapNow(), int64(0), 0
+			before, most, n := recording.Live(), int64(0), 0
 			err := PreparedAhead(context.Background(), tl, func(o *Head, v *Args) { *v = o.Args }, func(group []Head, _ []Args) error {
 				if n += len(group); len(group) > 1 || n%1000 == 0 {
-					most = max(most, heapNow()-before)
+					most = max(most, recording.Live()-before)
 				}
 				return nil
 			})
@@ -305,7 +299,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 	var seen, late int
 	var before, most int64
 	check := func(group []Head) error {
-		most = max(most, heapNow()-before)
+		most = max(most, recording.Live()-before)
 		for i := range group {
 			o := &group[i]
 			if seen++; len(o.Args) == 0 {
@@ -335,7 +329,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 			})
 		},
 	} {
-		seen, late, most, before = 0, 0, 0, heapNow()
+		seen, late, most, before = 0, 0, 0, recording.Live()
 		if err := pass(); err != nil || seen != 2*events || late < events || late == seen {
 			t.Errorf("%s: %d occurrences, %d of them without arguments at first; %v", name, seen, late, err)
 		}
