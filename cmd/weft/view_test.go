@@ -230,8 +230,9 @@ func TestTooLongForPage(t *testing.T) {
 	}
 }
 
-// A browser that was opened and does not come, because it cannot read the file that leads it here, is not waited for in silence.
-func TestBrowserDoesNotCome(t *testing.T) {
+// listening returns a server that is closed with the test.
+func listening(t *testing.T) *view.Server {
+	t.Helper()
 	ui, err := view.OpenUI(view.DefaultUI)
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +241,13 @@ func TestBrowserDoesNotCome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	t.Cleanup(func() { server.Close() })
+	return server
+}
+
+// A browser that was opened and does not come, because it cannot read the file that leads it here, is not waited for in silence.
+func TestBrowserDoesNotCome(t *testing.T) {
+	server := listening(t)
 	var printed bytes.Buffer
 	v := &viewing{viewJob: &viewJob{env: &environment{stderr: &printed}}, server: server}
 	v.awaitBrowser(t.Context(), 0)
@@ -255,15 +262,7 @@ func TestFailedViewKeepsNothing(t *testing.T) {
 	if err := os.WriteFile(name, []byte("{neither"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	ui, err := view.OpenUI(view.DefaultUI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := view.Listen(view.Options{UI: ui})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := listening(t)
 	env := &environment{stderr: io.Discard, isTerminal: func(io.Writer) bool { return false }}
 	v := &viewing{viewJob: &viewJob{env: env, files: []string{name}, quiet: true}, server: server}
 	if err := v.prepare(t.Context(), server.Add("x.json"), name); err == nil || len(v.close) != 0 {
