@@ -18,10 +18,7 @@ func (l *loader) addInput(in timeline.Input, read func() error) error {
 		t.Problems = l.builder.Problems() // what is found while calls are made
 		l.placeCalls(t, known)
 	}
-	clocks := l.builder.EndInput()
-	if in.Unmarked && in.Reference && clocks.Trace != 0 {
-		l.builder.SetClocks(clocks)
-	}
+	l.builder.EndInput()
 	return err
 }
 

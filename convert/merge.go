@@ -167,10 +167,7 @@ func (m *merger) eachInput(read func(i int) bool) {
 func (m *merger) detect(ctx context.Context) error {
 	for i := range m.job.Sources {
 		err := m.open(ctx, i, func(_ io.Reader, f Format) error {
-			switch {
-			case m.job.Joined && i == 0 && f != FormatChromeJSON && f != FormatPerfetto:
-				return fmt.Errorf("this is %s, and neither %s nor %s", formats[f], formats[FormatChromeJSON], formats[FormatPerfetto])
-			case f == FormatCPUProfile || f == FormatJSProfile:
+			if f == FormatCPUProfile || f == FormatJSProfile {
 				m.profiles = true
 			}
 			m.formats[i] = f
@@ -320,7 +317,7 @@ func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline
 		return nil, err
 	}
 	c, first := merge.WithPages(pages), &pages[0]
-	if first.Origin != nil && !m.job.Joined {
+	if first.Origin != nil {
 		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -first.Step, High: first.Step, By: "its time origin"}
 	}
 	return c, nil
@@ -360,7 +357,7 @@ func (m *merger) readAll(ctx context.Context) error {
 // keepLinkArgs has readers keep the arguments that connect inputs, and returns the names of those that are not to be in the output.
 func (m *merger) keepLinkArgs() (dropped []string) {
 	o := &m.opts
-	if o.allArgs() || m.job.Joined {
+	if o.allArgs() {
 		return nil
 	}
 	for _, name := range m.job.Args() {
@@ -419,12 +416,10 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	if m.job.LinkFlows {
 		m.builder.JoinFlows()
 	}
-	if !m.job.Joined {
-		m.builder.RankProcesses(placed.ranking)
-		m.builder.SetClocks(plan.Clocks)
-		m.report.Format = m.formats[plan.Reference]
-		m.describeInputs(placed.of)
-	}
+	m.builder.RankProcesses(placed.ranking)
+	m.builder.SetClocks(plan.Clocks)
+	m.report.Format = m.formats[plan.Reference]
+	m.describeInputs(placed.of)
 	return nil
 }
 
@@ -457,13 +452,9 @@ func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
 	in := timeline.Input{
 		Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: placed.dropArgs,
 		KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(placed.of[earlier], i, id) },
-		Unmarked: m.job.Joined,
 	}
 	if m.formats[i] == FormatJSProfile {
 		in.Offset = 0 // its reader moves the profiles, each to the time origin of its page
-	}
-	if m.job.Joined {
-		return in
 	}
 	if m.job.Machines {
 		in.Machine = plan.Inputs[i].Machine
@@ -523,7 +514,7 @@ func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 		}
 		placed.places = append(placed.places, place)
 	}
-	if len(all) > 0 && !m.job.Joined {
+	if len(all) > 0 {
 		placed.input = m.job.Sources[i].Name
 	}
 	return placed

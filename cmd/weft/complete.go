@@ -261,7 +261,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words(timeModes[:]...)
 	case "script":
 		return append(scriptCandidates(), candidate{text: completeFiles})
-	case "o", "html", "report-file", "phases", "join", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
+	case "o", "html", "report-file", "phases", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
 		return words(completeFiles)
 	case "out-dir", "tmp", "out", "root":
 		return words(completeDirs)

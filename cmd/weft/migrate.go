@@ -92,7 +92,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 
 // migrateConversionFlags are the flags of weft convert that a migration has as well.
 func migrateConversionFlags(env *environment) []cli.Flag {
-	others := []string{"o", "out-dir", "files-from", "join", "workers", "report-file", "memory"}
+	others := []string{"o", "out-dir", "files-from", "workers", "report-file", "memory"}
 	return slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(others, f.Names()[0]) })
 }
 

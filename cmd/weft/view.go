@@ -73,7 +73,6 @@ type viewJob struct {
 	env    *environment
 	files  []string
 	opts   convert.Options
-	joined string // the trace of --join
 	asIs   bool   // Perfetto traces are shown as they are
 	output string // file that the converted trace is written to; "": a nameless one
 	force  bool
@@ -92,7 +91,7 @@ type viewJob struct {
 
 func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 	j := &viewJob{
-		env: env, files: expanded(c.Args().Slice()), output: c.String("o"), joined: c.String("join"), force: c.Bool("force"), quiet: c.Bool("quiet"),
+		env: env, files: expanded(c.Args().Slice()), output: c.String("o"), force: c.Bool("force"), quiet: c.Bool("quiet"),
 		ui: cmp.Or(c.String("ui"), os.Getenv("WEFT_UI")), port: c.Int("port"), noOpen: c.Bool("no-open"), once: c.Bool("once"), direct: c.Bool("direct"),
 		pin: c.StringSlice("pin"),
 	}

@@ -128,9 +128,9 @@ func TestPagesOfSeveralTraces(t *testing.T) {
 			Range{1_100_000_000, 1_520_000_000},
 		},
 		{
-			"a trace with both pages ties one with the second page", [][]string{{navigationP, navigationQ}, {latePage}}, 0, nil,
-			[]Nanos{0, -2_000_000_000, 1_000_000_000}, []Rule{Given, SameSamples, SameSamples}, [2]Nanos{0, 500_000_000}, [2]int64{5, 7},
-			Range{1_100_000_000, 1_520_000_000},
+			"a trace with both pages ties one with the second page", [][]string{{navigationP, navigationQ}, {latePage}}, 1, nil,
+			[]Nanos{2_000_000_000, 0, 3_500_000_000}, []Rule{SameSamples, Given, SameSamples}, [2]Nanos{-500_000_000, 0}, [2]int64{5, 7},
+			Range{3_100_000_000, 3_520_000_000},
 		},
 		{
 			"two processes with one pid stay two", [][]string{{navigationP}, {otherOwner}}, 0, nil,
@@ -142,7 +142,7 @@ func TestPagesOfSeveralTraces(t *testing.T) {
 		for i, events := range c.traces {
 			in = append(in, tracedInput(t, string(rune('a'+i)), events...))
 		}
-		plan, err := Solve(append(in, pageProfiles("p", "q")), Options{Reference: c.reference, Same: c.same, CutAtZero: true})
+		plan, err := Solve(append(in, pageProfiles("p", "q")), Options{Reference: c.reference, Same: c.same})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

@@ -124,8 +124,8 @@ func (c *Config) checkConversion() error {
 	switch {
 	case !slices.Contains([]string{"", "skip", "copy", "convert"}, c.Perfetto):
 		return mistakef("--perfetto: %q is not skip, copy or convert", c.Perfetto)
-	case c.Convert.KeepPackets || c.Convert.SelfProfile.Join != nil:
-		return mistakef("--join joins two files, and weft migrate converts each on its own")
+	case c.Convert.KeepPackets:
+		return mistakef("weft migrate converts traces, and does not keep their packets")
 	}
 	for _, redo := range c.Redo {
 		if _, ok := strings.CutPrefix(redo, "path:"); !ok && redo != "version" && redo != "all" {
