@@ -104,7 +104,6 @@ func TestSelfProfileInPerfettoTrace(t *testing.T) {
 	}{
 		{"all", convert.Options{Profile: convert.ProfileAll}, true},
 		{"its own", convert.Options{Profile: "0x3"}, true},
-		{"from startTime", convert.Options{Profile: "0x3", ProfileBase: convert.ProfileBaseStartTime}, true},
 		{"pieces", convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}, true},
 		{"another one", convert.Options{}, false},
 	} {

@@ -67,7 +67,7 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 		return nil
 	}
 	a := v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
-		StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
+		Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
 		SampleMemory: cmp.Or(l.opts.Memory, timeline.DefaultMemory)/sampleShare + 1, TempDir: l.opts.TempDir,
 	})
 	l.assembled = append(l.assembled, a)
@@ -120,9 +120,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		if !r.Chosen || j.opts.JSCalls == JSCallsOff {
 			continue
 		}
-		if t.calls = t.Track; j.opts.JSCalls == JSCallsSeparate {
-			t.calls = b.RoleTrack(t.Track, timeline.RoleCalls)
-		}
+		t.calls = t.Track
 		j.threads = append(j.threads, t)
 	}
 	return nil

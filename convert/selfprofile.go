@@ -82,9 +82,8 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 		Offset:     timeline.Nanos(o.TimeOffset),
 		Memory:     o.profileMemory(),
 
-		NoCalls:       o.JSCalls == JSCallsOff,
-		SeparateCalls: o.JSCalls == JSCallsSeparate,
-		KeepArg:       o.keepArg(),
+		NoCalls: o.JSCalls == JSCallsOff,
+		KeepArg: o.keepArg(),
 	}
 }
 

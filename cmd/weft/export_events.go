@@ -50,7 +50,7 @@ func eventFormFlags() []cli.Flag {
 // contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
 var contentFlags = []string{
 	"types", "args", "places", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
-	"from", "to", "format", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
+	"from", "to", "format", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
 }
 
 // An eventExport is one call of the export command for a form that has events.

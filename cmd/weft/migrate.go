@@ -330,7 +330,7 @@ func (m *migration) readChoices(config *migrate.Config) (err error) {
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
 	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "write-back", "context-sources",
-	"context-scope", "flow-conflict", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
+	"context-scope", "flow-conflict", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
 	"perfetto", "name",
 }
 

@@ -116,7 +116,7 @@ func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 
 // changesPerfetto reports whether flags are set that say how an input is converted: a Perfetto trace is not shown as it is then.
 func changesPerfetto(c *cli.Context) bool {
-	for _, name := range []string{"attribute", "args", "samples", "screenshots", "long-tasks", "js-calls", "profile", "profile-base"} {
+	for _, name := range []string{"attribute", "args", "samples", "screenshots", "long-tasks", "js-calls", "profile"} {
 		if c.IsSet(name) {
 			return true
 		}

@@ -55,9 +55,8 @@ type Options struct {
 	// Places say where the profiles go in a trace that the Builder holds already, in the order of the input; nil: not known.
 	Places []*Place
 
-	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on a track timeline.RoleCalls below
-	// the thread.
-	NoCalls, SeparateCalls bool
+	// NoCalls leaves the slices of frames and markers out.
+	NoCalls bool
 
 	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
 	Memory int64
