@@ -9,7 +9,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/merge"
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -113,7 +112,7 @@ func TestSelfProfileInPerfettoTrace(t *testing.T) {
 		}
 		out, job, err := merged(t, perfetto.Bytes(), recording.Read(t, profile))
 		if !c.ok {
-			if !errors.Is(err, jsprofile.ErrNoCommonClock) || !errors.Is(err, jsprofile.ErrNoSamples) {
+			if !errors.Is(err, merge.ErrNoCommonClock) || !errors.Is(err, merge.ErrNoSamples) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			continue

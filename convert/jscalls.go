@@ -8,7 +8,6 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/pftrace"
@@ -106,7 +105,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		}}
 		if !r.Chosen {
 			// Nobody knows which thread it was, or that shows another one.
-			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: jsprofile.V8ProfileThread + r.ID})
+			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: v8profile.ThreadName + r.ID})
 		}
 		if j.opts.Samples != pftrace.NoSamples {
 			j.describeSamples(b, t)

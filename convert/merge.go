@@ -17,7 +17,6 @@ import (
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -221,7 +220,7 @@ func (m *merger) open(ctx context.Context, i int, use func(in io.Reader, f Forma
 func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err error) {
 	problems := new(problem.Log) // they are counted when the events are read
 	c := merge.NewCollector(merge.CollectOptions{
-		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Invocations: m.profiles,
+		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Profiles: m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto),
 	})
 	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
 	defer b.Close()
@@ -240,42 +239,7 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 	if err != nil || clues != nil {
 		return clues, err
 	}
-	clues = c.Finish(b.Clocks())
-	if m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto) {
-		clues.Traced, err = m.tracedProfiles(ctx, i)
-	}
-	return clues, err
-}
-
-// tracedProfiles reads what the profiles in a trace tell.
-func (m *merger) tracedProfiles(ctx context.Context, i int) (clues *jsprofile.Clues, err error) {
-	err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
-		if f == FormatPerfetto {
-			clues, err = m.cluesOfPerfetto(ctx, in)
-		} else {
-			clues, err = jsprofile.ReadClues(ctx, in)
-		}
-		return err
-	})
-	return clues, err
-}
-
-// cluesOfPerfetto reads the profiles of a Perfetto trace, whose packets have to be understood and sorted for that.
-func (m *merger) cluesOfPerfetto(ctx context.Context, in io.Reader) (*jsprofile.Clues, error) {
-	problems := new(problem.Log) // they are counted when the trace is read for the output
-	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems})
-	if err := perfetto.Read(ctx, in, b, perfetto.Options{Problems: problems, TempDir: m.opts.TempDir}); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	tl, err := b.Finish(ctx)
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	var clues *jsprofile.Clues
-	if err = tl.Nest(ctx); err == nil {
-		clues, err = jsprofile.CluesOf(ctx, tl)
-	}
-	return clues, errors.Join(err, tl.Close())
+	return c.Finish(b.Clocks()), nil
 }
 
 // observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.

@@ -50,8 +50,8 @@ func advised(err error) string {
 	if uncertain := (*merge.UncertainError)(nil); errors.As(err, &uncertain) {
 		text += fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", uncertain.Input)
 	}
-	if errors.Is(err, jsprofile.ErrNoSamples) {
-		advise(jsprofile.ErrNoSamples, ": merge the recording itself, or what --profile all makes of it")
+	if errors.Is(err, merge.ErrNoSamples) {
+		advise(merge.ErrNoSamples, ": merge the recording itself, or what --profile all makes of it")
 	}
 	if unknown := (*v8profile.NotFoundError)(nil); errors.As(err, &unknown) && len(unknown.Has) > 0 {
 		advise(unknown, " (weft info --details lists them with their threads)")

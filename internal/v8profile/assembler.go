@@ -74,6 +74,10 @@ type partialProfile struct {
 	whole             bool // a single event; the start is the profile's own
 }
 
+// ThreadName is how the names of threads begin that hold the samples of a profile beside those of its thread. The id of the profile
+// follows.
+const ThreadName = "V8 profile "
+
 // AssemblerOptions bound the memory of an Assembler and choose profiles.
 type AssemblerOptions struct {
 	// Memory is the number of bytes that all profiles together may take without their samples; 0: any.

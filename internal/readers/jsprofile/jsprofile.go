@@ -23,6 +23,7 @@ package jsprofile
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/weft-trace/weft/internal/jsondoc"
@@ -145,3 +146,6 @@ func (r *reader) unknown(key []byte) {
 	r.members[string(key)] = true
 	r.problem(problem.EventUnknownMember, string(key))
 }
+
+// ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
+var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format has to be named")
