@@ -28,8 +28,7 @@ func advised(err error) string {
 		}
 		advise(full, advice)
 	}
-	unplaced := (*merge.UnplacedError)(nil)
-	if errors.As(err, &unplaced) {
+	if unplaced := (*merge.UnplacedError)(nil); errors.As(err, &unplaced) {
 		text += fmt.Sprintf(". --offset %s=DUR says what to add to its times", unplaced.Input)
 	}
 	if hosts := (*merge.HostsError)(nil); errors.As(err, &hosts) {
@@ -51,15 +50,8 @@ func advised(err error) string {
 	if uncertain := (*merge.UncertainError)(nil); errors.As(err, &uncertain) {
 		text += fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", uncertain.Input)
 	}
-	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) && unplaced == nil { // weft merge has no --time-origin
-		advice := "; --time-origin can say where it belongs"
-		if len(clock.Places) > 0 {
-			advice = "; --time-origin can say which"
-		}
-		advise(clock, advice)
-	}
-	if errors.Is(err, jsprofile.ErrNoSamples) {
-		advise(jsprofile.ErrNoSamples, ": join the recording itself, or what --profile all makes of it")
+	if errors.Is(err, merge.ErrNoSamples) {
+		advise(merge.ErrNoSamples, ": merge the recording itself, or what --profile all makes of it")
 	}
 	if unknown := (*v8profile.NotFoundError)(nil); errors.As(err, &unknown) && len(unknown.Has) > 0 {
 		advise(unknown, " (weft info --details lists them with their threads)")

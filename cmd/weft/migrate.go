@@ -78,7 +78,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 
 // migrateConversionFlags are the flags of weft convert that a migration has as well.
 func migrateConversionFlags(env *environment) []cli.Flag {
-	others := []string{"o", "out-dir", "files-from", "join", "workers", "report-file", "memory"}
+	others := []string{"o", "out-dir", "files-from", "workers", "report-file", "memory"}
 	return slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(others, f.Names()[0]) })
 }
 
@@ -252,7 +252,7 @@ func (m *migration) config() (*migrate.Config, error) {
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
 	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "write-back", "context-sources",
-	"context-scope", "flow-conflict", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
+	"context-scope", "flow-conflict", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
 	"perfetto",
 }
 

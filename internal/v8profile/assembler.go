@@ -74,11 +74,12 @@ type partialProfile struct {
 	whole             bool // a single event; the start is the profile's own
 }
 
-// AssemblerOptions say how an Assembler places profiles in time.
+// ThreadName is how the names of threads begin that hold the samples of a profile beside those of its thread. The id of the profile
+// follows.
+const ThreadName = "V8 profile "
+
+// AssemblerOptions bound the memory of an Assembler and choose profiles.
 type AssemblerOptions struct {
-	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
-	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
-	StartTime bool
 	// Memory is the number of bytes that all profiles together may take without their samples; 0: any.
 	Memory int64
 	// SampleMemory is the number of bytes that samples may take in memory; 0: any. What does not fit is in temporary files in
@@ -252,7 +253,7 @@ func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool
 			r.Thread, _ = mainThread(p.process)
 		}
 		start := p.start
-		if p.whole || a.opts.StartTime && p.hasHead {
+		if p.whole {
 			if ts, ok := p.draft.startTime(); ok {
 				start = ts + p.offset
 			}

@@ -146,7 +146,6 @@ type thread struct {
 	p        *profile
 	stacks   *stackTable
 	track    timeline.TrackID
-	callsOn  timeline.TrackID
 	interval timeline.Nanos
 	end      *timeline.Nanos
 
@@ -165,10 +164,6 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	t.interval = cmp.Or(w.opts.Interval, p.interval)
 	if t.interval == 0 {
 		t.interval = p.sampledInterval()
-	}
-	t.callsOn = track
-	if w.opts.SeparateCalls && !w.opts.NoCalls {
-		t.callsOn = w.b.RoleTrack(track, timeline.RoleCalls)
 	}
 	t.markers = make([]timeline.FrameID, len(p.states.names))
 	states := timeline.TrackSpec{Name: timeline.RolePageStates.String(), Role: timeline.RolePageStates}

@@ -23,6 +23,7 @@ package jsprofile
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/weft-trace/weft/internal/collections"
@@ -55,9 +56,8 @@ type Options struct {
 	// Places say where the profiles go in a trace that the Builder holds already, in the order of the input; nil: not known.
 	Places []*Place
 
-	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on a track timeline.RoleCalls below
-	// the thread.
-	NoCalls, SeparateCalls bool
+	// NoCalls leaves the slices of frames and markers out.
+	NoCalls bool
 
 	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
 	Memory int64
@@ -146,3 +146,6 @@ func (r *reader) unknown(key []byte) {
 	r.members[string(key)] = true
 	r.problem(problem.EventUnknownMember, string(key))
 }
+
+// ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
+var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format has to be named")
