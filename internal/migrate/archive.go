@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
@@ -246,7 +247,7 @@ func (a *archive) member(ctx context.Context, m *member) error {
 		return context.Cause(ctx)
 	}
 	name, fail := memberName(m.name)
-	name = escapeName(name)
+	name = inputs.EscapeName(name)
 	c := &content{record: a.newRecord(a.record.Input, name, m.size, m.mtime.UnixNano()), unchanged: func() error { return nil }, count: uncounted()}
 	prior, met := a.prior[name]
 	c.prior = prior

@@ -326,20 +326,8 @@ func (c *Config) ChooseRoot() (string, error) {
 	return filepath.Abs(root)
 }
 
-// EscapeName writes a path as records do: bytes that are not UTF-8 as \xNN.
-func EscapeName(name string) string { return escapeName(name) }
-
-// UnescapeName is the inverse of EscapeName.
-func UnescapeName(text string) string { return unescapeName(text) }
-
 // Take returns a function that reports whether filters take the path of an input.
 func Take(all []Filter) (func(path string) bool, error) {
 	list, err := parseFilters(all)
 	return list.take, err
-}
-
-// MatchGlob returns a function that reports whether a path matches a pattern as a whole; ** matches any number of folders.
-func MatchGlob(pattern string) (func(path string) bool, error) {
-	g, err := parseGlob(pattern)
-	return func(path string) bool { return g.match(strings.Split(unescapeName(path), "/")) }, err
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
@@ -321,7 +322,7 @@ const maxNameLength = 255
 // checkOutputName refuses names that no file system takes.
 func checkOutputName(name string) *failure {
 	for part := range strings.SplitSeq(name, "/") {
-		if n := len(unescapeName(part)); n > maxNameLength {
+		if n := len(inputs.UnescapeName(part)); n > maxNameLength {
 			return failf(KindName, "the name of the output would have %d bytes, and %d are possible", n, maxNameLength)
 		}
 	}
