@@ -167,8 +167,7 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	jobs := int64(cmp.Or(config.Jobs, runtime.GOMAXPROCS(0)))
 	limitHeap(jobs * config.Convert.Memory)
 	if os.Getenv("GOGC") == "" {
-		// Most of what small files allocate is garbage at once; the limit of the heap holds.
-		defer debug.SetGCPercent(debug.SetGCPercent(migrateGCPercent))
+		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the limit of the heap holds
 	}
 	s, err := migrate.Run(ctx, *config)
 	m.shown.end()
@@ -186,9 +185,6 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	}
 	return m.outcome(s)
 }
-
-// migrateGCPercent is GOGC while many small files are converted, as in convertAll.
-const migrateGCPercent = 400
 
 // outcome turns a summary into the exit code.
 func (m *migration) outcome(s *migrate.Summary) error {
