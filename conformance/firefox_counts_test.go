@@ -25,7 +25,7 @@ type firefoxCounts struct {
 // TestFirefoxCounts converts all profiles that can be found and counts, thread by thread, what is in the input and in
 // the output: nothing is missing, nothing is new. The flows are compared with all their members.
 func TestFirefoxCounts(t *testing.T) {
-	for _, f := range recording.In(t, "firefox") {
+	for _, f := range recording.Every(t, "firefox") {
 		t.Run(f.Name, func(t *testing.T) {
 			input := recording.Read(t, f.Path)
 			naive := readNaively(t, input)

@@ -42,7 +42,7 @@ type inputEvent struct {
 // TestEveryRecording converts all recordings that can be found and holds the result against a count of the input's
 // events by phase: every event that makes a slice is a slice of the output, or is counted as lost under a name.
 func TestEveryRecording(t *testing.T) {
-	for _, f := range recording.In(t, "chrome", "node", "damaged", "pytorch") {
+	for _, f := range recording.Every(t, "chrome", "node", "damaged", "pytorch") {
 		if otherFormats.MatchString(f.Name) {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
@@ -154,7 +155,7 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 		if th.Main && th.Used {
 			byNumber[th.Process] = th.Track
 		}
-		if th.Name == "CrRendererMain" {
+		if th.Name == producers.ChromeRendererMain {
 			byName[th.Process] = th.Track
 		}
 	}
@@ -173,7 +174,7 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 // callPass makes calls of the samples of threads.
 type callPass struct {
 	t       *timeline.Timeline
-	classes map[timeline.NameID]profilecalls.Class // by name
+	classes map[timeline.NameID]producers.Class // by name
 	threads map[timeline.TrackID]*threadPass
 	order   []*threadPass
 	err     error // the first one of the timeline
@@ -203,7 +204,7 @@ func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]Threa
 	if len(j.threads) == 0 {
 		return nil, nil
 	}
-	p := &callPass{t: t, classes: map[timeline.NameID]profilecalls.Class{}, threads: map[timeline.TrackID]*threadPass{}}
+	p := &callPass{t: t, classes: map[timeline.NameID]producers.Class{}, threads: map[timeline.TrackID]*threadPass{}}
 	var all []ThreadCalls
 	maker := newCallMaker(p, j.opts.workers() > 1)
 	defer maker.wait()
@@ -332,10 +333,10 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 }
 
 // class returns what the name of an event means for calls.
-func (p *callPass) class(name timeline.NameID) profilecalls.Class {
+func (p *callPass) class(name timeline.NameID) producers.Class {
 	class, ok := p.classes[name]
 	if !ok {
-		class = profilecalls.ClassOf(p.t.Name(name))
+		class = producers.ClassOf(p.t.Name(name))
 		p.classes[name] = class
 	}
 	return class

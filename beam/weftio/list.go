@@ -142,7 +142,7 @@ func find(ctx context.Context, o *Options, patterns []string) iter.Seq2[*work, e
 		var local migrate.Config
 		var stores stores
 		defer stores.close()
-		seen := migrate.NewCollisions(false)
+		seen := migrate.NewCollisions()
 		take, err := migrate.Take(filtersOf(o))
 		if err != nil {
 			yield(nil, err)
@@ -189,7 +189,7 @@ func filtersOf(o *Options) (all []migrate.Filter) {
 
 // findLocal walks local files.
 func findLocal(o *Options, c migrate.Config, yield func(*work, error) bool) {
-	c.Out, c.Root, c.Filters, c.Hidden, c.Follow = o.Out, o.Root, filtersOf(o), o.Hidden, o.Follow
+	c.Out, c.Root, c.Filters = o.Out, o.Root, filtersOf(o)
 	if c.Out == "" || isRemote(c.Out) {
 		c.Out = filepath.Join(c.Root, migrate.StateFolder) // nothing is written, and no input is there
 	}
@@ -247,7 +247,7 @@ func findRemote(ctx context.Context, o *Options, stores *stores, pattern string,
 			return fmt.Errorf("%s: %w", base, err)
 		}
 		below := strings.TrimPrefix(object.Path, base+"/")
-		if strings.HasSuffix(below, "/") || isHidden(below) && !o.Hidden || strings.HasPrefix(object.Path, strings.TrimSuffix(o.Out, "/")+"/") && o.Out != "" ||
+		if strings.HasSuffix(below, "/") || isHidden(below) || strings.HasPrefix(object.Path, strings.TrimSuffix(o.Out, "/")+"/") && o.Out != "" ||
 			slices.Contains(strings.Split(below, "/"), migrate.StateFolder) {
 			continue
 		}

@@ -322,7 +322,7 @@ type remoteOutput struct {
 }
 
 // Create implements migrate.Storage.
-func (s remoteStorage) Create(ctx context.Context, r *migrate.Record, _ bool) (migrate.Output, error) {
+func (s remoteStorage) Create(ctx context.Context, r *migrate.Record) (migrate.Output, error) {
 	name := joinPlace(s.place, r.Output)
 	if err := checkObjectName(name); err != nil {
 		return nil, err

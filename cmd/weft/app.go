@@ -34,7 +34,7 @@ const (
 	exitUsage       = 2
 	exitStrict      = 3
 	exitSlower      = 4 // of compare
-	exitStopped     = 4 // of migrate
+	exitStopped     = 5 // of migrate
 	exitInterrupted = 130
 	exitBrokenPipe  = 141 // as of a program that SIGPIPE ends
 )

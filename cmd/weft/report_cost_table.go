@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	escapes "github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -167,7 +167,7 @@ func printCostsCSV(env *environment, tables []*costtables.Table, order *arrangem
 			for _, c := range columns {
 				record = c.appendCSV(record, c.cell(r))
 			}
-			for c := evidence.CategoryNone + 1; c < evidence.CategoryCount; c++ {
+			for c := producers.CategoryNone + 1; c < producers.CategoryCount; c++ {
 				record = append(record, strconv.FormatInt(int64(r.SelfByCategory[c]), 10))
 			}
 			if err := out.Write(escapes.Lines(chosen(record))); err != nil {
@@ -185,7 +185,7 @@ func costHead() []string {
 	for i := range costtables.Columns {
 		head = append(head, costtables.Columns[i].Name)
 	}
-	for c := evidence.CategoryNone + 1; c < evidence.CategoryCount; c++ {
+	for c := producers.CategoryNone + 1; c < producers.CategoryCount; c++ {
 		head = append(head, "self_"+c.String()+"_ns")
 	}
 	return head

@@ -12,7 +12,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -372,7 +372,7 @@ func (c *Collector) track(id timeline.TrackID) *trackInfo {
 func (c *Collector) invocation(ev *timeline.Event, info *trackInfo) {
 	switch ev.Kind {
 	case timeline.Slice:
-		if profilecalls.ClassOf(ev.Name).Invokes() {
+		if producers.ClassOf(ev.Name).Invokes() {
 			c.called(info.thread, Range{ev.TS, ev.TS + ev.Dur})
 		}
 	case timeline.Begin:
@@ -384,7 +384,7 @@ func (c *Collector) invocation(ev *timeline.Event, info *trackInfo) {
 		if len(o.calls) >= 1<<10 {
 			return
 		}
-		calls := profilecalls.ClassOf(ev.Name).Invokes()
+		calls := producers.ClassOf(ev.Name).Invokes()
 		if calls {
 			if o.depth++; o.depth == 1 {
 				o.since = ev.TS

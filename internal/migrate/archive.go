@@ -50,7 +50,7 @@ type memberJob struct {
 
 // convertArchive converts the members of an archive and completes its record.
 func (w *worker) convertArchive(ctx context.Context, t *Task, c *content, f Input, kind string) error {
-	a := &archive{worker: w, task: t, record: c.record, prior: w.takeMembers(t.Found.Path), outputs: map[inputKey]string{}}
+	a := &archive{worker: w, task: t, record: c.record, prior: t.Members, outputs: map[inputKey]string{}}
 	a.record.Format = convert.Format(kind)
 	err := a.read(ctx, f, c.size)
 	a.jobs.Wait()
@@ -251,7 +251,7 @@ func (a *archive) member(ctx context.Context, m *member) error {
 	prior, met := a.prior[name]
 	c.prior = prior
 	delete(a.prior, name)
-	folded := foldKey(outputName(a.record.Input, name, a.ReplaceEndings))
+	folded := foldKey(outputName(a.record.Input, name))
 	other, taken := a.outputs[folded]
 	if taken && other == name {
 		a.twice++
@@ -266,7 +266,6 @@ func (a *archive) member(ctx context.Context, m *member) error {
 		fail = failf(KindCollision, "the member %s has the same output", other)
 	default:
 		a.outputs[folded] = name
-		fail = a.memberCrash(c.record)
 	}
 	if fail != nil {
 		a.failed(c, fail)
@@ -286,21 +285,13 @@ func (a *archive) member(ctx context.Context, m *member) error {
 	return a.convertMember(ctx, m, c, action)
 }
 
-// memberCrash returns the failure of a member with which the process died too often.
-func (a *archive) memberCrash(r *Record) *failure {
-	if !a.RetryFailed && a.suspects.deaths(r) >= maxDeaths {
-		return crashFailure()
-	}
-	return nil
-}
-
 // limited is the reader of a member that must not be longer than it may be.
 type limited struct {
 	r    io.Reader
 	left int64
 }
 
-var errTooLong = errors.New("it is longer than --max-unpacked allows")
+var errTooLong = fmt.Errorf("it is longer than %d GiB", maxUnpacked>>30)
 
 // Read implements io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
@@ -315,8 +306,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// defaultMaxUnpacked bounds a member of an archive.
-const defaultMaxUnpacked = 100 << 30
+// maxUnpacked bounds a member of an archive, in bytes.
+const maxUnpacked = 100 << 30
 
 // convertMember reads a small member into memory, for any worker; a large one is converted at once.
 func (a *archive) convertMember(ctx context.Context, m *member, c *content, action string) error {
@@ -325,11 +316,7 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 		a.failed(c, failf(KindUnreadable, "%s", err))
 		return a.finishMember(c, false)
 	}
-	limit := a.MaxUnpacked
-	if limit == 0 {
-		limit = defaultMaxUnpacked
-	}
-	bounded := &limited{r: src, left: limit}
+	bounded := &limited{r: src, left: maxUnpacked}
 	small := a.fileMemory() / shareOfMember
 	var held bytes.Buffer
 	if m.size <= small {
@@ -362,12 +349,10 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 	c.src, c.size = bytes.NewReader(content), n
 	job := memberJob{a, c}
 	a.jobs.Add(1)
-	if !a.alone {
-		select {
-		case a.members <- job:
-			return nil
-		default:
-		}
+	select {
+	case a.members <- job:
+		return nil
+	default:
 	}
 	job.run(ctx, a.worker)
 	a.mu.Lock()
@@ -404,7 +389,6 @@ func (j memberJob) run(ctx context.Context, w *worker) {
 
 // finishMember records what became of a member, unless its record says so already.
 func (a *archive) finishMember(c *content, recorded bool) error {
-	a.suspects.done(c.record)
 	if c.record.State == Done {
 		a.counts.members.Add(1)
 		return nil

@@ -16,8 +16,8 @@ import (
 // A Batch converts tasks that another program hands out: a worker of a cluster. It has the decisions, the conversions and the records
 // of a run, but no walk, queue or journal.
 //
-// Of Config it uses what concerns single files: Out and Root (with a Scratch), Convert, Settings, Perfetto, MaxUnpacked, FileTimeout,
-// Retries, Verify, Force, MinFree, RetryFailed, Redo and TempDir.
+// Of Config it uses what concerns single files: Out and Root (with a Scratch), Convert, Settings, Perfetto, FileTimeout, Verify, Force,
+// RetryFailed, Redo and TempDir.
 type Batch struct {
 	run     *run
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	}
 	b := new(Batch)
 	r := newRun(&c)
-	r.members, r.suspects, r.sink = nil, new(suspects), b.keep
+	r.members, r.sink = nil, b.keep
 	r.host, _ = os.Hostname()
 	r.state = stateOf(c.Out)
 	if scratch != nil {
@@ -52,10 +52,7 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	case storage != nil:
 		r.storage = storage
 	}
-	var err error
-	if r.decider, err = newDecider(r.Config, r.storage); err != nil {
-		return nil, err
-	}
+	r.decider = newDecider(r.Config, r.storage)
 	b.run = r
 	return b, nil
 }
@@ -111,10 +108,6 @@ func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
 	}
 	if t.Action == "" {
 		t.Action, t.Why = actConvert, whyNew
-	}
-	if len(t.Members) > 0 {
-		b.run.priors.Store(t.Found.Path, t.Members)
-		b.run.priorMembers.Add(int64(len(t.Members)))
 	}
 	return w.worker.do(ctx, t)
 }
@@ -299,7 +292,7 @@ func (r *run) find(yield func(*Task) bool) error {
 	if err != nil {
 		return err
 	}
-	seen := NewCollisions(r.ReplaceEndings)
+	seen := NewCollisions()
 	for n := 0; ; {
 		t := new(Task)
 		ok, err := sources(&t.Found)
@@ -318,7 +311,6 @@ func (r *run) find(yield func(*Task) bool) error {
 		if t.Found.State == "" {
 			t.Collision = seen.With(t.Found.Path)
 		}
-		r.ageAndSize(&t.Found)
 		if !yield(t) {
 			return nil
 		}
@@ -350,13 +342,4 @@ func Take(all []Filter) (func(path string) bool, error) {
 func MatchGlob(pattern string) (func(path string) bool, error) {
 	g, err := parseGlob(pattern)
 	return func(path string) bool { return g.match(strings.Split(unescapeName(path), "/")) }, err
-}
-
-// FilesAtOnce returns how many files can be converted at once on this machine: jobs, or fewer if memory does not allow it.
-func FilesAtOnce(jobs int, fileMemory int64) int {
-	c := &Config{Jobs: jobs}
-	c.Convert.Memory = fileMemory
-	r := newRun(c)
-	r.chooseJobs()
-	return r.Jobs
 }

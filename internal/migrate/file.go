@@ -29,8 +29,7 @@ type worker struct {
 	input     bytes.Buffer
 	sniffer
 	count   *taskCounter
-	workers int  // goroutines of one conversion
-	alone   bool // what it does may end the process
+	workers int // goroutines of one conversion
 }
 
 // hashedReader hashes what is read through it.
@@ -112,18 +111,12 @@ func (o *hashedOutput) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tempName returns a name for a temporary file that tells which input it was made for.
-func (r *run) tempName(record *Record, isAlone bool) string {
-	alone := ""
-	if isAlone {
-		alone = ".alone"
-	}
-	return fmt.Sprintf("%s.%x.%x.%08x%s.tmp", r.Shard, keyOf(record.Input, ""), record.key(), rand.Uint32(), alone)
-}
+// tempName returns a name for a temporary file.
+func (r *run) tempName() string { return fmt.Sprintf("%s.%016x.tmp", r.Shard, rand.Uint64()) }
 
 // create begins the output of a record.
 func (w *worker) create(ctx context.Context, r *Record) (*hashedOutput, error) {
-	out, err := w.storage.Create(ctx, r, w.alone)
+	out, err := w.storage.Create(ctx, r)
 	if err != nil {
 		return nil, outputFailure(err)
 	}
@@ -202,16 +195,13 @@ func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
 	}
 	c.began = time.Now()
 	r := c.record
-	r.Output = outputName(r.Input, r.Member, w.ReplaceEndings)
+	r.Output = outputName(r.Input, r.Member)
 	if fail := checkOutputName(r.Output); fail != nil {
 		return fail
 	}
 	isPerfetto := w.isPerfetto(c.head)
 	if isPerfetto && (w.Perfetto == "" || w.Perfetto == "skip") {
 		return failf(KindPerfetto, "a Perfetto trace; --perfetto copy or convert takes it")
-	}
-	if err := w.checkFree(); err != nil {
-		return err
 	}
 	out, err := w.create(ctx, r)
 	if err != nil {
@@ -306,7 +296,7 @@ func (w *worker) commit(ctx context.Context, c *content, out *hashedOutput) erro
 	r.State, r.Kind, r.Reason = Done, "", ""
 	r.OutSize, r.OutSHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
 	var check func(io.Reader) error
-	if w.verifies(r) {
+	if w.Verify {
 		check = func(written io.Reader) error { return w.verify(ctx, written) }
 	}
 	if err := out.Complete(check); err != nil {
@@ -336,12 +326,6 @@ func checkOutputName(name string) *failure {
 		}
 	}
 	return nil
-}
-
-// verifies reports whether the output of a record is one of those to be verified: chosen by the hash of the path.
-func (w *worker) verifies(r *Record) bool {
-	k := r.key()
-	return w.Verify > 0 && (int(k[6])<<8|int(k[7]))%100 < w.Verify
 }
 
 // verify holds an output against the rules of the format.
@@ -376,7 +360,7 @@ func (w *worker) convertFile(ctx context.Context, t *Task) error {
 			record.Attempts = attempt
 		}
 		isArchive := record.Format == tarArchive || record.Format == zipArchive // its members have records: the next run goes on
-		if fail == nil || !fail.again() || attempt > w.Retries || isArchive {
+		if fail == nil || !fail.again() || attempt > len(w.pauses) || isArchive {
 			break
 		}
 		if err := w.pause(ctx, attempt); err != nil {
@@ -466,7 +450,7 @@ func (w *worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, 
 		w.failed(c, fail)
 		return true, fail
 	}
-	if sum == t.Prior.SHA256 && (!w.Checksum || w.sameOutput(ctx, t.Prior)) {
+	if sum == t.Prior.SHA256 {
 		mtime := c.record.MtimeNS
 		*c.record = *t.Prior
 		c.record.MtimeNS, c.record.journalPart = mtime, journalPart{}

@@ -42,7 +42,6 @@ const (
 	KindPanic        Kind = "panic"        // a defect of weft; the journal has the stack
 	KindTimeout      Kind = "timeout"      // took longer than Config.FileTimeout
 	KindMemory       Kind = "memory"       // does not fit the budget of a file
-	KindCrash        Kind = "crash"        // the process died three times while it converted this input alone
 	KindIO           Kind = "io"           // reading failed
 	KindChanged      Kind = "changed"      // changed while it was read
 	KindMissing      Kind = "missing"      // a name of a list, or the target of a link, that is not there
@@ -59,8 +58,6 @@ const (
 	KindPerfetto Kind = "perfetto" // a Perfetto trace already
 	KindLink     Kind = "link"     // a link to a folder
 	KindSpecial  Kind = "special"  // a device, a pipe, a socket
-	KindYoung    Kind = "young"    // changed less than Config.MinAge ago
-	KindLarge    Kind = "large"    // larger than Config.MaxSize
 )
 
 // A Record says what became of one input. It is a line of a journal or of the manifest.
@@ -257,26 +254,5 @@ func unescapeName(text string) string {
 // outputSuffix is the ending of outputs.
 const outputSuffix = ".pftrace"
 
-// knownEndings are those that Config.ReplaceEndings drops: of packed files first, then one of a trace.
-var (
-	packedEndings = []string{".gz", ".zst", ".zip"}
-	traceEndings  = []string{".json", ".cpuprofile", ".perfetto-trace", ".pftrace", ".jslb", ".trace", ".jsonl", ".har"}
-)
-
 // outputName returns the place of an output below the folder of outputs.
-func outputName(input, member string, replace bool) string {
-	name := path.Join(input, member)
-	if !replace {
-		return name + outputSuffix
-	}
-	dir, base := path.Split(name)
-	for _, endings := range [][]string{packedEndings, traceEndings} {
-		for _, ending := range endings {
-			if n := len(base) - len(ending); n > 0 && strings.EqualFold(base[n:], ending) {
-				base = base[:n]
-				break
-			}
-		}
-	}
-	return dir + base + outputSuffix
-}
+func outputName(input, member string) string { return path.Join(input, member) + outputSuffix }

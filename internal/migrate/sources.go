@@ -159,7 +159,7 @@ func one(f Found) extsort.Sequence[Found] {
 }
 
 func (r *run) walker() *walker {
-	return &walker{places: &r.places, hidden: r.Hidden, follow: r.Follow}
+	return &walker{places: &r.places}
 }
 
 // globbed returns the files that match a pattern.

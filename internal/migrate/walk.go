@@ -66,16 +66,14 @@ func isInside(path, folder string) bool {
 // A walker finds the files below a folder, in the order of their paths. It holds the names of one folder a level.
 type walker struct {
 	*places
-	hidden, follow bool
-	pattern        glob // of paths below base; nil: everything
-	base           int  // number of components of base
-	frames         []*frame
+	pattern glob // of paths below base; nil: everything
+	base    int  // number of components of base
+	frames  []*frame
 }
 
 // A frame is a folder that is being walked.
 type frame struct {
-	rel     string // "" for the root, else with a slash behind it
-	info    fs.FileInfo
+	rel     string // "" for the root; all others end with a slash
 	entries []entry
 	failed  *Found // of listing the folder
 }
@@ -94,15 +92,11 @@ func (w *walker) start(rel string) error {
 		rel += "/"
 	}
 	dir := w.abs(rel)
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
-	}
 	if w.isOutput(dir) {
 		return mistakef("it is in the folder of outputs; outputs are never inputs")
 	}
-	f := &frame{rel: rel, info: info}
-	if err := f.list(dir, w.hidden); err != nil {
+	f := &frame{rel: rel}
+	if err := f.list(dir); err != nil {
 		return err
 	}
 	w.frames = append(w.frames, f)
@@ -113,7 +107,7 @@ func (w *walker) start(rel string) error {
 const listBatch = 1024
 
 // list reads the names of a folder.
-func (f *frame) list(dir string, hidden bool) error {
+func (f *frame) list(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -122,7 +116,7 @@ func (f *frame) list(dir string, hidden bool) error {
 	for {
 		batch, err := d.ReadDir(listBatch)
 		for _, e := range batch {
-			if name := e.Name(); hidden && name != stateFolder || !strings.HasPrefix(name, ".") {
+			if name := e.Name(); !strings.HasPrefix(name, ".") {
 				f.entries = append(f.entries, entry{escapeName(name), e.Type()})
 			}
 		}
@@ -184,7 +178,8 @@ func (w *walker) visit(out *Found, rel string, mode fs.FileMode) bool {
 		if !w.wanted(rel, true) {
 			return false
 		}
-		return w.enter(out, rel)
+		w.enter(rel)
+		return false
 	}
 	if !w.wanted(rel, false) {
 		return false
@@ -203,13 +198,10 @@ func (w *walker) visitLink(out *Found, rel string) bool {
 	info, err := os.Stat(w.abs(rel))
 	switch {
 	case err == nil && info.IsDir():
-		if w.follow && w.wanted(rel, true) {
-			return w.enter(out, rel)
-		}
-		if w.follow || !w.wanted(rel, true) {
+		if !w.wanted(rel, true) {
 			return false
 		}
-		*out = Found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link to a folder; --follow goes there"}
+		*out = Found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link to a folder; name the folder itself"}
 		return true
 	case !w.wanted(rel, false):
 		return false
@@ -227,34 +219,24 @@ func (w *walker) visitLink(out *Found, rel string) bool {
 	return true
 }
 
-// enter goes into a folder, but not into that of the outputs, nor in circles. It reports whether out says that it cannot.
-func (w *walker) enter(out *Found, rel string) bool {
+// enter goes into a folder, but not into that of the outputs.
+func (w *walker) enter(rel string) {
 	dir := w.abs(rel)
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false
+		return
 	case err == nil && w.outInfo != nil && os.SameFile(info, w.outInfo):
-		return false
-	case err == nil && w.follow:
-		if slices.ContainsFunc(w.frames, func(f *frame) bool { return os.SameFile(f.info, info) }) {
-			*out = Found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link to a folder that it is in"}
-			return true
-		}
-		if target, err := filepath.EvalSymlinks(dir); err == nil && isInside(target, w.outTrue) {
-			*out = Found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link into the folder of outputs"}
-			return true
-		}
+		return
 	}
-	f := &frame{rel: rel + "/", info: info}
+	f := &frame{rel: rel + "/"}
 	if err == nil {
-		err = f.list(dir, w.hidden)
+		err = f.list(dir)
 	}
 	if err != nil {
 		f.failed = &Found{Path: rel + "/", State: Failed, Kind: KindIO, Reason: "the folder cannot be listed: " + cause(err)}
 	}
 	w.frames = append(w.frames, f)
-	return false
 }
 
 // look notes what the file system says of an input.

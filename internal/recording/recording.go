@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,12 +101,34 @@ type File struct {
 	Path string
 }
 
-// maxQuick is the size, as stored, of the largest recording that In returns where the tests are to be quick.
-const maxQuick = 215_000
+// The sizes, as stored, of the largest recordings that In returns: where the tests are to be quick, and where the whole of them runs.
+const (
+	maxQuick = 215_000
+	maxWhole = 1_100_000
+)
 
 // In returns the recordings in some folders of traces and below, for example "firefox/processed", sorted by name: of testdata, and
-// those that only shared has. Unless the whole of the tests runs, large ones are left out.
+// those that only shared has where the whole of the tests runs. Large ones are left out.
 func In(tb testing.TB, folders ...string) []File {
+	tb.Helper()
+	if All() {
+		return within(tb, maxWhole, folders)
+	}
+	return within(tb, maxQuick, folders)
+}
+
+// Every is In with the large ones, where the whole of the tests runs. It is for the few tests that hold a whole format against an
+// outside count; in all others a large recording shows what a small one shows.
+func Every(tb testing.TB, folders ...string) []File {
+	tb.Helper()
+	if All() {
+		return within(tb, math.MaxInt64, folders)
+	}
+	return within(tb, maxQuick, folders)
+}
+
+// within returns the recordings of at most largest bytes, as stored.
+func within(tb testing.TB, largest int64, folders []string) []File {
 	tb.Helper()
 	var files []File
 	seen := map[string]bool{}
@@ -117,7 +140,7 @@ func In(tb testing.TB, folders ...string) []File {
 					return err
 				}
 				info, err := d.Info()
-				if err != nil || info.Size() > maxQuick && !All() {
+				if err != nil || info.Size() > largest {
 					return err
 				}
 				name, err := filepath.Rel(traces, path)

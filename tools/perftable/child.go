@@ -3,21 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
-	"runtime/pprof"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // childCommand as the first argument makes this program one side of a comparison instead of the one that compares.
@@ -41,7 +37,6 @@ type childResult struct {
 //	gunzip    unpacks a file and throws the result away
 //	unpack    unpacks a file into args[2]
 //	gzip      packs a file into args[2] as gzip -9 does
-//	profile   converts a file, into a CPU profile args[2]
 func runChild(stdout io.Writer, args []string) error {
 	if len(args) < 2 {
 		return errors.New("child: a command and a file are needed")
@@ -69,8 +64,6 @@ func runChild(stdout io.Writer, args []string) error {
 		err = createFile(target, func(w io.Writer) error { _, err := gunzip(file, w); return err })
 	case "gzip":
 		err = createFile(target, func(w io.Writer) error { return gzipTo(w, file) })
-	case "profile":
-		err = createFile(target, func(w io.Writer) error { return profileConversion(w, file) })
 	default:
 		err = fmt.Errorf("unknown command %q", command)
 	}
@@ -323,22 +316,6 @@ func gzipTo(w io.Writer, path string) error {
 		return err
 	}
 	return zw.Close()
-}
-
-// profileConversion converts a file with one worker and zlib, and writes the CPU profile of that to w.
-func profileConversion(w io.Writer, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := pprof.StartCPUProfile(w); err != nil {
-		return err
-	}
-	defer pprof.StopCPUProfile()
-	opts := convert.Options{Compression: pftrace.Zlib, Workers: 1}
-	_, err = convert.Convert(context.Background(), io.Discard, f, opts)
-	return err
 }
 
 // createFile writes a file with fn.

@@ -11,13 +11,10 @@ import (
 	"text/tabwriter"
 )
 
-// document is everything that was measured.
+// document is what was measured.
 type document struct {
 	machine string
 	rows    []row
-	growth  []growthPoint
-	shares  []share
-	stages  []stageTime
 
 	committed map[[2]string]string // results of the page as it is, to be compared with
 }
@@ -31,18 +28,7 @@ func (d *document) print(w io.Writer) error {
 		before := cmp.Or(d.committed[[2]string{cells[0], cells[1]}], "–")
 		fmt.Fprintln(t, strings.Join(slices.Insert(cells, 4, before), "\t"))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, table := range []string{stageTable(d.stages), growthTable(d.growth), shareTable(d.shares)} {
-		if table == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "\n%s", table); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Flush()
 }
 
 // cells returns the rows in the order of the promises.
@@ -72,30 +58,16 @@ func committed(page string) map[[2]string]string {
 	return all
 }
 
-// update writes the results into the page performance.md of a folder, and the plot beside it.
+// update writes the results into the page performance.md of a folder.
 func (d *document) update(docs string) error {
 	path := filepath.Join(docs, "performance.md")
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	text := string(page)
-	for _, s := range []struct{ name, content string }{
-		{"table", "Measured on: " + d.machine + ".\n\n" + markdown(promiseHeader, d.cells())},
-		{"stages", stageTable(d.stages)},
-		{"shares", shareTable(d.shares)},
-		{"growth", growthTable(d.growth)},
-	} {
-		if text, err = replaceSection(text, s.name, s.content); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	plot := filepath.Join(docs, "performance", "growth.svg")
-	if err := os.MkdirAll(filepath.Dir(plot), 0o777); err != nil {
-		return err
-	}
-	if err := os.WriteFile(plot, []byte(growthPlot(d.growth)), 0o666); err != nil {
-		return err
+	text, err := replaceSection(string(page), "table", "Measured on: "+d.machine+".\n\n"+markdown(promiseHeader, d.cells()))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return os.WriteFile(path, []byte(text), 0o666)
 }

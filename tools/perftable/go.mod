@@ -7,6 +7,4 @@ require (
 	github.com/weft-trace/weft v0.0.0
 )
 
-require google.golang.org/protobuf v1.36.12 // indirect
-
 replace github.com/weft-trace/weft => ../..

@@ -137,9 +137,6 @@ func (b *bench) conversionRows(c *conversions) []row {
 		}
 	}
 	const json, whole, plain = "encoding/json", "encoding/json with arguments", ", plain packets"
-	b.stages = append(b.stages,
-		stageTime{c.name, c.zlibOne.stages, c.zlibTwo.stages},
-		stageTime{c.name + ", default flags", c.defaultOne.stages, c.defaultTwo.stages})
 	return []row{
 		b.scanRow(c),
 		add(plainOutput, c.name, b.oneCore(c.plainOne), json, b.oneCore(c.decodeOne)),
@@ -250,11 +247,8 @@ func (b *bench) measureMemory() ([]row, error) {
 	}, nil
 }
 
-// measureTrace converts a generated trace with default flags. Both memory and growth ask for some sizes.
+// measureTrace converts a generated trace with default flags.
 func (b *bench) measureTrace(size int64) (u usage, err error) {
-	if u, ok := b.measured[size]; ok {
-		return u, nil
-	}
 	path, err := b.trace(size)
 	if err != nil {
 		return u, err
@@ -264,7 +258,6 @@ func (b *bench) measureTrace(size int64) (u usage, err error) {
 		return u, err
 	}
 	b.logf("  %s: %s, %s", sizeText(size), timeText(u.wall), memoryText(u.peak))
-	b.measured[size] = u
 	return u, os.Remove(output)
 }
 

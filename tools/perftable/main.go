@@ -8,7 +8,6 @@
 // memory are those that the system reports of a process that has ended.
 //
 //	go run -C tools/perftable .                    the table, with inputs of moderate size
-//	go run -C tools/perftable . -growth            and how time and memory grow with the input
 //	go run -C tools/perftable . -full -docs        everything in full size, written into docs/performance.md
 //
 // It is a module of its own, so that those who use weft do not get it. Paths in flags are relative to its folder.
@@ -35,13 +34,10 @@ const megabyte = 1_000_000
 // config is what the flags say.
 type config struct {
 	runs     int
-	pytorch  int64   // MB of the generated main input
-	large    int64   // MB of the larger input of which the memory is measured
-	files    int     // number of small files
-	sizes    []int64 // MB of the inputs for growth
+	pytorch  int64 // MB of the generated main input
+	large    int64 // MB of the larger input of which the memory is measured
+	files    int   // number of small files
 	full     bool
-	growth   bool
-	profile  bool
 	docs     bool
 	cpuTime  bool // counts instead of wall time where one core works
 	temp     string
@@ -62,18 +58,15 @@ func main() {
 	flag.Int64Var(&c.pytorch, "pytorch", 500, "size in MB of the generated main input")
 	flag.Int64Var(&c.large, "large", 1000, "size in MB of the input of which the peak memory is measured, and one of half of it")
 	flag.IntVar(&c.files, "files", 1000, "number of small files that are converted in one call")
-	flag.BoolVar(&c.full, "full", false, "the same as -large 4000, and growth up to 4 GB instead of 1 GB")
-	flag.BoolVar(&c.growth, "growth", false, "measure how time and memory grow with the input")
-	flag.BoolVar(&c.profile, "profile", false, "profile a conversion")
-	flag.BoolVar(&c.docs, "docs", false, "write the results into docs/performance.md; includes -growth and -profile")
+	flag.BoolVar(&c.full, "full", false, "the same as -large 4000")
+	flag.BoolVar(&c.docs, "docs", false, "write the results into docs/performance.md")
 	flag.BoolVar(&c.cpuTime, "cpu", false, "compare CPU time instead of wall time in the rows of one core: for trials on a busy machine")
 	flag.StringVar(&c.temp, "tmp", "", "folder for inputs and outputs (default: the system's)")
 	flag.StringVar(&c.recorded, "recording", "", "a .json.gz as the recorded main input (default: the largest recording that is found)")
 	flag.StringVar(&c.only, "only", "", "measure only groups whose name matches the regular expression: "+groupNames())
 	flag.Parse()
-	c.sizes = []int64{10, 100, 1000}
 	if c.full {
-		c.large, c.sizes = 4000, append(c.sizes, 4000)
+		c.large = 4000
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -120,17 +113,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, c config) (err error) {
 	if err != nil {
 		return err
 	}
-	page := document{machine: c.machine(), rows: rows, stages: b.stages, committed: committed(string(before))}
-	if c.growth || c.docs {
-		if page.growth, err = b.measureGrowth(); err != nil {
-			return fmt.Errorf("growth: %w", err)
-		}
-	}
-	if c.profile || c.docs {
-		if page.shares, err = b.measureProfile(); err != nil {
-			return fmt.Errorf("profile: %w", err)
-		}
-	}
+	page := document{machine: c.machine(), rows: rows, committed: committed(string(before))}
 	if err := page.print(stdout); err != nil {
 		return err
 	}

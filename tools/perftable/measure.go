@@ -30,8 +30,6 @@ type bench struct {
 
 	generated map[int64]string // paths of generated traces by size
 	inputs    []input          // the main ones
-	measured  map[int64]usage  // conversions of generated traces with default flags, by size
-	stages    []stageTime      // of conversions of the main inputs
 }
 
 // newBench builds weft in a folder of its own.
@@ -46,7 +44,7 @@ func newBench(ctx context.Context, c config, root string, stderr io.Writer) (*be
 	}
 	b := &bench{
 		config: c, ctx: ctx, root: root, dir: dir, weft: filepath.Join(dir, "weft"), self: self, stderr: stderr,
-		generated: map[int64]string{}, measured: map[int64]usage{},
+		generated: map[int64]string{},
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", b.weft, "./cmd/weft")
 	build.Dir = root
@@ -68,7 +66,6 @@ type command struct {
 	args    []string
 	cores   int    // 0: all
 	folder  string // for outputs: new before every run; "": there is none
-	report  bool   // it prints a report as JSON
 }
 
 // child returns the command of this program that does something else than weft.
@@ -82,15 +79,13 @@ func (b *bench) convert(cores int, input, output string, flags ...string) comman
 	if cores > 0 {
 		args = append(args, "--workers", strconv.Itoa(cores))
 	}
-	args = append(args, "--report", "json")
-	return command{program: b.weft, args: append(append(args, flags...), input), cores: cores, report: true}
+	return command{program: b.weft, args: append(append(args, flags...), input), cores: cores}
 }
 
 // usage is what a process took.
 type usage struct {
 	wall, cpu time.Duration
 	peak      int64 // bytes of memory, resident
-	stages    stages
 	childResult
 }
 
@@ -125,13 +120,8 @@ func (b *bench) run(c command) (u usage, err error) {
 	}
 	u.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	u.peak = peakMemory(cmd.ProcessState)
-	switch {
-	case c.program == b.self:
+	if c.program == b.self {
 		err = json.Unmarshal(stdout.Bytes(), &u.childResult)
-	case c.report:
-		var report struct{ Durations stages }
-		err = json.Unmarshal(stdout.Bytes(), &report)
-		u.stages = report.Durations
 	}
 	return u, err
 }
@@ -181,11 +171,6 @@ func (b *bench) compare(sides ...side) error {
 			wall: medianOf(all[i], func(u usage) time.Duration { return u.wall }),
 			cpu:  medianOf(all[i], func(u usage) time.Duration { return u.cpu }),
 			peak: medianOf(all[i], func(u usage) int64 { return u.peak }),
-			stages: stages{
-				Read:    medianOf(all[i], func(u usage) float64 { return u.stages.Read }),
-				Resolve: medianOf(all[i], func(u usage) float64 { return u.stages.Resolve }),
-				Write:   medianOf(all[i], func(u usage) float64 { return u.stages.Write }),
-			},
 			childResult: childResult{
 				Seconds:   medianOf(all[i], func(u usage) float64 { return u.Seconds }),
 				CPU:       medianOf(all[i], func(u usage) float64 { return u.CPU }),

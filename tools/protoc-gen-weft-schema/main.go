@@ -29,7 +29,7 @@ type schemaPackage struct {
 
 var schemaPackages = []schemaPackage{
 	{
-		proto: "perfetto.protos", folder: "proto/perfetto/protos", output: "schema.go", path: "github.com/weft-trace/weft/internal/schema",
+		proto: "perfetto.protos", folder: "proto/perfetto/protos", output: "schema.pb.go", path: "github.com/weft-trace/weft/internal/schema",
 		doc: []string{
 			"// Package schema has the numbers of the fields and enum values of Perfetto's messages as constants, as far as weft's part",
 			"// of the schema goes, and a table of the messages. TrackEvent_NameIID is the number of TrackEvent.name_iid; without the",
@@ -39,7 +39,7 @@ var schemaPackages = []schemaPackage{
 		table: true,
 	},
 	{
-		proto: "weft.v1", folder: "proto/weft/v1", output: "weftv1/weftv1.go", path: "github.com/weft-trace/weft/internal/schema/weftv1",
+		proto: "weft.v1", folder: "proto/weft/v1", output: "weftv1/weftv1.pb.go", path: "github.com/weft-trace/weft/internal/schema/weftv1",
 		doc: []string{
 			"// Package weftv1 has the numbers of the fields and enum values of the messages of weft.v1 as constants: Event_TsNS is the",
 			"// number of Event.ts_ns. It depends on nothing.",

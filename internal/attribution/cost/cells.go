@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -17,7 +17,7 @@ type cellKey struct {
 	Since    timeline.Nanos
 	Thread   timeline.TrackID
 	Set      sets.SetID
-	Category evidence.Category
+	Category producers.Category
 }
 
 // Cell is the cost of the work with one cellKey.

@@ -45,7 +45,7 @@ var elsewhere = map[string]string{
 // TracePacket.Payload.
 func TestMessagesAreDecodedHere(t *testing.T) {
 	const root = "../../.."
-	numbers := fieldNumbers(t, filepath.Join(root, "internal/schema/schema.go"))
+	numbers := fieldNumbers(t, filepath.Join(root, "internal/schema/schema.pb.go"))
 	used := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/screenshot"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -233,7 +233,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	out.Name, out.Category, out.NameRef, out.CategoryRef = e.resolvedName, e.category, e.nameRef, e.categoryRef
 	out.Args, out.Callstack, out.Screenshot = r.b.Args().Args(), r.eventCallstack(), e.picture
 	if kind == timeline.Begin || kind == timeline.Slice {
-		r.out.Task, r.out.LoopTask = chrome.IsTask(e.resolvedName), chrome.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)
+		r.out.Task, r.out.LoopTask = producers.IsTask(e.resolvedName), producers.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)
 	}
 	r.sampling()
 	if r.fields.Thread != 0 {

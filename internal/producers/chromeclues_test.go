@@ -1,4 +1,4 @@
-package chromeclues
+package producers
 
 import (
 	"math"

@@ -1,6 +1,4 @@
-// Package chromeclues finds in the events of Chrome what tells their place among other recordings: when they were by the wall clock, and
-// which requests servers have seen as well. It serves the readers of all formats in which Chrome records (docs/merge.md).
-package chromeclues
+package producers
 
 import (
 	"math"
@@ -11,19 +9,21 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Reader finds clues in the events of one input. A nil Reader finds nothing.
-type Reader struct {
+// ChromeClues finds in the events of Chrome what tells their place among other recordings: when they were by the wall clock, and
+// which requests servers have seen as well (docs/merge.md). It serves the readers of all formats in which Chrome records. A nil
+// ChromeClues finds nothing.
+type ChromeClues struct {
 	b       *timeline.Builder
 	started timeline.Nanos    // TracingStartedInBrowser; NoTime: not seen
 	anchors []timeline.Anchor // the first ones, up to maxAnchors
 }
 
-// New returns a Reader for what is added to a Builder; nil if nobody wants clues.
-func New(b *timeline.Builder) *Reader {
+// NewChromeClues returns ChromeClues for what is added to a Builder; nil if nobody wants clues.
+func NewChromeClues(b *timeline.Builder) *ChromeClues {
 	if !b.WantsLinks() && !b.WantsAnchors() {
 		return nil
 	}
-	return &Reader{b: b, started: timeline.NoTime}
+	return &ChromeClues{b: b, started: timeline.NoTime}
 }
 
 // The events that tell something.
@@ -34,7 +34,7 @@ const (
 )
 
 // Event looks at an event that was just added.
-func (r *Reader) Event(ev *timeline.Event) error {
+func (r *ChromeClues) Event(ev *timeline.Event) error {
 	if r == nil || len(ev.Name) != len(sent) && len(ev.Name) != len(received) {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (r *Reader) Event(ev *timeline.Event) error {
 }
 
 // response takes in the head of a response: its time by the wall clock, and the span of the server.
-func (r *Reader) response(ev *timeline.Event) error {
+func (r *ChromeClues) response(ev *timeline.Event) error {
 	d := r.data(ev)
 	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.WantsAnchors() {
 		requested, ok := nanos(d.requestTime, 1e9)
@@ -105,7 +105,7 @@ type data struct {
 }
 
 // data reads args.data.
-func (r *Reader) data(ev *timeline.Event) (d data) {
+func (r *ChromeClues) data(ev *timeline.Event) (d data) {
 	d.received = -1
 	for arg := range r.b.ArgList(ev.Args) {
 		if string(arg.Key) != "data" || arg.Kind != timeline.ArgDict {
@@ -118,7 +118,7 @@ func (r *Reader) data(ev *timeline.Event) (d data) {
 	return d
 }
 
-func (r *Reader) member(d *data, m *timeline.Arg) {
+func (r *ChromeClues) member(d *data, m *timeline.Arg) {
 	switch string(m.Key) {
 	case "requestId":
 		if m.Kind == timeline.ArgString {
@@ -155,7 +155,7 @@ func (r *Reader) member(d *data, m *timeline.Arg) {
 }
 
 // header reads one header of a request or response.
-func (r *Reader) header(d *data, m *timeline.Arg) {
+func (r *ChromeClues) header(d *data, m *timeline.Arg) {
 	if m.Kind != timeline.ArgDict {
 		return
 	}
@@ -215,8 +215,19 @@ const (
 	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
 )
 
+// FindMain marks a process as the main one of its browser if its name, or that of one of its threads, is what Chrome calls these. Names
+// may be nil.
+func FindMain(b *timeline.Builder, process timeline.TrackID, processName, threadName []byte) {
+	switch {
+	case string(threadName) == ChromeBrowserMain:
+		b.SetMain(process, timeline.MainByThread)
+	case string(processName) == ChromeBrowser:
+		b.SetMain(process, timeline.MainByName)
+	}
+}
+
 // Facts reads what the metadata of a JSON trace, which are attributes now, say of its clock.
-func (r *Reader) Facts() {
+func (r *ChromeClues) Facts() {
 	if r == nil || !r.b.WantsAnchors() {
 		return
 	}
@@ -238,7 +249,7 @@ func (r *Reader) Facts() {
 }
 
 // startTimes reads when the recording began by the wall clock.
-func (r *Reader) startTimes(text func(key string) string) {
+func (r *ChromeClues) startTimes(text func(key string) string) {
 	if at, err := time.Parse(time.RFC3339Nano, text("metadata.startTime")); err == nil {
 		r.anchor(timeline.Anchor{
 			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + startDelay, Low: -startDelay, High: startDelay, By: "startTime",
@@ -255,7 +266,7 @@ func (r *Reader) startTimes(text func(key string) string) {
 const maxAnchors = 16
 
 // anchor says when a time was by the wall clock.
-func (r *Reader) anchor(a timeline.Anchor) {
+func (r *ChromeClues) anchor(a timeline.Anchor) {
 	r.b.AddAnchor(a)
 	if len(r.anchors) < maxAnchors {
 		r.anchors = append(r.anchors, a)
@@ -267,7 +278,7 @@ const epochError = 100_000
 
 // offsetSinceEpoch reads what Chrome for Android says: how far the wall clock is ahead of the clock of the trace, in µs, as text. Other
 // producers write anything there (0, nanoseconds, the time of day), so that it counts only if something else agrees.
-func (r *Reader) offsetSinceEpoch() {
+func (r *ChromeClues) offsetSinceEpoch() {
 	a, _ := r.b.Attribute("metadata.clock-offset-since-epoch")
 	us := a.Int
 	if !a.IsInt {
@@ -289,7 +300,7 @@ func (r *Reader) offsetSinceEpoch() {
 }
 
 // rank reads which process of a distributed program recorded the trace.
-func (r *Reader) rank() {
+func (r *ChromeClues) rank() {
 	if a, ok := r.b.Attribute("distributedInfo.rank"); ok && a.IsInt {
 		r.b.SetRank(a.Int)
 	}
