@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -110,7 +110,7 @@ func rowOf(r *tables.Row) Row {
 	}
 	for c, ns := range r.SelfByCategory {
 		if ns != 0 {
-			out.SelfByCategory[evidence.Category(c).String()] = trace.Nanos(ns)
+			out.SelfByCategory[producers.Category(c).String()] = trace.Nanos(ns)
 		}
 	}
 	return out

@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/pftrace"
@@ -67,7 +67,7 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 		return nil
 	}
 	a := v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
-		StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
+		Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
 		SampleMemory: cmp.Or(l.opts.Memory, timeline.DefaultMemory)/sampleShare + 1, TempDir: l.opts.TempDir,
 	})
 	l.assembled = append(l.assembled, a)
@@ -106,7 +106,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		}}
 		if !r.Chosen {
 			// Nobody knows which thread it was, or that shows another one.
-			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: jsprofile.V8ProfileThread + r.ID})
+			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: v8profile.ThreadName + r.ID})
 		}
 		if j.opts.Samples != pftrace.NoSamples {
 			j.describeSamples(b, t)
@@ -120,9 +120,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		if !r.Chosen || j.opts.JSCalls == JSCallsOff {
 			continue
 		}
-		if t.calls = t.Track; j.opts.JSCalls == JSCallsSeparate {
-			t.calls = b.RoleTrack(t.Track, timeline.RoleCalls)
-		}
+		t.calls = t.Track
 		j.threads = append(j.threads, t)
 	}
 	return nil
@@ -154,7 +152,7 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 		if th.Main && th.Used {
 			byNumber[th.Process] = th.Track
 		}
-		if th.Name == "CrRendererMain" {
+		if th.Name == producers.ChromeRendererMain {
 			byName[th.Process] = th.Track
 		}
 	}
@@ -173,7 +171,7 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 // callPass makes calls of the samples of threads.
 type callPass struct {
 	t       *timeline.Timeline
-	classes map[timeline.NameID]profilecalls.Class // by name
+	classes map[timeline.NameID]producers.Class // by name
 	threads map[timeline.TrackID]*threadPass
 	order   []*threadPass
 	err     error // the first one of the timeline
@@ -203,7 +201,7 @@ func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]Threa
 	if len(j.threads) == 0 {
 		return nil, nil
 	}
-	p := &callPass{t: t, classes: map[timeline.NameID]profilecalls.Class{}, threads: map[timeline.TrackID]*threadPass{}}
+	p := &callPass{t: t, classes: map[timeline.NameID]producers.Class{}, threads: map[timeline.TrackID]*threadPass{}}
 	var all []ThreadCalls
 	maker := newCallMaker(p, j.opts.workers() > 1)
 	defer maker.wait()
@@ -332,10 +330,10 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 }
 
 // class returns what the name of an event means for calls.
-func (p *callPass) class(name timeline.NameID) profilecalls.Class {
+func (p *callPass) class(name timeline.NameID) producers.Class {
 	class, ok := p.classes[name]
 	if !ok {
-		class = profilecalls.ClassOf(p.t.Name(name))
+		class = producers.ClassOf(p.t.Name(name))
 		p.classes[name] = class
 	}
 	return class

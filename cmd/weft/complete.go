@@ -249,11 +249,6 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words("frame", "page", "script", "entity", "input", "process", "thread")
 	case "context":
 		return words("frame=", "page=", "script=", "input=")
-	case "name":
-		if command.Name == "migrate" {
-			return words("append", "replace")
-		}
-		return nil
 	case "context-sources":
 		return words(trees.SourceNames()...)
 	case "paint":
@@ -262,7 +257,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words(report.TimeModes[:]...)
 	case "script":
 		return append(scriptCandidates(), candidate{text: completeFiles})
-	case "o", "html", "report-file", "phases", "join", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
+	case "o", "html", "report-file", "phases", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
 		return words(completeFiles)
 	case "out-dir", "tmp", "out", "root":
 		return words(completeDirs)
@@ -278,14 +273,14 @@ var choices = map[string][]string{
 	"compress":      {"zlib", "zstd", "none"},
 	"context-scope": {"thread", "slice"},
 	"flow-conflict": {"replace", "keep", "lca"},
-	"js-calls":      {"refined", "devtools", "separate", "off"},
+	"js-calls":      {"refined", "devtools", "off"},
 	"of":            {"samples", "slices"},
 	"memory":        {"64MiB", "256MiB", "1GiB", "4GiB"},
 	"packets":       {"compact", "plain"},
 	"perfetto":      {"skip", "copy", "convert"},
 	"per":           {"recording", "second"},
 	"profile":       {"all"},
-	"profile-base":  {"ts", "startTime"},
+	"redo":          {"version", "all"},
 	"report":        {"text", "json"},
 	"samples":       {"stack-sample", "none"},
 	"screenshots":   {"on", "off"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/merge"
-	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -24,7 +24,7 @@ func TestMergeCPUProfileLiesInInvocations(t *testing.T) {
 		case it.Kind != timeline.ItemBegin:
 		case track.Name == "JS samples (cdp-matching-trace)":
 			calls = append(calls, r)
-		case track.Kind == timeline.ThreadTrack && track.InputID.Num == 31591 && profilecalls.ClassOf(it.Name).Invokes():
+		case track.Kind == timeline.ThreadTrack && track.InputID.Num == 31591 && producers.ClassOf(it.Name).Invokes():
 			if name == "RunMicrotasks" {
 				microtasks = append(microtasks, r)
 			}

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/readers/firefox"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -130,7 +130,7 @@ func testFirefox(t *testing.T, label string) {
 		t.Errorf("inputs %+v", a.Inputs)
 	}
 	for _, row := range a.Table(tables.TableOptions{Type: "Page"}).Rows {
-		if row.ID == "window/2" && (row.Name != "https://a.test/" || row.Self != 290_000 || row.SelfByCategory[evidence.CategoryScript] != 190_000 || row.SelfByCategory[evidence.CategoryStyle] != 10_000) {
+		if row.ID == "window/2" && (row.Name != "https://a.test/" || row.Self != 290_000 || row.SelfByCategory[producers.CategoryScript] != 190_000 || row.SelfByCategory[producers.CategoryStyle] != 10_000) {
 			t.Errorf("page %+v", row)
 		}
 	}

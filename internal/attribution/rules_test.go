@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -394,7 +394,7 @@ func TestColumns(t *testing.T) {
 		if r.LongTasks != 1 || r.ForcedLayout != 700_000 || r.ForcedLayouts != 1 || r.ForcedStyle != 300_000 || r.ForcedStyles != 1 || r.GCProvoked != 3_000_000 {
 			t.Errorf("row %+v", r)
 		}
-		if r.SelfByCategory[evidence.CategoryLayout] != 1_000_000 || r.SelfByCategory[evidence.CategoryStyle] != 300_000 || r.SelfByCategory[evidence.CategoryScript] != 36_300_000 {
+		if r.SelfByCategory[producers.CategoryLayout] != 1_000_000 || r.SelfByCategory[producers.CategoryStyle] != 300_000 || r.SelfByCategory[producers.CategoryScript] != 36_300_000 {
 			t.Errorf("categories %v", r.SelfByCategory)
 		}
 		return

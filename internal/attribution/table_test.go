@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -261,7 +261,7 @@ func TestRowJSON(t *testing.T) {
 	row := tables.Row{
 		ID: "i", Name: "n", Part: "p", Class: "c", Parent: "q", Members: []string{"m"}, Self: 1, Total: 2, SelfCPU: 3, WithoutCPU: 4, Slices: 5,
 		Instants: 6, LongTasks: 7, GCProvoked: 8, Freed: 9, ForcedStyle: 10, ForcedLayout: 11, ForcedStyles: 12, ForcedLayouts: 13, Requests: 14,
-		NetworkBytes: 15, RequestTime: 16, Async: 17, Inputs: 18, WorstLatency: 19, SelfByCategory: tables.ByCategory{evidence.CategoryGC: 20, evidence.CategoryOther: 21},
+		NetworkBytes: 15, RequestTime: 16, Async: 17, Inputs: 18, WorstLatency: 19, SelfByCategory: tables.ByCategory{producers.CategoryGC: 20, producers.CategoryOther: 21},
 	}
 	text, err := json.Marshal(row)
 	if err != nil {

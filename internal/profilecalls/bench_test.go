@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -32,8 +33,8 @@ func generatedEvents(p *v8profile.Profile) []Event {
 	var events []Event
 	for ts := p.Start; ts < p.Closing; ts += task {
 		events = append(events,
-			Event{TS: ts, End: ts + task, Class: Task},
-			Event{TS: ts + task/10, End: ts + task, Class: Invocation},
+			Event{TS: ts, End: ts + task, Class: producers.Task},
+			Event{TS: ts + task/10, End: ts + task, Class: producers.Invocation},
 			Event{TS: ts + task/2, End: ts + task/2 + task/20})
 	}
 	return events

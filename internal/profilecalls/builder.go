@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -20,90 +21,16 @@ const (
 	Refined
 )
 
-// Class says what the name of an event means for calls.
-type Class uint8
-
-const (
-	Other          Class = iota // nothing is known
-	Invocation                  // the event runs JavaScript
-	Task                        // RunTask: no call lasts beyond its begin
-	Microtasks                  // RunMicrotasks: both
-	Engine                      // V8 does work of its own for the function that runs; by the rules of DevTools an Invocation
-	Callback                    // JavaScript calls the program around V8; by the rules of DevTools an Invocation
-	Collection                  // V8 collects garbage
-	CollectionStep              // the same, and by the rules of DevTools an Invocation
-)
-
-// ClassOf returns the class of the events with a name (profile-calls.md 5 and 7).
-func ClassOf(name []byte) Class {
-	if len(name) >= 2 && (name[0] == 'v' || name[0] == 'V') && name[1] == '8' {
-		return classOfV8(name)
-	}
-	switch string(name) {
-	case "RunTask":
-		return Task
-	case "RunMicrotasks":
-		return Microtasks
-	case "FunctionCall", "EvaluateScript", "EventDispatch":
-		return Invocation
-	case "MajorGC", "MinorGC":
-		return Collection
-	}
-	return Other
-}
-
-// RunsScript reports whether the events with a name run script, or work of V8 inside of it (profile-calls.md 5).
-func RunsScript(name []byte) bool {
-	switch ClassOf(name) {
-	case Other, Task, Collection:
-		return false
-	}
-	return true
-}
-
 // Category is the category of calls, unless their profile has one: Chrome puts "disabled-by-default-" in front.
 const Category = "v8.cpu_profiler"
 
 // IsCall reports whether slices of a category are calls made of samples.
 func IsCall(category []byte) bool { return bytes.HasSuffix(category, []byte(Category)) }
 
-// engineWork is how the names of events begin in which V8 compiles, or answers an interrupt, and runs no JavaScript.
-var engineWork = []string{
-	"v8.compile", "V8.Compile", "V8.Optimize", "V8.Finalize", "V8.Parse", "V8.PreParse", "V8.Deoptimize", "V8.InstallOptimized",
-	"V8.MarkCandidates", "V8.Maglev", "V8.BytecodeBudgetInterrupt", "V8.StackGuard", "V8.HandleInterrupts",
-}
-
-// classOfV8 is ClassOf for names that begin with v8 or V8.
-func classOfV8(name []byte) Class {
-	if bytes.HasPrefix(name, []byte("V8.GC")) {
-		return CollectionStep
-	}
-	for _, begin := range engineWork {
-		if len(name) >= len(begin) && string(name[:len(begin)]) == begin {
-			return Engine
-		}
-	}
-	if string(name) == "V8.ExternalCallback" {
-		return Callback
-	}
-	return Invocation
-}
-
-// Invokes reports whether an event runs JavaScript by the rules of DevTools.
-func (c Class) Invokes() bool {
-	return c == Invocation || c == Microtasks || c == Engine || c == Callback || c == CollectionStep
-}
-
-// onStack reports whether an event is on top of the stack of JavaScript if there is one.
-func (c Class) onStack() bool { return c == Engine || c == Callback || c.collects() }
-
-// collects reports whether an event is a garbage collection.
-func (c Class) collects() bool { return c == Collection || c == CollectionStep }
-
 // Event is a slice or instant of the thread.
 type Event struct {
 	TS, End timeline.Nanos // equal for instants, and for slices that never end
-	Class   Class
+	Class   producers.Class
 	// TraceID is the sampleTraceId of the event, 0 if it has none.
 	TraceID uint64
 	// LegacyInstant says that the event is an instant of the phase I; those of i and R are not.
@@ -136,7 +63,7 @@ type Builder struct {
 	emit    func(*Call)
 	onBegin func(*Call) uint32 // nil: nobody asks
 
-	events timeline.OpenSlices[Class]
+	events timeline.OpenSlices[producers.Class]
 	locks  []int32 // of open events: how many calls were open when they began; those cannot end before them
 	calls  []openCall
 	fake   bool // the open calls belong to no event that runs JavaScript
@@ -259,7 +186,7 @@ func (b *Builder) endEvents(ts timeline.Nanos) {
 
 // begin processes the begin of an event by the rules of DevTools.
 func (b *Builder) begin(ev *Event) {
-	if ev.Class == Task || ev.Class == Microtasks {
+	if ev.Class == producers.Task || ev.Class == producers.Microtasks {
 		b.locks = b.locks[:0]
 		b.truncate(0, ev.TS)
 		b.fake = false

@@ -91,7 +91,7 @@ func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 	return l
 }
 
-func collects(ev Event) bool { return ev.Class.collects() }
+func collects(ev Event) bool { return ev.Class.Collects() }
 
 // lossy are the recordings of which the rules of DevTools lose samples, or show calls in garbage collections. The last is of
 // testdata here.

@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -102,7 +103,9 @@ func (b *naive) endEvents(ts timeline.Nanos) {
 	}
 }
 
-func invokes(c Class) bool { return c != Other && c != Task && c != Collection }
+func invokes(c producers.Class) bool {
+	return c != producers.OtherClass && c != producers.Task && c != producers.Collection
+}
 
 func (b *naive) inJS() bool {
 	return len(b.events) > 0 && invokes(b.events[len(b.events)-1].Class)
@@ -111,7 +114,7 @@ func (b *naive) inJS() bool {
 func (b *naive) begin(ev Event) {
 	b.endEvents(ev.TS)
 	parentInJS := b.inJS()
-	task := ev.Class == Task || ev.Class == Microtasks
+	task := ev.Class == producers.Task || ev.Class == producers.Microtasks
 	if task {
 		b.lock = nil
 		b.truncate(0, ev.TS)
@@ -174,7 +177,7 @@ func (b *naive) replace(frames []v8profile.NodeIndex, open bool, ts timeline.Nan
 
 // collecting reports whether an open event is a garbage collection.
 func (b *naive) collecting() bool {
-	return slices.ContainsFunc(b.events, func(ev Event) bool { return ev.Class.collects() })
+	return slices.ContainsFunc(b.events, func(ev Event) bool { return ev.Class.Collects() })
 }
 
 // beginRefined follows profile-calls.md 7.
@@ -205,7 +208,7 @@ func (b *naive) callers(ev Event, limit timeline.Nanos) {
 	if behind := b.tell(ev.End, limit); len(behind) > 0 {
 		after = b.sampleFrames(behind[0])
 	}
-	onStack := ev.Class == Engine || ev.Class == Callback || ev.Class.collects()
+	onStack := ev.Class == producers.Engine || ev.Class == producers.Callback || ev.Class.Collects()
 	if node, known := b.p.TraceID(ev.TraceID); known {
 		frames := b.frames(node)
 		if len(inside) > 0 {
@@ -215,7 +218,7 @@ func (b *naive) callers(ev Event, limit timeline.Nanos) {
 		return
 	}
 	switch {
-	case ev.Class == Task, ev.Class == Microtasks && len(inside) == 0:
+	case ev.Class == producers.Task, ev.Class == producers.Microtasks && len(inside) == 0:
 		b.truncate(0, ev.TS)
 	case len(inside) == 0:
 		if !onStack && !b.inJS() {
@@ -223,12 +226,12 @@ func (b *naive) callers(ev Event, limit timeline.Nanos) {
 		}
 	default:
 		around := common
-		if (ev.Class == Invocation || ev.Class == Microtasks) && !b.inJS() && len(around) > 0 && len(around) == len(b.sampleFrames(inside[0])) {
+		if (ev.Class == producers.Invocation || ev.Class == producers.Microtasks) && !b.inJS() && len(around) > 0 && len(around) == len(b.sampleFrames(inside[0])) {
 			around = around[:len(around)-1]
 		}
 		b.replace(around, false, ev.TS, 0)
 		hoisted := common
-		if ev.Class != Engine && !ev.Class.collects() {
+		if ev.Class != producers.Engine && !ev.Class.Collects() {
 			hoisted = b.prefix(common, after)
 			if invokes(ev.Class) && len(hoisted) > 0 && len(hoisted) == len(b.sampleFrames(inside[0])) {
 				hoisted = hoisted[:len(hoisted)-1]
@@ -332,7 +335,7 @@ func randomEvents(rnd *rand.Rand) []Event {
 	var events []Event
 	for range rnd.IntN(30) {
 		ts := timeline.Nanos(rnd.IntN(160)-5) * 1000
-		ev := Event{TS: ts, End: ts + timeline.Nanos(rnd.IntN(60))*1000, Class: Class(rnd.IntN(int(CollectionStep) + 1))}
+		ev := Event{TS: ts, End: ts + timeline.Nanos(rnd.IntN(60))*1000, Class: producers.Class(rnd.IntN(int(producers.CollectionStep) + 1))}
 		if rnd.IntN(3) == 0 {
 			ev.TraceID = uint64(1 + rnd.IntN(5))
 		}
@@ -433,7 +436,7 @@ func checkRefined(t *testing.T, p *v8profile.Profile, events []Event, calls []Ca
 			if c.TS < ev.TS && ev.TS < end && end < ev.End || ev.TS < c.TS && c.TS < ev.End && ev.End < end {
 				t.Fatalf("call %d, from %d to %d, crosses %+v", i, c.TS, end, ev)
 			}
-			if ev.Class.collects() && ev.TS < ev.End && c.TS < ev.End && ev.TS < end && (ev.TS < c.TS || end < ev.End) {
+			if ev.Class.Collects() && ev.TS < ev.End && c.TS < ev.End && ev.TS < end && (ev.TS < c.TS || end < ev.End) {
 				t.Fatalf("call %d, from %d to %d, begins or ends in the collection %+v", i, c.TS, end, ev)
 			}
 		}
@@ -441,7 +444,7 @@ func checkRefined(t *testing.T, p *v8profile.Profile, events []Event, calls []Ca
 	for i := range p.Len() {
 		ts := b.s.Time(i)
 		if b.s.At(i) == p.Collector || slices.ContainsFunc(events, func(ev Event) bool {
-			return ev.Class.collects() && ev.TS <= ts && ts < ev.End
+			return ev.Class.Collects() && ev.TS <= ts && ts < ev.End
 		}) {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
@@ -38,8 +39,8 @@ func TestLostPositions(t *testing.T) {
 	}
 	for mode, want := range map[Mode]int64{DevTools: 3, Refined: 2} {
 		b := NewBuilder(NewFrames(p), mode, func(*Call) {})
-		b.Event(&Event{TS: 0, End: 75_000, Class: Invocation})
-		b.Event(&Event{TS: 15_000, End: 25_000, Class: Other})
+		b.Event(&Event{TS: 0, End: 75_000, Class: producers.Invocation})
+		b.Event(&Event{TS: 15_000, End: 25_000, Class: producers.OtherClass})
 		if got, err := b.Finish(); err != nil || got.LostPositions != want {
 			t.Errorf("mode %d: %d places lost, want %d; %v", mode, got.LostPositions, want, err)
 		}
@@ -64,9 +65,9 @@ func TestPositions(t *testing.T) {
 	// The samples from 25 to 65 µs are in Layout, below f; f ends with the event around. By the refined rules it ends before the
 	// last event, in which h is on the stack in its place.
 	events := []Event{
-		{TS: 0, End: 75_000, Class: Invocation},
-		{TS: 25_000, End: 65_000, Class: Other},
-		{TS: 66_000, End: 74_000, Class: Other},
+		{TS: 0, End: 75_000, Class: producers.Invocation},
+		{TS: 25_000, End: 65_000, Class: producers.OtherClass},
+		{TS: 66_000, End: 74_000, Class: producers.OtherClass},
 	}
 	for mode, want := range map[Mode]string{
 		DevTools: "f 10+65: 4:7×1 5:1×2 5:2×1",

@@ -1,6 +1,7 @@
 package profilecalls
 
 import (
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -14,7 +15,7 @@ func (b *Builder) beginRefined(ev *Event) {
 	b.now = ev.TS
 	class := ev.Class
 	if b.collecting() {
-		class = Collection
+		class = producers.Collection
 	} else {
 		b.callers(ev, end)
 	}
@@ -25,7 +26,7 @@ func (b *Builder) beginRefined(ev *Event) {
 // collecting reports whether the innermost event is, or lies in, a garbage collection, in which no call begins or ends.
 func (b *Builder) collecting() bool {
 	class := b.events.Innermost()
-	return class != nil && class.collects()
+	return class != nil && class.Collects()
 }
 
 // callers makes the open calls those that an event lies in.
@@ -44,9 +45,9 @@ func (b *Builder) callers(ev *Event, end timeline.Nanos) {
 	switch {
 	case inside.known:
 		b.callersSeen(ev, end, inside)
-	case ev.Class == Task || ev.Class == Microtasks:
+	case ev.Class == producers.Task || ev.Class == producers.Microtasks:
 		b.truncate(0, ev.TS)
-	case !ev.Class.onStack() && !b.inInvocation() && len(b.calls) > b.lock():
+	case !ev.Class.OnStack() && !b.inInvocation() && len(b.calls) > b.lock():
 		// Nothing but a next sample with the same functions says that they run around the event.
 		b.keep(b.stackAfter(end), ev.TS)
 	}
@@ -54,18 +55,18 @@ func (b *Builder) callers(ev *Event, end timeline.Nanos) {
 
 // callersSeen is callers for an event during which samples were taken. What called it is on the stack of all of them.
 func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack) {
-	if ev.Class == Task {
+	if ev.Class == producers.Task {
 		b.truncate(0, ev.TS)
 		return
 	}
 	around := inside.top
-	calls := ev.Class == Invocation || ev.Class == Microtasks
+	calls := ev.Class == producers.Invocation || ev.Class == producers.Microtasks
 	if calls && !b.inInvocation() && around != noStack && b.frames.height(around) == b.frames.height(inside.first) {
 		around = b.frames.nodes[around].up // the innermost function is what it invoked
 	}
 	b.keep(around, ev.TS)
 	callers := inside.top
-	if !ev.Class.collects() && ev.Class != Engine {
+	if !ev.Class.Collects() && ev.Class != producers.Engine {
 		// What began and ended in it is on the stack of all of them as well; what is still there after it called it.
 		if !b.inInvocation() && len(b.calls) == 0 {
 			return

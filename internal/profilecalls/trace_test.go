@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -93,7 +94,7 @@ func readTrace(t *testing.T, data []byte) *trace {
 			}
 		case ev.Ph == "X", ev.Ph == "B", ev.Ph == "I", ev.Ph == "i", ev.Ph == "R":
 			out := Event{
-				TS: ts, End: ts, Class: ClassOf([]byte(ev.Name)), TraceID: traceIDOf(ev.Args), LegacyInstant: ev.Ph == "I",
+				TS: ts, End: ts, Class: producers.ClassOf([]byte(ev.Name)), TraceID: traceIDOf(ev.Args), LegacyInstant: ev.Ph == "I",
 			}
 			switch ev.Ph {
 			case "X":

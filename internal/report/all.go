@@ -10,6 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -341,7 +342,7 @@ func (c *allCollector) slicesMatter() bool {
 	}
 	for id := range c.tl.CategoryCount() {
 		switch string(c.tl.Category(timeline.CategoryID(id + 1))) {
-		case kernelCategory, memcpyCategory, memsetCategory:
+		case producers.Kernel, producers.GPUMemcpy, producers.GPUMemset:
 			return true
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
@@ -229,7 +229,7 @@ func TestUtilisationOfProbes(t *testing.T) {
 		sum += all.Utilisation.Threads[i].ByKind[layout]
 	}
 	for i := range all.Costs[0].Rows {
-		want += all.Costs[0].Rows[i].SelfByCategory[evidence.CategoryLayout]
+		want += all.Costs[0].Rows[i].SelfByCategory[producers.CategoryLayout]
 	}
 	if sum != want || sum == 0 {
 		t.Errorf("layout took %d, by costs %d", sum, want)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -119,7 +120,7 @@ func baseName(path string) string {
 
 // event takes in a slice, which may be a call. One that is not selected does not count, but tells that the trace has calls.
 func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item, selected bool) {
-	if string(it.Name) == "FunctionCall" {
+	if producers.FunctionCall.Is(it.Name) {
 		if path, function, ok := calledFunction(tl, it); ok {
 			if c.seen = true; selected {
 				c.add(path, function)

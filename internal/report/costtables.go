@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -103,7 +103,7 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 			add(table.Column{Title: "%", Kind: table.PercentKind}, func(r *costtables.Row) table.Cell { return table.Counted(r.Self, int64(t.Busy)) })
 		}
 	}
-	for c := evidence.CategoryNone + 1; c < evidence.CategoryCount; c++ {
+	for c := producers.CategoryNone + 1; c < producers.CategoryCount; c++ {
 		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }))
 	}
 	return columns

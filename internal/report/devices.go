@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -72,16 +73,6 @@ type Step struct {
 	DeviceBusy timeline.Nanos `json:"device_busy_ns"`
 	Devices    int            `json:"devices"`
 }
-
-// Categories of PyTorch's profiler.
-const (
-	kernelCategory   = "kernel"
-	memcpyCategory   = "gpu_memcpy"
-	memsetCategory   = "gpu_memset"
-	operatorCategory = "cpu_op"
-	userCategory     = "user_annotation"
-	stepPrefix       = "ProfilerStep#"
-)
 
 // Limits of what is kept of devices.
 const (
@@ -200,14 +191,14 @@ func newDeviceCounter(tl *timeline.Timeline) *deviceCounter {
 // begin takes in a slice of a thread that begins, and says to which table it belongs and how many bytes it has copied.
 func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *openSum) (kind SliceKind, moved int64) {
 	switch string(it.Category) {
-	case operatorCategory:
+	case producers.CPUOperator:
 		return Operators, 0
-	case userCategory:
+	case producers.UserAnnotation:
 		c.beginStep(it, thread, o)
 		return ThreadSlices, 0
-	case kernelCategory:
+	case producers.Kernel:
 		kind = Kernels
-	case memcpyCategory, memsetCategory:
+	case producers.GPUMemcpy, producers.GPUMemset:
 		kind = Copies
 	default:
 		return ThreadSlices, 0
@@ -361,7 +352,7 @@ func (s *streamWork) begin(from, to timeline.Nanos) {
 
 // beginStep takes in what may be the begin of a step.
 func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o *openSum) {
-	number, ok := strings.CutPrefix(string(it.Name), stepPrefix)
+	number, ok := strings.CutPrefix(string(it.Name), producers.StepPrefix)
 	if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil || it.Dur == timeline.NoTime {
 		return
 	}

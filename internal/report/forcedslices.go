@@ -1,6 +1,7 @@
 package report
 
 import (
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -29,16 +30,16 @@ const (
 
 // kindOfSlice looks a name up among the events of Chrome that are phases of layout, and those that run script.
 func kindOfSlice(name []byte) sliceKind {
-	for i := range phaseEvents {
-		switch e := &phaseEvents[i]; {
-		case e.producer != chrome || e.name != string(name):
-		case e.phase == phaseFrameCon:
+	for i := range producers.ChromeLayout {
+		switch e := &producers.ChromeLayout[i]; {
+		case e.Name != string(name):
+		case e.Phase == producers.PhaseFrameConstruction:
 			return styleSlice
-		case e.phase == phaseReflow:
+		case e.Phase == producers.PhaseReflow:
 			return layoutSlice
 		}
 	}
-	if profilecalls.RunsScript(name) {
+	if producers.RunsScript(name) {
 		return scriptSlice
 	}
 	return otherSlice

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -248,7 +249,7 @@ func (c *inputCollector) findAll(ctx context.Context) error {
 func (c *inputCollector) find(s *timeline.Head) error {
 	onThread := c.tl.TrackKind(s.Track) == timeline.ThreadTrack
 	name := c.tl.Name(s.NameID)
-	if onThread && hasEnd(s) && string(name) == "EventDispatch" {
+	if onThread && hasEnd(s) && producers.EventDispatch.Is(name) {
 		c.handles(s)
 	}
 	set, err := c.reader.setOf(s.Ordinal)
@@ -279,7 +280,7 @@ func (c *inputCollector) handles(it *timeline.Head) {
 // known the stages of EventLatency are.
 func (c *inputCollector) timing(it *timeline.Head, name []byte, f *inputFacts, onThread bool) {
 	switch {
-	case string(name) == "EventTiming" && it.TS == f.Start:
+	case producers.EventTiming.Is(name) && it.TS == f.Start:
 		var t eventTimes
 		for arg := range c.args.List(it.Args) {
 			if string(arg.Key) == "data" && arg.Kind == timeline.ArgDict {

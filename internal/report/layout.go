@@ -7,17 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // The phases of layout, by the names that the probes of Mozilla's browsers gave them. What the tables call a phase may be
 // any other text too: a number that a probe fired with, or a name of LayoutOptions.Phases.
-const (
-	phasePaint    = "paint"
-	phaseReflow   = "reflow"
-	phaseFrameCon = "frameCon" // frame construction: style
-)
+const ()
 
 // LayoutOptions say which slices are phases of layout, beside those of the probes layout-start and layout-end.
 type LayoutOptions struct {
@@ -258,7 +255,7 @@ func comparePhases(a, b string) int {
 }
 
 func phaseRank(phase string) (rank int, number int64) {
-	if i := slices.Index([]string{phasePaint, phaseReflow, phaseFrameCon}, phase); i >= 0 {
+	if i := slices.Index([]string{producers.PhasePaint, producers.PhaseReflow, producers.PhaseFrameConstruction}, phase); i >= 0 {
 		return i, 0
 	}
 	if n, err := strconv.ParseInt(phase, 10, 64); err == nil {

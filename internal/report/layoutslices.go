@@ -6,56 +6,40 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// producer says whose events a name belongs to.
+// phaseEvent is a kind of slices that are a phase of layout.
+type phaseEvent struct {
+	phase  string
+	mustBe producer // whose events it has to be
+}
+
+// producer says whose events have a name.
 type producer uint8
 
 const (
-	anyProducer producer = iota
+	anyProducer producer = iota // the user has named it
 	chrome
 	firefox
 )
-
-// phaseEvent is a kind of slices that are a phase of layout.
-type phaseEvent struct {
-	name     string
-	phase    string
-	producer producer
-	option   string // of PaintOptions; "": always
-}
-
-// phaseEvents are the events of Chrome and the markers of Firefox that are phases of layout (reports.md).
-var phaseEvents = []phaseEvent{
-	{"Paint", phasePaint, chrome, ""},
-	{"PrePaint", phasePaint, chrome, "PrePaint"},
-	{"Layout", phaseReflow, chrome, ""},
-	{"UpdateLayoutTree", phaseFrameCon, chrome, ""},
-	{"RecalculateStyles", phaseFrameCon, chrome, ""},
-	{"DisplayList", phasePaint, firefox, ""},
-	{"Rasterize", phasePaint, firefox, "Rasterize"},
-	{"RasterizeSingleBlob", phasePaint, firefox, "Rasterize"},
-	{"Composite", phasePaint, firefox, "Composite"},
-	{"Reflow", phaseReflow, firefox, ""},
-	{"Reflow (sync)", phaseReflow, firefox, ""},
-	{"Reflow (interruptible)", phaseReflow, firefox, ""},
-	{"Styles", phaseFrameCon, firefox, ""},
-}
 
 // events returns the slices that are phases, by their names.
 func (o *LayoutOptions) events() map[string]phaseEvent {
 	events := map[string]phaseEvent{}
 	if o.Phases != nil {
 		for name, phase := range o.Phases {
-			events[name] = phaseEvent{name: name, phase: phase}
+			events[name] = phaseEvent{phase, anyProducer}
 		}
 		return events
 	}
-	for _, e := range phaseEvents {
-		if e.option == "" || slices.Contains(o.Paint, e.option) {
-			events[e.name] = e
+	for mustBe, list := range map[producer][]producers.LayoutEvent{chrome: producers.ChromeLayout, firefox: producers.FirefoxLayoutMarkers} {
+		for _, e := range list {
+			if e.Option == "" || slices.Contains(o.Paint, e.Option) {
+				events[e.Name] = phaseEvent{e.Phase, mustBe}
+			}
 		}
 	}
 	return events
@@ -71,13 +55,10 @@ type layoutStart struct {
 	missing probeFlag
 }
 
-// devtoolsCategory is the category of Chrome's events about layout and script, or its end.
-const devtoolsCategory = "devtools.timeline"
-
 // isDevTools reports whether one of an event's categories is that of the performance panel.
 func isDevTools(category []byte) bool {
 	for one := range bytes.SplitSeq(category, []byte{','}) {
-		if bytes.HasSuffix(bytes.TrimSpace(one), []byte(devtoolsCategory)) {
+		if bytes.HasSuffix(bytes.TrimSpace(one), []byte(producers.DevToolsCategory)) {
 			return true
 		}
 	}
@@ -136,7 +117,7 @@ func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item)
 	s.key.phase, s.function = e.phase, string(name)
 	var frame, marker bool
 	s.key.context, frame, marker = c.eventContext(it.Args)
-	switch e.producer {
+	switch e.mustBe {
 	case chrome:
 		return s, frame || isDevTools(it.Category)
 	case firefox:
@@ -296,7 +277,7 @@ func (a *probeArg) atEnd() *timeline.Arg {
 
 // phaseName returns an argument as the name of a phase: the number of one that the browser has stands for its name.
 func phaseName(arg *timeline.Arg) string {
-	names := [...]string{phasePaint, phaseReflow, phaseFrameCon}
+	names := [...]string{producers.PhasePaint, producers.PhaseReflow, producers.PhaseFrameConstruction}
 	if arg.Kind == timeline.ArgInt && arg.Int() >= 0 && arg.Int() < int64(len(names)) {
 		return names[arg.Int()]
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -292,7 +293,7 @@ func (c *overviewCollector) addCategories(lists []int64) {
 			}
 		}
 	}
-	c.out.Devices = counts[kernelCategory]+counts[memcpyCategory]+counts[memsetCategory] > 0
+	c.out.Devices = counts[producers.Kernel]+counts[producers.GPUMemcpy]+counts[producers.GPUMemset] > 0
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		c.out.Categories = append(c.out.Categories, CategoryCount{name, counts[name]})
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -406,7 +406,7 @@ func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) in
 func (c *sliceTrees) kindOf(it *timeline.Item, around string) string {
 	s := openUse{category: it.CategoryID, name: it.NameID}
 	if c.use.out.By == KindsOfWork {
-		if s.work = c.use.workOf(it); s.work == evidence.CategoryNone {
+		if s.work = c.use.workOf(it); s.work == producers.CategoryNone {
 			return around
 		}
 	}

@@ -1,6 +1,9 @@
 package report
 
-import "github.com/weft-trace/weft/internal/timeline"
+import (
+	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/timeline"
+)
 
 // stateID is the index of a state in the stateNames of its thread.
 type stateID uint16
@@ -43,19 +46,18 @@ const (
 
 // knownStates are the names of states in the traces of all formats. States that are not here are other.
 var knownStates = map[string]stateKind{
-	timeline.StateScript:   scriptState,
-	timeline.StateInferred: scriptState,
-	timeline.StateGC:       gcState,
-	timeline.StateStyle:    styleState,
-	timeline.StateLayout:   layoutState,
-	timeline.StatePaint:    paintState,
-	timeline.StateIdle:     idleState,
-	// Categories of Firefox.
-	"JavaScript": scriptState,
-	"GC / CC":    gcState,
-	"Layout":     layoutState,
-	"Graphics":   paintState,
-	"Idle":       idleState,
+	timeline.StateScript:        scriptState,
+	timeline.StateInferred:      scriptState,
+	timeline.StateGC:            gcState,
+	timeline.StateStyle:         styleState,
+	timeline.StateLayout:        layoutState,
+	timeline.StatePaint:         paintState,
+	timeline.StateIdle:          idleState,
+	producers.FirefoxScript:     scriptState,
+	producers.FirefoxCollection: gcState,
+	producers.FirefoxLayout:     layoutState,
+	producers.FirefoxGraphics:   paintState,
+	producers.FirefoxIdle:       idleState,
 }
 
 var kindClasses = [...]Class{

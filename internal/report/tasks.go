@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -394,8 +394,8 @@ func (t *Thread) busyParts(r *run) (parts []run) {
 }
 
 // sampledCategories are the kinds of work by the classes of states.
-var sampledCategories = map[stateKind]evidence.Category{
-	gcState: evidence.CategoryGC, styleState: evidence.CategoryStyle, layoutState: evidence.CategoryLayout,
+var sampledCategories = map[stateKind]producers.Category{
+	gcState: producers.CategoryGC, styleState: producers.CategoryStyle, layoutState: producers.CategoryLayout,
 }
 
 // sampledTask makes a task of observations that follow each other. Its times are not set.
@@ -405,7 +405,7 @@ func (p *Profiles) sampledTask(t *Thread, r *run) Task {
 		kind := t.states.kind(o.state)
 		key := partKey{name: t.states.name(o.state), category: sampledCategories[kind]}
 		if key.category == 0 && t.states.class(o.state) == ClassScript {
-			key.category = evidence.CategoryScript
+			key.category = producers.CategoryScript
 		}
 		if o.stack != 0 {
 			f := p.stacks.frames[p.stacks.function(p.stacks.nodes[o.stack].frame, t.Source)]

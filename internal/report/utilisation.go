@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -58,7 +59,7 @@ type ThreadUse struct {
 
 // openUse is what the time of a slice counts as while it is the innermost one.
 type openUse struct {
-	work     evidence.Category
+	work     producers.Category
 	category timeline.CategoryID
 	name     timeline.NameID
 }
@@ -73,10 +74,10 @@ type useCollector struct {
 	rows   []*ThreadUse // by TrackID: of the threads that are shown and not known by samples
 	out    Utilisation
 
-	work       [evidence.CategoryCount]timeline.Nanos // of all threads
-	categories []timeline.Nanos                       // by CategoryID
-	names      []timeline.Nanos                       // by NameID
-	kinds      [3][]int                               // index in Utilisation.Kinds by evidence.Category, CategoryID, NameID
+	work       [producers.CategoryCount]timeline.Nanos // of all threads
+	categories []timeline.Nanos                        // by CategoryID
+	names      []timeline.Nanos                        // by NameID
+	kinds      [3][]int                                // index in Utilisation.Kinds by producers.Category, CategoryID, NameID
 }
 
 func newUseCollector(tl *timeline.Timeline, selected *selection.Selection) *useCollector {
@@ -91,18 +92,18 @@ func newUseCollector(tl *timeline.Timeline, selected *selection.Selection) *useC
 // begin says what a slice does that begins.
 func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) openUse {
 	s := openUse{category: it.CategoryID, name: it.NameID, work: c.workOf(it)}
-	if n := open.Len(); n > 1 && s.work == evidence.CategoryNone {
+	if n := open.Len(); n > 1 && s.work == producers.CategoryNone {
 		s.work = open.At(n - 2).note.work
 	}
 	return s
 }
 
 // workOf returns what kind of work a slice is by itself.
-func (c *useCollector) workOf(it *timeline.Item) evidence.Category {
+func (c *useCollector) workOf(it *timeline.Item) producers.Category {
 	if profilecalls.IsCall(it.Category) || string(it.Category) == "js" {
-		return evidence.CategoryScript
+		return producers.CategoryScript
 	}
-	if _, work := c.reader.nameOf(&it.Head, it.Name); work != evidence.CategoryNone || !c.probes {
+	if _, work := c.reader.nameOf(&it.Head, it.Name); work != producers.CategoryNone || !c.probes {
 		return work
 	}
 	if err := it.ReadArgs(); err != nil && c.err == nil {
@@ -184,14 +185,14 @@ func (c *useCollector) choose(profiles *Profiles) {
 func (c *useCollector) chooseKinds(sampled map[timeline.TrackID]*Thread) {
 	known, all := timeline.Nanos(0), timeline.Nanos(0)
 	for k, t := range c.work {
-		if sum(&all, t); k != int(evidence.CategoryNone) && k != int(evidence.CategoryOther) {
+		if sum(&all, t); k != int(producers.CategoryNone) && k != int(producers.CategoryOther) {
 			sum(&known, t)
 		}
 	}
 	switch {
 	case known > all/20 || all == 0:
-		c.work[evidence.CategoryNone], c.work[evidence.CategoryOther] = 0, 0
-		c.kinds[0] = c.largest(c.work[:], func(id int) string { return evidence.Category(id).String() }, len(c.work))
+		c.work[producers.CategoryNone], c.work[producers.CategoryOther] = 0, 0
+		c.kinds[0] = c.largest(c.work[:], func(id int) string { return producers.Category(id).String() }, len(c.work))
 	case all-c.categories[0] > all/2:
 		c.out.By = KindsOfInput
 		c.kinds[1] = c.largest(c.categories, func(id int) string { return string(c.tl.Category(timeline.CategoryID(id))) }, maxKinds)
@@ -249,8 +250,8 @@ func (c *useCollector) largest(times []timeline.Nanos, name func(int) string, li
 
 // sampledKinds are the kinds of work by the kinds of states.
 var sampledKinds = [...]string{
-	scriptState: evidence.CategoryScript.String(), styleState: evidence.CategoryStyle.String(), layoutState: evidence.CategoryLayout.String(),
-	paintState: evidence.CategoryPaint.String(), gcState: evidence.CategoryGC.String(), idleState: "",
+	scriptState: producers.CategoryScript.String(), styleState: producers.CategoryStyle.String(), layoutState: producers.CategoryLayout.String(),
+	paintState: producers.CategoryPaint.String(), gcState: producers.CategoryGC.String(), idleState: "",
 }
 
 // addSamples divides the busy time of a sampled thread in steps.

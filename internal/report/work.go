@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -64,13 +64,13 @@ const (
 type partKey struct {
 	name     string
 	location string
-	category evidence.Category
+	category producers.Category
 }
 
 // workTally adds up work.
 type workTally struct {
 	self        timeline.Nanos
-	categories  [evidence.CategoryCount]timeline.Nanos
+	categories  [producers.CategoryCount]timeline.Nanos
 	forced      timeline.Nanos
 	forcedCount int64
 	parts       map[partKey]*WorkPart
@@ -119,8 +119,8 @@ func (w *workTally) addSet(set sets.SetID, self timeline.Nanos) {
 func (w *workTally) work() Work {
 	out := Work{Self: w.self, Forced: w.forced, ForcedCount: w.forcedCount, PartCount: len(w.parts), ByCategory: []CategoryTime{}, Parts: []WorkPart{}}
 	for c, t := range w.categories {
-		if name := evidence.Category(c).String(); t > 0 {
-			out.ByCategory = append(out.ByCategory, CategoryTime{cmp.Or(name, evidence.CategoryOther.String()), t})
+		if name := producers.Category(c).String(); t > 0 {
+			out.ByCategory = append(out.ByCategory, CategoryTime{cmp.Or(name, producers.CategoryOther.String()), t})
 		}
 	}
 	out.ByCategory = joinOther(out.ByCategory)
@@ -189,7 +189,7 @@ type openWork struct {
 	ts, dur  timeline.Nanos
 	inside   timeline.Nanos // time of slices directly inside
 	timed    bool           // the input has an end for it
-	category evidence.Category
+	category producers.Category
 	script   bool // it, or a slice around it, runs script
 	call     bool // it is a call made of samples
 	forced   bool // style or layout for which script waits
@@ -259,16 +259,16 @@ type workReader struct {
 	cursor     *extsort.Cursor[cost.EventSet]
 	ahead      cost.EventSet
 	have       bool
-	categories []evidence.Category // by NameID
-	kinds      []sliceKind         // by NameID; unknownSlice: neither is known yet
-	producers  []evidence.Category // by CategoryID: what kind of work the category of the producer says
+	categories []producers.Category // by NameID
+	kinds      []sliceKind          // by NameID; unknownSlice: neither is known yet
+	producers  []producers.Category // by CategoryID: what kind of work the category of the producer says
 }
 
 func newWorkReader(tl *timeline.Timeline, attributed *cost.Result) *workReader {
 	r := &workReader{
 		tl: tl, attributed: attributed,
-		categories: make([]evidence.Category, tl.NameCount()+1), kinds: make([]sliceKind, tl.NameCount()+1),
-		producers: make([]evidence.Category, tl.CategoryCount()+1),
+		categories: make([]producers.Category, tl.NameCount()+1), kinds: make([]sliceKind, tl.NameCount()+1),
+		producers: make([]producers.Category, tl.CategoryCount()+1),
 	}
 	for id := range r.producers[1:] {
 		r.producers[id+1] = producerCategory(tl.Category(timeline.CategoryID(id + 1)))
@@ -319,8 +319,8 @@ func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 	kind, category := r.nameOf(&it.Head, it.Name)
 	switch {
 	case s.call:
-		s.category, s.script = evidence.CategoryScript, true
-	case category != evidence.CategoryNone:
+		s.category, s.script = producers.CategoryScript, true
+	case category != producers.CategoryNone:
 		s.category = category
 	}
 	s.script = s.script || kind == scriptSlice
@@ -332,21 +332,21 @@ func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 
 // producerCategory returns the kind of work that a category of Firefox says, "DOM,DOMEvent": by the type of the marker, else by
 // the first part. Its markers may be called by a label.
-func producerCategory(category []byte) evidence.Category {
+func producerCategory(category []byte) producers.Category {
 	main, typ, ok := strings.Cut(string(category), ",")
 	if !ok {
-		return evidence.CategoryNone
+		return producers.CategoryNone
 	}
-	return cmp.Or(evidence.CategoryOf(typ), evidence.CategoryOf(main))
+	return cmp.Or(producers.CategoryOf(typ), producers.CategoryOf(main))
 }
 
 // nameOf returns what the name of a slice says, and its category.
-func (r *workReader) nameOf(it *timeline.Head, name []byte) (kind sliceKind, category evidence.Category) {
+func (r *workReader) nameOf(it *timeline.Head, name []byte) (kind sliceKind, category producers.Category) {
 	if it.NameID == 0 {
-		kind, category = kindOfSlice(name), evidence.CategoryOf(string(name))
+		kind, category = kindOfSlice(name), producers.CategoryOf(string(name))
 	} else {
 		if r.kinds[it.NameID] == unknownSlice {
-			r.kinds[it.NameID], r.categories[it.NameID] = kindOfSlice(name), evidence.CategoryOf(string(name))
+			r.kinds[it.NameID], r.categories[it.NameID] = kindOfSlice(name), producers.CategoryOf(string(name))
 		}
 		kind, category = r.kinds[it.NameID], r.categories[it.NameID]
 	}

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // categoryName returns the name of a category of work by its number.
-func categoryName(k int) string { return evidence.Category(k).String() }
+func categoryName(k int) string { return producers.Category(k).String() }
 
 // tasks writes the long tasks.
 func (p *page) tasks() {
@@ -21,7 +21,7 @@ func (p *page) tasks() {
 	longest := &t.List[0]
 	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.%s</p>\n", table.Count(t.Count, "task"),
 		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), longest.ThreadID.Title(), tasksOnCPU(t.Tasks.Tasks))
-	all := make([]timeline.Nanos, evidence.CategoryCount)
+	all := make([]timeline.Nanos, producers.CategoryCount)
 	for i := range t.List {
 		addWork(all, &t.List[i].Work)
 	}
@@ -39,7 +39,7 @@ func (p *page) tasks() {
 	out := p.table("The longest tasks", "", columns...)
 	for i := range t.List {
 		task := &t.List[i]
-		times := make([]timeline.Nanos, evidence.CategoryCount)
+		times := make([]timeline.Nanos, producers.CategoryCount)
 		addWork(times, &task.Work)
 		name := task.Name
 		if task.Basis == report.SampledTasks || name == "" {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/printable"
 )
 
@@ -23,7 +23,7 @@ func JSON[T any](v T) Record {
 		if err := encoder.Encode(v); err != nil {
 			return nil, err
 		}
-		return jsontext.Escape(bytes.TrimSuffix(line.Bytes(), []byte("\n"))), nil
+		return jsonscan.Escape(bytes.TrimSuffix(line.Bytes(), []byte("\n"))), nil
 	}
 }
 
@@ -36,7 +36,7 @@ func (t *Table) line(row *Row) ([]byte, error) {
 	if err != nil || bytes.HasPrefix(text, []byte(tableKey)) {
 		return text, err
 	}
-	return append(append(jsontext.AppendString([]byte(tableKey), t.Name), ','), text[1:]...), nil
+	return append(append(jsonscan.AppendString([]byte(tableKey), t.Name), ','), text[1:]...), nil
 }
 
 // WriteJSON writes the head of a report and then the rows of its tables, or of the one called only, each as a line.

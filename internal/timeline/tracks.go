@@ -650,17 +650,6 @@ const (
 	NotMain                       // no mark of an earlier conversion, which marks the main process: no name says otherwise
 )
 
-// FindMain says that a process is the main one if its name, or that of one of its threads, is what Chrome calls these. Names may
-// be nil.
-func (b *Builder) FindMain(process TrackID, processName, threadName []byte) {
-	switch {
-	case string(threadName) == "CrBrowserMain":
-		b.SetMain(process, MainByThread)
-	case string(processName) == "Browser":
-		b.SetMain(process, MainByName)
-	}
-}
-
 // SetMain says that a process is the main one of its browser. Of several processes the one with the strongest evidence
 // counts, of those the first.
 func (b *Builder) SetMain(process TrackID, evidence uint8) {

@@ -7,11 +7,11 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/intern"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -385,7 +385,7 @@ func (k *costs) begin(w *thread, s *slice) {
 		return
 	}
 	i := 0
-	if s.category == evidence.CategoryLayout {
+	if s.category == producers.CategoryLayout {
 		i = 1
 	}
 	c.Forced[i] += k.fit(sumForced, to-from)
@@ -484,7 +484,7 @@ func (k *costs) instant(thread timeline.TrackID, set sets.SetID, ts timeline.Nan
 	k.Named.Add(set)
 	set = k.chargedFor(set)
 	since, _ := k.treeOf(set, ts)
-	k.Cells.at(k.Cells.place(cellKey{since, thread, set, evidence.CategoryOther})).Instants++
+	k.Cells.at(k.Cells.place(cellKey{since, thread, set, producers.CategoryOther})).Instants++
 }
 
 // async adds the time of an asynchronous slice of a process to its set.

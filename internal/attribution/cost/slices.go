@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -87,7 +88,7 @@ type slice struct {
 	types    trees.TypeSet // of own
 	epoch    int           // of the states of contexts
 	up       int           // index of the next slice outwards that has an end; -1: none
-	category evidence.Category
+	category producers.Category
 	costs    bool  // it has an end of its own; one without has no cost, but holds what follows
 	left     bool  // its own time is not asked for
 	endless  bool  // it never ends
@@ -398,25 +399,25 @@ func (s *pass) nest(w *thread, next *slice, o *timeline.Head, found []evidence.E
 	next.category, next.runs = name.Category, name.Runs
 	for i := range found {
 		if found[i].Kind == evidence.OwnCategory {
-			next.category = evidence.Category(found[i].Value)
-			next.runs = next.category == evidence.CategoryScript
+			next.category = producers.Category(found[i].Value)
+			next.runs = next.category == producers.CategoryScript
 		}
 	}
 	own := next.category
-	if next.category == evidence.CategoryNone && s.found.Categories[o.CategoryID].Script {
-		next.category, next.runs = evidence.CategoryScript, true
+	if next.category == producers.CategoryNone && s.found.Categories[o.CategoryID].Script {
+		next.category, next.runs = producers.CategoryScript, true
 	}
 	forcedBy := false
 	if n := w.slices.Len(); n > 1 {
 		around := w.slices.At(n - 2)
-		if next.category == evidence.CategoryNone {
+		if next.category == producers.CategoryNone {
 			next.category = around.category
 		}
 		forcedBy = around.runs
 		next.runs = next.runs || around.runs
 	}
-	if next.category == evidence.CategoryNone {
-		next.category = evidence.CategoryOther
+	if next.category == producers.CategoryNone {
+		next.category = producers.CategoryOther
 	}
 	next.cpu.start, _ = o.ThreadTime.Nanos()
 	next.cpu.used, next.cpu.known = o.ThreadDuration.Nanos()
@@ -430,7 +431,7 @@ func (s *pass) nest(w *thread, next *slice, o *timeline.Head, found []evidence.E
 			next.freed = found[i].Value
 		}
 	}
-	next.forced = forcedBy && (own == evidence.CategoryStyle || own == evidence.CategoryLayout)
+	next.forced = forcedBy && (own == producers.CategoryStyle || own == producers.CategoryLayout)
 }
 
 // setOf returns the set of the entries of a slice and those around it.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -35,15 +36,15 @@ const maxWaiting = 1 << 12
 
 func (p *chromeFrames) see(c *pass, s *event) error {
 	switch s.name.event {
-	case tracingStarted, frameCommitted, commitLoad, frameDeleted, processReady:
+	case producers.TracingStartedInBrowser, producers.FrameCommittedInBrowser, producers.CommitLoad, producers.FrameDeletedInBrowser, producers.ProcessReadyInBrowser:
 		p.tree(c, s)
-	case parseHTML, navigationStart:
+	case producers.ParseHTML, producers.NavigationStart:
 		p.address(c, s, s.facts.url, false)
-	case sendRequest:
+	case producers.ResourceSendRequest:
 		if was := p.known[c.frameOf(s)]; was.url == "" || was.byScript { // what says the url itself counts more
 			p.address(c, s, documentURL(c.t, s.Args), false)
 		}
-	case functionCall, evaluateScript:
+	case producers.FunctionCall, producers.EvaluateScript:
 		if p.known[c.frameOf(s)].url == "" && isInline(c.t, s) {
 			p.address(c, s, s.facts.url, true)
 		}
@@ -87,7 +88,7 @@ func (p *chromeFrames) isolate(c *pass, s *event, frame trees.NodeID) {
 		c.isolateOf[s.place.Thread] = c.isolateOf[s.place.Thread].with(isolate)
 	}
 	c.isolateOf[s.place.Process] = c.isolateOf[s.place.Process].with(isolate)
-	if frame != 0 && c.frames[frame] == 0 && (s.name.event == functionCall || s.name.event == scriptCatchup) {
+	if frame != 0 && c.frames[frame] == 0 && (s.name.event == producers.FunctionCall || s.name.event == producers.ScriptCatchup) {
 		c.frames[frame] = isolate
 	}
 }
@@ -98,7 +99,7 @@ func (p *chromeFrames) tree(c *pass, s *event) {
 		if string(a.Key) != "data" || a.Kind != timeline.ArgDict {
 			continue
 		}
-		if s.name.event != tracingStarted {
+		if s.name.event != producers.TracingStartedInBrowser {
 			p.frame(c, s, a)
 			continue
 		}
@@ -146,25 +147,25 @@ func (p *chromeFrames) frame(c *pass, s *event, dict timeline.Arg) {
 		return
 	}
 	f := p.factsOf(c, dict, s.place.idSpace)
-	if s.name.event == processReady {
+	if s.name.event == producers.ProcessReadyInBrowser {
 		p.ready(c, &f, s.place.idSpace)
 		return
 	}
-	if s.name.event == commitLoad {
+	if s.name.event == producers.CommitLoad {
 		f.pid = s.place.pid // the process of the frame says so itself
 	}
 	if f.id == nil || isPointer(f.id) && f.pid == trees.Global {
 		return // an address means something in the process of the frame only
 	}
 	node := c.frameNode(f.id, f.pid, s.place.idSpace)
-	if s.name.event == frameDeleted {
+	if s.name.event == producers.FrameDeletedInBrowser {
 		delete(p.known, node)
 		c.contexts.AddState(trees.Snapshot{Node: node, TS: s.TS, Event: s.Event, Change: trees.Deleted})
 		return
 	}
 	was, now := p.known[node], knownFrame{url: c.contexts.Keep(f.url)}
 	switch {
-	case s.name.event != commitLoad:
+	case s.name.event != producers.CommitLoad:
 		now.parent, now.fromBrowser = c.contexts.Keep(f.parent), true
 	case was.fromBrowser || f.parent == nil:
 		now.parent, now.fromBrowser = was.parent, was.fromBrowser
@@ -243,7 +244,7 @@ func isInline(t *timeline.Timeline, s *event) bool {
 	if isDocumentName(s.facts.url) {
 		return true
 	}
-	if s.name.event != evaluateScript || !bytes.Contains(s.facts.url, []byte("://")) {
+	if s.name.event != producers.EvaluateScript || !bytes.Contains(s.facts.url, []byte("://")) {
 		return false
 	}
 	for data := range t.ArgList(s.Args) {

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -327,7 +328,7 @@ func (c *pass) costFacts(s *event) error {
 			return err
 		}
 	}
-	if s.facts.hasStack && (s.name.Category == CategoryStyle || s.name.Category == CategoryLayout) {
+	if s.facts.hasStack && (s.name.Category == producers.CategoryStyle || s.name.Category == producers.CategoryLayout) {
 		return c.add(Evidence{ordinal: s.ordinal, Kind: HasStack})
 	}
 	return nil

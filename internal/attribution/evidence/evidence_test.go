@@ -62,20 +62,6 @@ func TestOriginOf(t *testing.T) {
 	}
 }
 
-func TestCategoryOf(t *testing.T) {
-	for name, want := range map[string]Category{
-		"MinorGC": CategoryGC, "V8.GC_SCAVENGER": CategoryGC, "CppGC.AtomicMark": CategoryGC, "v8.compileModule": CategoryCompile,
-		"v8.produceModuleCache": CategoryCompile, "v8.parseOnBackground": CategoryLoad, "FunctionCall": CategoryScript,
-		"WebSocketReceiveHandshakeResponse": CategoryScript, "UpdateLayoutTree": CategoryStyle, "Layout": CategoryLayout,
-		"Layerize": CategoryComposite, "PrePaint": CategoryPaint, "RasterTask": CategoryRaster, "ResourceFinish": CategoryLoad,
-		"LayoutShift": CategoryNone, "RunTask": CategoryNone, "": CategoryNone,
-	} {
-		if got := CategoryOf(name); got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
-	}
-}
-
 func TestIdentityText(t *testing.T) {
 	for text, want := range map[string]trees.Identity{
 		"frame/ABC":                     {Scope: "frame", ID: "ABC", Process: trees.Global},

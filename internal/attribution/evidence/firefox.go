@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -60,7 +61,7 @@ var inputTypes = map[string]bool{
 
 func (firefoxInput) see(c *pass, s *event) error {
 	f := s.facts
-	if s.name.event != domEvent || !f.hasLatency || s.Kind != timeline.ItemBegin || !inputTypes[string(f.domType)] || !(f.latency >= 0 && f.latency < 1e9) {
+	if s.name.event != producers.DOMEvent || !f.hasLatency || s.Kind != timeline.ItemBegin || !inputTypes[string(f.domType)] || !(f.latency >= 0 && f.latency < 1e9) {
 		return nil
 	}
 	start := s.TS - timeline.Nanos(math.Round(f.latency*1e3))*timeline.Microsecond

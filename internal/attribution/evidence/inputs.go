@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -211,9 +212,9 @@ type chromeInput struct{}
 func (chromeInput) see(c *pass, s *event) error {
 	in, f := &c.found.Inputs, s.facts
 	switch {
-	case s.Kind == timeline.ItemBegin && (s.name.event == inputLatency || s.name.event == eventLatency):
+	case s.Kind == timeline.ItemBegin && (s.name.event == producers.InputLatency || s.name.event == producers.EventLatency):
 		in.begin(c, s)
-	case s.name.event == stagePresented || s.name.event == stageTerminated:
+	case s.name.event == producers.StagePresented || s.name.event == producers.StageTerminated:
 		in.stage(s)
 	}
 	switch {
@@ -223,9 +224,9 @@ func (chromeInput) see(c *pass, s *event) error {
 			return nil
 		}
 		return c.own(s, trees.TypeInputEvent, node)
-	case s.name.event == eventTiming && s.Kind == timeline.ItemBegin && f.hasTimes && f.eventType != nil:
+	case s.name.event == producers.EventTiming && s.Kind == timeline.ItemBegin && f.hasTimes && f.eventType != nil:
 		in.timing(c, s)
-	case s.name.event == eventDispatch && f.eventType != nil && s.Kind == timeline.ItemBegin:
+	case s.name.event == producers.EventDispatch && f.eventType != nil && s.Kind == timeline.ItemBegin:
 		happened := f.happened
 		if happened != 0 {
 			happened += int64(s.place.moved)
@@ -238,8 +239,8 @@ func (chromeInput) see(c *pass, s *event) error {
 // begin keeps a slice that shows the latency of an input event.
 func (in *inputs) begin(c *pass, s *event) {
 	i := Input{Start: s.TS, Latency: timeline.NoTime, from: fromStages}
-	if s.name.event == inputLatency {
-		i.Type, i.from = strings.TrimPrefix(s.name.name, inputLatencyPrefix), fromLatency
+	if s.name.event == producers.InputLatency {
+		i.Type, i.from = strings.TrimPrefix(s.name.name, producers.InputLatencyPrefix), fromLatency
 	}
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - s.TS
@@ -290,7 +291,7 @@ func (in *inputs) stage(s *event) {
 	}
 	i := &in.List[at]
 	switch {
-	case s.name.event == stageTerminated:
+	case s.name.event == producers.StageTerminated:
 		i.Dropped = i.Presented == timeline.NoTime
 	case s.Kind == timeline.ItemInstant:
 		i.Presented, i.Dropped = max(i.Presented, s.TS), false

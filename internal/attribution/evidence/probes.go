@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -20,7 +21,7 @@ func (layoutProbes) see(c *pass, s *event) error {
 		return nil
 	}
 	id, phase := layoutArguments(c.t, s.Args)
-	if phase != CategoryNone {
+	if phase != producers.CategoryNone {
 		if err := c.add(Evidence{ordinal: s.ordinal, Kind: OwnCategory, Value: int64(phase)}); err != nil {
 			return err
 		}
@@ -31,8 +32,8 @@ func (layoutProbes) see(c *pass, s *event) error {
 	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(trees.ScopePointer, id, s.place.pid, s.place.idSpace))
 }
 
-// CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: that of a phase of layout, else CategoryNone.
-func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) Category {
+// CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: that of a phase of layout, else producers.CategoryNone.
+func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) producers.Category {
 	for a := range t.ArgList(args) {
 		if string(a.Key) != timeline.OwnProbe || !isLayoutProbe(text(&a)) {
 			break
@@ -40,7 +41,7 @@ func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) Category {
 		_, phase := layoutArguments(t, args)
 		return phase
 	}
-	return CategoryNone
+	return producers.CategoryNone
 }
 
 // isLayoutProbe reports whether a probe, as provider, colon and name, starts a phase of layout.
@@ -52,7 +53,7 @@ func isLayoutProbe(probe []byte) bool {
 
 // layoutArguments returns the first argument of a probe of layout, if it is a number, in hexadecimal digits after 0x, and
 // the category of the phase that the second one is.
-func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase Category) {
+func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase producers.Category) {
 	place := -1 // that of the argument which comes next; before the first one the probe is named
 	for a := range t.ArgList(args) {
 		switch {
@@ -65,7 +66,7 @@ func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase
 		}
 		place++
 	}
-	return id, CategoryNone
+	return id, producers.CategoryNone
 }
 
 // pointerText returns a number in hexadecimal digits after 0x; nil if the argument is none.
@@ -82,15 +83,15 @@ func pointerText(a *timeline.Arg) []byte {
 // phases are the phases of layout by their numbers, and what kind of work they are.
 var phases = [...]struct {
 	label    string
-	category Category
-}{{"paint", CategoryPaint}, {"reflow", CategoryLayout}, {"frameCon", CategoryStyle}}
+	category producers.Category
+}{{producers.PhasePaint, producers.CategoryPaint}, {producers.PhaseReflow, producers.CategoryLayout}, {producers.PhaseFrameConstruction, producers.CategoryStyle}}
 
 // phaseCategory returns the category of a phase, which is a number or, where the number was declared, a label.
-func phaseCategory(a *timeline.Arg) Category {
+func phaseCategory(a *timeline.Arg) producers.Category {
 	for number, phase := range phases {
 		if v, ok := integer(a); ok && v == int64(number) || string(text(a)) == phase.label {
 			return phase.category
 		}
 	}
-	return CategoryNone
+	return producers.CategoryNone
 }

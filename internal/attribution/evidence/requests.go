@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -53,11 +54,11 @@ func (chromeRequests) see(c *pass, s *event) error {
 	}
 	e := Evidence{ordinal: s.ordinal, Node: trees.NodeID(n)}
 	switch {
-	case s.name.event == sendRequest:
+	case s.name.event == producers.ResourceSendRequest:
 		e.Kind = Sends
-	case s.name.event == receiveData:
+	case s.name.event == producers.ResourceReceivedData:
 		e.Kind, e.Value = Receives, max(f.bytes, 0)
-	case s.name.event == finishRequest:
+	case s.name.event == producers.ResourceFinish:
 		e.Kind, e.Value = Finishes, max(f.bytes, 0)
 	case s.Kind == timeline.ItemBegin && (s.place.Place == PlaceThread || s.place.Place == PlaceAsync):
 		e.Kind = Handles

@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // JSON returns the table as one line of JSON: what traces keep of it, and programs read.
 func (t *Table) JSON() ([]byte, error) {
 	text, err := json.Marshal(t)
-	return jsontext.Escape(text), err
+	return jsonscan.Escape(text), err
 }
 
 // MarshalJSON writes the columns that the table has.
@@ -55,7 +55,7 @@ func (b *ByCategory) appendJSON(out []byte) []byte {
 			out = append(out, ',')
 		}
 		first = false
-		out = strconv.AppendQuote(out, evidence.Category(c).String())
+		out = strconv.AppendQuote(out, producers.Category(c).String())
 		out = strconv.AppendInt(append(out, ':'), int64(ns), 10)
 	}
 	return append(out, '}')
@@ -68,7 +68,7 @@ func (b *ByCategory) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	for c := range b {
-		b[c] = byName[evidence.Category(c).String()]
+		b[c] = byName[producers.Category(c).String()]
 	}
 	return nil
 }

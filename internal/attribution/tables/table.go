@@ -12,6 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -160,7 +161,7 @@ type Row struct {
 }
 
 // ByCategory is a time for each category.
-type ByCategory [evidence.CategoryCount]timeline.Nanos
+type ByCategory [producers.CategoryCount]timeline.Nanos
 
 // Types returns the types of which there are contexts in the trace, and the groups of these, by name.
 func (t *Tables) Types() []string {

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -78,11 +78,11 @@ func (b *tabulator) named(group string) groupID {
 // site is where something is done.
 type site struct {
 	process, thread timeline.TrackID // 0: unknown
-	category        evidence.Category
+	category        producers.Category
 }
 
 // siteOf returns the site of a thread.
-func (b *tabulator) siteOf(thread timeline.TrackID, category evidence.Category) site {
+func (b *tabulator) siteOf(thread timeline.TrackID, category producers.Category) site {
 	if thread == 0 {
 		return site{category: category}
 	}
@@ -156,7 +156,7 @@ func (b *tabulator) name(row *Row, key *rowKey) {
 	case b.split == SplitProcess, b.split == SplitThread:
 		row.Part = b.trackName(timeline.TrackID(key.part))
 	case b.split == SplitCategory:
-		row.Part = evidence.Category(key.part).String()
+		row.Part = producers.Category(key.part).String()
 	}
 	switch {
 	case key.other:
@@ -346,7 +346,7 @@ func (b *tabulator) request(r *cost.Request) {
 	if !b.result.SentInWindow(*r) {
 		return
 	}
-	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.Thread, evidence.CategoryNone), r.Start)
+	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.Thread, producers.CategoryNone), r.Start)
 	row.Requests++
 	row.NetworkBytes = int64(trees.Add(timeline.Nanos(row.NetworkBytes), timeline.Nanos(r.Bytes)))
 	if r.End != timeline.NoTime {
@@ -357,7 +357,7 @@ func (b *tabulator) request(r *cost.Request) {
 // longTask counts a long task for the row of contexts with the most self time in it (attribution.md, Cost): of several with
 // the same time the one that worked first. What is unattributed is not a context, and has the task only if there is none.
 func (b *tabulator) longTask(t *cost.LongTask) {
-	at := b.siteOf(t.Thread, evidence.CategoryNone)
+	at := b.siteOf(t.Thread, producers.CategoryNone)
 	sums := map[rowKey]timeline.Nanos{}
 	var order []rowKey
 	for _, s := range t.Shares {

@@ -1,8 +1,8 @@
 package chromejson
 
 import (
-	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -43,7 +43,7 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 		Scope:    ev.get(fieldScope).str(),
 		Process:  rd.process(),
 	}
-	if kind == timeline.AsyncPlain && chrome.HasIDPerThread(key.Category) {
+	if kind == timeline.AsyncPlain && producers.HasIDPerThread(key.Category) {
 		key.Thread, key.At = rd.thread(), rd.position()
 	}
 	return rd.b.Async(&key), true

@@ -27,10 +27,10 @@ import (
 	"io"
 	"sync"
 
-	"github.com/weft-trace/weft/internal/chromeclues"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -135,7 +135,7 @@ type reader struct {
 	members map[string]bool // unknown members of events that were counted
 	meta    metadata
 	stacks  stacks
-	clues   *chromeclues.Reader // nil: nobody wants them
+	clues   *producers.ChromeClues // nil: nobody wants them
 }
 
 // maxWorkers bounds Options.Workers: each goroutine holds blocks of the input.
@@ -164,7 +164,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		members: map[string]bool{},
 		meta:    newMetadata(),
 		stacks:  newStacks(),
-		clues:   chromeclues.New(b),
+		clues:   producers.NewChromeClues(b),
 	}
 	rd.unknown = rd.unknownMember
 	rd.doc = jsondoc.New(rd.s, rd.log)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -60,12 +61,12 @@ func (rd *reader) metadataEvent() error {
 	case "process_name":
 		if text, ok := rd.metadataText("name"); ok {
 			rd.b.SetProcessName(rd.process(), ev.ts, text)
-			rd.b.FindMain(rd.process(), text, nil)
+			producers.FindMain(rd.b, rd.process(), text, nil)
 		}
 	case "thread_name":
 		if text, ok := rd.metadataText("name"); ok {
 			rd.b.SetThreadName(rd.thread(), ev.ts, text)
-			rd.b.FindMain(rd.process(), nil, text)
+			producers.FindMain(rd.b, rd.process(), nil, text)
 		}
 	case "process_sort_index":
 		rd.sortIndex(rd.process())

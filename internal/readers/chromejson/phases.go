@@ -3,9 +3,9 @@ package chromejson
 import (
 	"bytes"
 
-	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -164,7 +164,7 @@ func (rd *reader) complete() (bool, error) {
 	out := rd.prepare(timeline.Slice, rd.thread())
 	out.Dur = dur
 	markTask(out)
-	if isGPUWork(out.Category) {
+	if producers.IsGPUWork(out.Category) {
 		rd.b.SetStream(out.Track)
 	}
 	at, used := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
@@ -183,19 +183,7 @@ func (rd *reader) complete() (bool, error) {
 
 // markTask says of a slice whether it is a task.
 func markTask(out *timeline.Event) {
-	out.Task, out.LoopTask = chrome.IsTask(out.Name), chrome.IsLoopTask(out.Name)
-}
-
-// isGPUWork reports whether a slice of a category is work of a GPU, in the words of PyTorch's profiler.
-func isGPUWork(category []byte) bool {
-	if len(category) > len("gpu_user_annotation") {
-		return false // a switch would copy a long text
-	}
-	switch string(category) {
-	case "kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation":
-		return true
-	}
-	return false
+	out.Task, out.LoopTask = producers.IsTask(out.Name), producers.IsLoopTask(out.Name)
 }
 
 // threadEvent adds a B, an E or an instant of a thread.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -91,7 +92,7 @@ func (c *converter) setOrder() {
 }
 
 // leads reports whether a thread is the main thread of its process.
-func (th *thread) leads() bool { return th.isMain || th.name == mainThread }
+func (th *thread) leads() bool { return th.isMain || th.name == producers.GeckoMain }
 
 func falseFirst(a, b bool) int {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -142,9 +143,6 @@ func (th *thread) displayName() string {
 	return cmp.Or(th.site, th.processName, processNames[th.processType], th.processType)
 }
 
-// mainThread is the name of the main thread of every process.
-const mainThread = "GeckoMain"
-
 // addThread makes the track of a thread.
 func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, delta float64) {
 	if raw { // in the processed form every thread has these
@@ -159,7 +157,7 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		pr.isParent = true
 		c.b.SetMain(pr.track, timeline.MainByType)
 	}
-	c.b.FindMain(pr.track, []byte(th.processName), []byte(th.name)) // of imported traces of Chrome
+	producers.FindMain(c.b, pr.track, []byte(th.processName), []byte(th.name)) // of imported traces of Chrome
 	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))
 	c.b.SetThreadName(state.track, 0, []byte(th.name))
 	if name := th.displayName(); name != "" && (th.leads() || !pr.named) {

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/chromeclues"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -129,7 +129,7 @@ func traceContext(headers []header) (key string) {
 		case "traceparent", "traceresponse":
 			text = string(h.value)
 		case "server-timing":
-			text = chromeclues.ServerTiming(string(h.value))
+			text = producers.ServerTiming(string(h.value))
 		}
 		key = cmp.Or(timeline.TraceparentKey(text), key)
 	}

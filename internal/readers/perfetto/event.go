@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/screenshot"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -233,7 +233,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	out.Name, out.Category, out.NameRef, out.CategoryRef = e.resolvedName, e.category, e.nameRef, e.categoryRef
 	out.Args, out.Callstack, out.Screenshot = r.b.Args().Args(), r.eventCallstack(), e.picture
 	if kind == timeline.Begin || kind == timeline.Slice {
-		r.out.Task, r.out.LoopTask = chrome.IsTask(e.resolvedName), chrome.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)
+		r.out.Task, r.out.LoopTask = producers.IsTask(e.resolvedName), producers.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)
 	}
 	r.sampling()
 	if r.fields.Thread != 0 {
@@ -262,7 +262,7 @@ func (r *reader) takeScreenshot() {
 	var s message.Screenshot
 	err := s.Parse(e.Screenshot)
 	picture := s.JPEG()
-	if len(picture) <= screenshot.MaxSize && !screenshot.IsJPEG(picture) {
+	if len(picture) <= readers.MaxScreenshot && !readers.IsJPEG(picture) {
 		if picture != nil {
 			r.add(problem.ScreenshotNotJPEG, "")
 		}
@@ -273,7 +273,7 @@ func (r *reader) takeScreenshot() {
 		r.malformed("screenshot", err)
 	}
 	r.fieldsNotConverted("Screenshot", s.Other())
-	if len(picture) > screenshot.MaxSize {
+	if len(picture) > readers.MaxScreenshot {
 		r.add(problem.ScreenshotOmitted, "")
 		return
 	}

@@ -25,11 +25,11 @@ import (
 	"io"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/chromeclues"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -179,7 +179,7 @@ type reader struct {
 	occurs     []occurrence                               // stack of schema.go
 	plain      [maxPlainDepth + 1]message.PlainAnnotation // by depth, see encodePlain
 	text       []byte                                     // scratch
-	clues      *chromeclues.Reader                        // nil: nobody wants them
+	clues      *producers.ChromeClues                     // nil: nobody wants them
 	skipped    map[string]*tally
 	tallies    []*tally // in order of first occurrence
 }
@@ -209,7 +209,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		profiles:      opts.Profiles,
 		number:        -1,
 		alone:         b.IsEmpty(),
-		clues:         chromeclues.New(b),
+		clues:         producers.NewChromeClues(b),
 	}
 }
 

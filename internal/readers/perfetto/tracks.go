@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -302,13 +303,13 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 // nameProcess names a process.
 func (r *reader) nameProcess(process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetProcessName(process, strength, name)
-	r.b.FindMain(process, name, nil)
+	producers.FindMain(r.b, process, name, nil)
 }
 
 // nameThread names a thread of a process.
 func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetThreadName(thread, strength, name)
-	r.b.FindMain(process, nil, name)
+	producers.FindMain(r.b, process, nil, name)
 }
 
 // furtherTrack is the name of the track beside a process or thread that holds the events of its second uuid.

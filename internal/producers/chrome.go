@@ -1,0 +1,152 @@
+package producers
+
+import "strings"
+
+// Names of Chrome's processes and threads.
+const (
+	ChromeBrowser      = "Browser"        // the main process
+	ChromeBrowserMain  = "CrBrowserMain"  // its main thread
+	ChromeRendererMain = "CrRendererMain" // the main thread of a renderer
+)
+
+// DevToolsCategory is the category of Chrome's events for the performance panel, or its end.
+const DevToolsCategory = "devtools.timeline"
+
+// chromeWork is the kind of work of slices of Chrome and V8.
+var chromeWork = []categoryRule{
+	{[]string{"v8.parseOnBackground…"}, CategoryLoad}, // the parsing of what has just arrived, on a thread of its own
+	{[]string{"MinorGC", "MajorGC", "V8.GC…", "BlinkGC.…", "CppGC.…"}, CategoryGC},
+	{[]string{"v8.produce…Cache", "v8.compile…", "v8.parse…", "V8.Compile…", "V8.Parse…", "V8.Optimize…", "v8.wasm…"}, CategoryCompile},
+	{[]string{
+		"EvaluateScript", "FunctionCall", "EventDispatch", "TimerFire", "FireAnimationFrame", "FireIdleCallback", "RunMicrotasks",
+		"v8.run", "v8.evaluateModule", "V8.Execute", "XHRReadyStateChange", "XHRLoad", "WebSocketReceive…",
+	}, CategoryScript},
+	{[]string{"UpdateLayoutTree", "RecalculateStyles", "ParseAuthorStyleSheet"}, CategoryStyle},
+	{[]string{"Layout", "IntersectionObserverController::computeIntersections"}, CategoryLayout},
+	{[]string{"PrePaint", "Paint", "PaintImage"}, CategoryPaint},
+	{[]string{"Layerize", "Commit", "CompositeLayers", "UpdateLayer"}, CategoryComposite},
+	{[]string{"RasterTask", "ImageDecodeTask", "Decode Image", "Draw LazyPixelRef", "GPUTask"}, CategoryRaster},
+	{[]string{"ParseHTML", "Resource…"}, CategoryLoad},
+}
+
+// ChromeLayout are the slices that are phases of layout.
+var ChromeLayout = []LayoutEvent{
+	{"Paint", PhasePaint, ""},
+	{"PrePaint", PhasePaint, "PrePaint"},
+	{"Layout", PhaseReflow, ""},
+	{"UpdateLayoutTree", PhaseFrameConstruction, ""},
+	{"RecalculateStyles", PhaseFrameConstruction, ""},
+}
+
+// IsTask reports whether a slice of a thread is one of the tasks that the message loop of the thread runs one after the other.
+// They nest only while a task runs a loop of its own.
+func IsTask(name []byte) bool {
+	if len(name) > len("ThreadControllerImpl::RunTask") {
+		return false // a switch would copy a long name
+	}
+	switch string(name) {
+	case "RunTask", "ThreadControllerImpl::RunTask", "ThreadPool_RunTask", // a task
+		"ThreadController active", "WorkerThread active", // a time with tasks
+		"EpollEvent": // not a task, but keeps the loop busy as well
+		return true
+	}
+	return false
+}
+
+// IsLoopTask reports whether a slice of a thread is one task of its event loop: not what a pool of threads runs, for which no
+// event loop waits, and not a time with several tasks.
+func IsLoopTask(name []byte) bool {
+	if len(name) > len("ThreadControllerImpl::RunTask") {
+		return false // a switch would copy a long name
+	}
+	switch string(name) {
+	case "RunTask", "ThreadControllerImpl::RunTask":
+		return true
+	}
+	return false
+}
+
+// Event is an event that names a context: a frame, a script, a request, an input event.
+type Event uint8
+
+// The events; they have their names, but for those with a comment.
+const (
+	OtherEvent Event = iota
+	TracingStartedInBrowser
+	FrameCommittedInBrowser
+	ProcessReadyInBrowser
+	CommitLoad
+	FrameDeletedInBrowser
+	FunctionCall
+	EvaluateScript
+	ScriptCatchup
+	ResourceSendRequest
+	ResourceReceivedData
+	ResourceFinish
+	EventTiming
+	EventDispatch
+	InputLatency // InputLatency:: and the type of an input event: the slice that shows its latency
+	EventLatency
+	StagePresented  // …ToPresentationCompositorFrame: the last stage inside EventLatency, with the frame that shows the answer
+	StageTerminated // …ToTermination: the same without one
+	ParseHTML
+	NavigationStart
+	DOMEvent // of Firefox
+)
+
+var eventNames = map[Event]string{
+	TracingStartedInBrowser: "TracingStartedInBrowser",
+	FrameCommittedInBrowser: "FrameCommittedInBrowser",
+	ProcessReadyInBrowser:   "ProcessReadyInBrowser",
+	CommitLoad:              "CommitLoad",
+	FrameDeletedInBrowser:   "FrameDeletedInBrowser",
+	FunctionCall:            "FunctionCall",
+	EvaluateScript:          "EvaluateScript",
+	ScriptCatchup:           "ScriptCatchup",
+	ResourceSendRequest:     "ResourceSendRequest",
+	ResourceReceivedData:    "ResourceReceivedData",
+	ResourceFinish:          "ResourceFinish",
+	EventTiming:             "EventTiming",
+	EventDispatch:           "EventDispatch",
+	EventLatency:            "EventLatency",
+	ParseHTML:               "ParseHTML",
+	NavigationStart:         "navigationStart",
+	DOMEvent:                "DOMEvent",
+}
+
+var events = func() map[string]Event {
+	byName := map[string]Event{}
+	for e, name := range eventNames {
+		byName[name] = e
+	}
+	return byName
+}()
+
+// Is reports whether a name is that of the event, which has one of its own.
+func (e Event) Is(name []byte) bool { return string(name) == eventNames[e] }
+
+// InputLatencyPrefix and the type of an input event make the name of the slice that shows its latency.
+const InputLatencyPrefix = "InputLatency::"
+
+// EventOf returns the event that a name is.
+func EventOf(name string) Event {
+	switch {
+	case strings.HasPrefix(name, InputLatencyPrefix):
+		return InputLatency
+	case strings.HasSuffix(name, "ToPresentationCompositorFrame"):
+		return StagePresented
+	case strings.HasSuffix(name, "ToTermination"):
+		return StageTerminated
+	}
+	return events[name]
+}
+
+// NamesScript reports whether the argument data.url of slices with a name is the script that runs, or is prepared to run.
+func NamesScript(name string) bool {
+	switch name {
+	case "FunctionCall", "EvaluateScript", "ScriptCatchup", "v8.compile", "v8.compileModule", "v8.run", "v8.evaluateModule",
+		"v8.produceCache", "v8.produceModuleCache":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,307 @@
+package producers
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// ChromeClues finds in the events of Chrome what tells their place among other recordings: when they were by the wall clock, and
+// which requests servers have seen as well (docs/merge.md). It serves the readers of all formats in which Chrome records. A nil
+// ChromeClues finds nothing.
+type ChromeClues struct {
+	b       *timeline.Builder
+	started timeline.Nanos    // TracingStartedInBrowser; NoTime: not seen
+	anchors []timeline.Anchor // the first ones, up to maxAnchors
+}
+
+// NewChromeClues returns ChromeClues for what is added to a Builder; nil if nobody wants clues.
+func NewChromeClues(b *timeline.Builder) *ChromeClues {
+	if !b.WantsLinks() && !b.WantsAnchors() {
+		return nil
+	}
+	return &ChromeClues{b: b, started: timeline.NoTime}
+}
+
+// The events that tell something.
+const (
+	sent     = "ResourceSendRequest"
+	received = "ResourceReceiveResponse"
+	started  = "TracingStartedInBrowser"
+)
+
+// Event looks at an event that was just added.
+func (r *ChromeClues) Event(ev *timeline.Event) error {
+	if r == nil || len(ev.Name) != len(sent) && len(ev.Name) != len(received) {
+		return nil
+	}
+	switch string(ev.Name) {
+	case sent:
+		d := r.data(ev)
+		if d.request == "" {
+			return nil
+		}
+		role := timeline.LinkSend
+		if d.document {
+			role = timeline.LinkMember // it is recorded when the page has its answer
+		}
+		return r.b.AddLink(&timeline.Link{
+			Request: d.request, Key: timeline.TraceparentKey(d.traceparent), Role: role,
+			Track: ev.Track, Event: ev.Event, Offset: ev.Offset, TS: ev.TS,
+		})
+	case received:
+		return r.response(ev)
+	case started:
+		if r.started == timeline.NoTime {
+			r.started = ev.TS
+		}
+	}
+	return nil
+}
+
+// response takes in the head of a response: its time by the wall clock, and the span of the server.
+func (r *ChromeClues) response(ev *timeline.Event) error {
+	d := r.data(ev)
+	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.WantsAnchors() {
+		requested, ok := nanos(d.requestTime, 1e9)
+		after, ok2 := nanos(d.received, 1e6)
+		wall, ok3 := nanos(d.wall, 1e6)
+		if ok && ok2 && ok3 {
+			r.anchor(timeline.Anchor{At: requested + after, Wall: wall, Low: -responseError, High: responseError, By: "response", Counted: true})
+		}
+	}
+	key := timeline.TraceparentKey(d.traceparent)
+	if key == "" {
+		return nil
+	}
+	return r.b.AddLink(&timeline.Link{
+		Key: key, LinkedBy: d.request, Role: timeline.LinkReceive, Track: ev.Track, Event: ev.Event, Offset: ev.Offset, TS: ev.TS,
+	})
+}
+
+// responseError is how far the two times of a response may be apart: of 1,922 responses two were more than 1.3 µs, the worst 47.
+const responseError = 50_000
+
+// nanos returns a number of units as nanoseconds, the whole ones exactly; false if it is out of range.
+func nanos(v float64, unit float64) (timeline.Nanos, bool) {
+	whole, part := math.Modf(v)
+	if !(math.Abs(whole) <= math.MaxInt64/4/unit) {
+		return 0, false
+	}
+	return timeline.Nanos(whole)*timeline.Nanos(unit) + timeline.Nanos(math.Round(part*unit)), true
+}
+
+// data is what args.data of an event says.
+type data struct {
+	request               string
+	traceparent           string
+	wall                  float64 // ms since 1970
+	requestTime, received float64 // s; ms after that
+	stored                bool    // it came from a cache or a service worker
+	document              bool    // a navigation asked for it
+}
+
+// data reads args.data.
+func (r *ChromeClues) data(ev *timeline.Event) (d data) {
+	d.received = -1
+	for arg := range r.b.ArgList(ev.Args) {
+		if string(arg.Key) != "data" || arg.Kind != timeline.ArgDict {
+			continue
+		}
+		for m := range r.b.Members(arg) {
+			r.member(&d, &m)
+		}
+	}
+	return d
+}
+
+func (r *ChromeClues) member(d *data, m *timeline.Arg) {
+	switch string(m.Key) {
+	case "requestId":
+		if m.Kind == timeline.ArgString {
+			d.request = string(m.Text())
+		}
+	case "traceparent", "traceresponse":
+		if m.Kind == timeline.ArgString {
+			d.traceparent = string(m.Text())
+		}
+	case "resourceType":
+		d.document = m.Kind == timeline.ArgString && string(m.Text()) == "Document"
+	case "responseTime":
+		d.wall = number(m)
+	case "fromCache", "fromServiceWorker":
+		d.stored = d.stored || m.Kind == timeline.ArgBool && m.Bool()
+	case "timing":
+		if m.Kind == timeline.ArgDict {
+			for t := range r.b.Members(*m) {
+				switch string(t.Key) {
+				case "requestTime":
+					d.requestTime = number(&t)
+				case "receiveHeadersStart":
+					d.received = number(&t)
+				}
+			}
+		}
+	case "headers":
+		if m.Kind == timeline.ArgArray {
+			for header := range r.b.Members(*m) {
+				r.header(d, &header)
+			}
+		}
+	}
+}
+
+// header reads one header of a request or response.
+func (r *ChromeClues) header(d *data, m *timeline.Arg) {
+	if m.Kind != timeline.ArgDict {
+		return
+	}
+	var name, value string
+	for part := range r.b.Members(*m) {
+		switch {
+		case part.Kind != timeline.ArgString:
+		case string(part.Key) == "name":
+			name = strings.ToLower(string(part.Text()))
+		case string(part.Key) == "value":
+			value = string(part.Text())
+		}
+	}
+	switch name {
+	case "traceparent", "traceresponse":
+		d.traceparent = value
+	case "server-timing":
+		if text := ServerTiming(value); text != "" {
+			d.traceparent = text
+		}
+	}
+}
+
+// ServerTiming returns the traceparent in a header Server-Timing: the description of the metric traceparent or trace; "" if there is none.
+func ServerTiming(header string) string {
+	for metric := range strings.SplitSeq(header, ",") {
+		name, params, _ := strings.Cut(metric, ";")
+		if name = strings.TrimSpace(name); !strings.EqualFold(name, "traceparent") && !strings.EqualFold(name, "trace") {
+			continue
+		}
+		for param := range strings.SplitSeq(params, ";") {
+			key, value, _ := strings.Cut(param, "=")
+			if strings.EqualFold(strings.TrimSpace(key), "desc") {
+				return strings.Trim(strings.TrimSpace(value), `"`)
+			}
+		}
+	}
+	return ""
+}
+
+// number returns a number; 0 if it is none.
+func number(a *timeline.Arg) float64 {
+	switch a.Kind {
+	case timeline.ArgInt:
+		return float64(a.Int())
+	case timeline.ArgUint:
+		return float64(a.Uint())
+	case timeline.ArgDouble:
+		return a.Double()
+	}
+	return 0
+}
+
+// How long after the time in the metadata tracing starts in the browser.
+const (
+	startDelay   timeline.Nanos = 25_000_000  // of DevTools; 19.6 ms was measured
+	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
+)
+
+// FindMain marks a process as the main one of its browser if its name, or that of one of its threads, is what Chrome calls these. Names
+// may be nil.
+func FindMain(b *timeline.Builder, process timeline.TrackID, processName, threadName []byte) {
+	switch {
+	case string(threadName) == ChromeBrowserMain:
+		b.SetMain(process, timeline.MainByThread)
+	case string(processName) == ChromeBrowser:
+		b.SetMain(process, timeline.MainByName)
+	}
+}
+
+// Facts reads what the metadata of a JSON trace, which are attributes now, say of its clock.
+func (r *ChromeClues) Facts() {
+	if r == nil || !r.b.WantsAnchors() {
+		return
+	}
+	text := func(key string) string { a, _ := r.b.Attribute(key); return a.Text }
+	for _, key := range [...]string{"baseTimeNanoseconds", "viztracer_metadata.baseTimeNanoseconds"} {
+		if a, ok := r.b.Attribute(key); ok && a.IsInt && a.Int > 0 {
+			r.b.AddAnchor(timeline.Anchor{At: 0, Wall: timeline.Nanos(a.Int), By: "baseTimeNanoseconds"})
+			r.rank()
+			return
+		}
+	}
+	r.rank()
+	r.b.SetClocks(timeline.Clocks{Trace: timeline.ClockMonotonic})
+	r.b.SetClockDomain(text("metadata.clock-domain"))
+	if r.started != timeline.NoTime {
+		r.startTimes(text)
+	}
+	r.offsetSinceEpoch()
+}
+
+// startTimes reads when the recording began by the wall clock.
+func (r *ChromeClues) startTimes(text func(key string) string) {
+	if at, err := time.Parse(time.RFC3339Nano, text("metadata.startTime")); err == nil {
+		r.anchor(timeline.Anchor{
+			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + startDelay, Low: -startDelay, High: startDelay, By: "startTime",
+		})
+	}
+	if at, err := time.Parse("2006-1-2 15:4:5", text("metadata.trace-capture-datetime")); err == nil {
+		r.anchor(timeline.Anchor{
+			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + captureDelay, Low: -captureDelay, High: captureDelay, By: "trace-capture-datetime",
+		})
+	}
+}
+
+// maxAnchors is how many anchors are remembered.
+const maxAnchors = 16
+
+// anchor says when a time was by the wall clock.
+func (r *ChromeClues) anchor(a timeline.Anchor) {
+	r.b.AddAnchor(a)
+	if len(r.anchors) < maxAnchors {
+		r.anchors = append(r.anchors, a)
+	}
+}
+
+// epochError is how far the wall clock and the clock of the trace may be apart that Chrome reads one after the other.
+const epochError = 100_000
+
+// offsetSinceEpoch reads what Chrome for Android says: how far the wall clock is ahead of the clock of the trace, in µs, as text. Other
+// producers write anything there (0, nanoseconds, the time of day), so that it counts only if something else agrees.
+func (r *ChromeClues) offsetSinceEpoch() {
+	a, _ := r.b.Attribute("metadata.clock-offset-since-epoch")
+	us := a.Int
+	if !a.IsInt {
+		var err error
+		if us, err = strconv.ParseInt(a.Text, 10, 64); err != nil {
+			return
+		}
+	}
+	if us <= 0 || us > math.MaxInt64/1000 {
+		return
+	}
+	offset := timeline.Nanos(us) * timeline.Microsecond
+	for _, other := range r.anchors {
+		if by := other.Wall - other.At; offset >= by+other.Low && offset <= by+other.High {
+			r.b.AddAnchor(timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
+			return
+		}
+	}
+}
+
+// rank reads which process of a distributed program recorded the trace.
+func (r *ChromeClues) rank() {
+	if a, ok := r.b.Attribute("distributedInfo.rank"); ok && a.IsInt {
+		r.b.SetRank(a.Int)
+	}
+}

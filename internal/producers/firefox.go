@@ -1,0 +1,37 @@
+package producers
+
+// GeckoMain is the name of the main thread of each process of Firefox.
+const GeckoMain = "GeckoMain"
+
+// Categories of Firefox's markers and samples.
+const (
+	FirefoxScript     = "JavaScript"
+	FirefoxCollection = "GC / CC"
+	FirefoxLayout     = "Layout"
+	FirefoxGraphics   = "Graphics"
+	FirefoxIdle       = "Idle"
+)
+
+// firefoxWork is the kind of work of Firefox's markers.
+var firefoxWork = []categoryRule{
+	{[]string{"GCMinor", "GCMajor", "GCSlice", "CC"}, CategoryGC},
+	{[]string{"DOMEvent", FirefoxScript}, CategoryScript},
+	{[]string{"Styles"}, CategoryStyle},
+	{[]string{"Reflow"}, CategoryLayout},
+	{[]string{"DisplayList"}, CategoryPaint},
+	{[]string{"Composite"}, CategoryComposite},
+	{[]string{"Rasterize"}, CategoryRaster},
+	{[]string{"Network"}, CategoryLoad},
+}
+
+// FirefoxLayoutMarkers are the markers that are phases of layout.
+var FirefoxLayoutMarkers = []LayoutEvent{
+	{"DisplayList", PhasePaint, ""},
+	{"Rasterize", PhasePaint, "Rasterize"},
+	{"RasterizeSingleBlob", PhasePaint, "Rasterize"},
+	{"Composite", PhasePaint, "Composite"},
+	{"Reflow", PhaseReflow, ""},
+	{"Reflow (sync)", PhaseReflow, ""},
+	{"Reflow (interruptible)", PhaseReflow, ""},
+	{"Styles", PhaseFrameConstruction, ""},
+}
