@@ -61,7 +61,8 @@ func (o *Order) Check(forms []*Table, only string) error {
 		}
 		var names []string
 		for _, c := range columns {
-			if name := cmp.Or(strings.TrimSuffix(c.Key, "_ns"), c.Title); !slices.Contains(names, name) {
+			name := cmp.Or(strings.TrimSuffix(c.Key, "_ns"), c.Title)
+			if !slices.Contains(names, name) && !(c.Fixed && c.Title == "") { // these are there in any case
 				names = append(names, name)
 			}
 		}
