@@ -122,7 +122,7 @@ func sampledWork(t *testing.T, input []byte, opts convert.Options) *sampledOf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl, err := load(t.Context(), bytes.NewReader(input), opts)
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(input), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func asJSON(t *testing.T, native []byte) []byte {
 	t.Helper()
 	marks := legacyMarks(t, native)
 	events, _ := convertTrace(t, native, eventsOnly) // Open makes samples of the events of profiles
-	tl, err := load(t.Context(), bytes.NewReader(events), convert.Options{})
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(events), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ type callAt struct {
 // samplesAndCalls converts a trace and returns the samples and calls of its threads.
 func samplesAndCalls(t *testing.T, input []byte) (map[thread][]stackAt, map[thread][]callAt) {
 	t.Helper()
-	tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{JSCalls: convert.JSCallsDevTools})
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{JSCalls: convert.JSCallsDevTools})
 	if err != nil {
 		t.Fatal(err)
 	}
