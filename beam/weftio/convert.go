@@ -53,7 +53,7 @@ func (fn *convertFn) Setup() (err error) {
 	fn.skipped = beam.NewCounter("weft", "skipped")
 	fn.id = fn.Options.id()
 	if fn.config, err = fn.Options.config(); err == nil {
-		process.Tune(os.Getenv, fn.config.Convert.Memory)
+		process.Tune(os.Getenv)
 	}
 	return err
 }

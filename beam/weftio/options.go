@@ -26,19 +26,15 @@ type Options struct {
 
 	FileMemory  int64         // bytes for each conversion; 0: 128 MiB
 	FileTimeout time.Duration // of a file; 0: none
-	MaxUnpacked int64         // bytes of a member of an archive; 0: 100 GiB
-	MinFree     int64         // bytes that the disk of a local Out must have left
-	Retries     int           // of what fails by reading
-	Verify      int           // percent of the outputs that are verified; local ones only
+	Verify      bool          // outputs are verified before they get their names; local ones only
 	Named       bool          // every input must be a trace: what is none fails, and is not skipped
 	TempDir     string        // for what is sorted on disk; "": that of the system
 
 	Include, Exclude []string // globs on the path below Root, for Migrate; what an Exclude matches is left out
-	Hidden, Follow   bool     // as for weft migrate, for local inputs
 	MaxFiles         int      // Migrate fails if there are more; 0: no limit
 
-	RetryFailed bool     // what failed for good is tried again
-	Redo        []string // as for weft migrate
+	RetryFailed bool   // what failed for good is tried again
+	Redo        string // as for weft migrate
 }
 
 // defaultFileMemory is that of weft migrate.
@@ -60,8 +56,7 @@ func onOff(to func(*migrate.Config) *bool) func(*migrate.Config, string) error {
 	}
 }
 
-// settings are those of weft migrate but the ones that concern single traces (profile, sample-interval, …), and --name replace, by which
-// inputs of several folders could replace each other's outputs.
+// settings are those of weft migrate but the ones that concern single traces (profile, sample-interval, …).
 var settings = map[string]setting{
 	"format": {"auto", func(c *migrate.Config, v string) error { c.Convert.From = convert.Format(v); return nil }},
 	"args": {"all", func(c *migrate.Config, v string) error {
@@ -100,9 +95,9 @@ func (o *Options) config() (c migrate.Config, err error) {
 		return c, fmt.Errorf("the folder of outputs is missing")
 	}
 	c = migrate.Config{
-		Out: o.Out, Root: o.Root, MaxUnpacked: o.MaxUnpacked, FileTimeout: o.FileTimeout, Retries: o.Retries, Verify: o.Verify,
+		Out: o.Out, Root: o.Root, FileTimeout: o.FileTimeout, Verify: o.Verify,
 		// Runners do bundles twice: what is at the place of an output may be ours.
-		Force: true, MinFree: o.MinFree, RetryFailed: o.RetryFailed, Redo: o.Redo, TempDir: o.TempDir, Hidden: o.Hidden, Follow: o.Follow,
+		Force: true, RetryFailed: o.RetryFailed, Redo: o.Redo, TempDir: o.TempDir,
 		Settings: map[string]string{},
 	}
 	c.Convert.Compression, c.Convert.Packets = pftrace.Zlib, pftrace.Compact
@@ -135,7 +130,7 @@ func (o *Options) config() (c migrate.Config, err error) {
 		}
 		c.Settings["file-memory"] = sizeText(c.Convert.Memory) // what does not fit, and so is left out, depends on it
 	}
-	if o.Verify > 0 && isRemote(o.Out) {
+	if o.Verify && isRemote(o.Out) {
 		return c, fmt.Errorf("only local outputs can be verified before they get their names; run weft verify on %s", o.Out)
 	}
 	if _, err := migrate.NewBatch(c, remoteStorage{}, nil); err != nil { // which checks the rest

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	"google.golang.org/api/googleapi"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
@@ -92,7 +93,7 @@ func checkObjectName(name string) error {
 
 // joinPlace returns the name of something below a folder.
 func joinPlace(folder, name string) string {
-	return strings.TrimSuffix(folder, "/") + "/" + migrate.UnescapeName(name)
+	return strings.TrimSuffix(folder, "/") + "/" + inputs.UnescapeName(name)
 }
 
 // placeError says what an error of a store is about: a *migrate.Stopped if the next file would fail as well. Beam's S3 has only the text
@@ -322,7 +323,7 @@ type remoteOutput struct {
 }
 
 // Create implements migrate.Storage.
-func (s remoteStorage) Create(ctx context.Context, r *migrate.Record, _ bool) (migrate.Output, error) {
+func (s remoteStorage) Create(ctx context.Context, r *migrate.Record) (migrate.Output, error) {
 	name := joinPlace(s.place, r.Output)
 	if err := checkObjectName(name); err != nil {
 		return nil, err

@@ -256,7 +256,7 @@ func TestNothingOfWhatIsDiscarded(t *testing.T) {
 		}
 		defer fsys.Close()
 		s := remoteStorage{out: fsys, place: f.name("out")}
-		out, err := s.Create(t.Context(), &migrate.Record{Output: "x.pftrace"}, false)
+		out, err := s.Create(t.Context(), &migrate.Record{Output: "x.pftrace"})
 		if err != nil {
 			t.Fatal(err)
 		}

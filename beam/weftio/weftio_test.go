@@ -449,8 +449,8 @@ func TestWrongOptionsPanic(t *testing.T) {
 		"screenshots":                  {Out: "x", Settings: map[string]string{"screenshots": "maybe"}},
 		"compress":                     {Out: "x", Settings: map[string]string{"compress": "lzma"}},
 		"skip, copy or convert":        {Out: "x", Settings: map[string]string{"perfetto": "eat"}},
-		"verified":                     {Out: "gs://b/x", Verify: 5},
-		"redo":                         {Out: "x", Redo: []string{"some"}},
+		"verified":                     {Out: "gs://b/x", Verify: true},
+		"redo":                         {Out: "x", Redo: "some"},
 	} {
 		func() {
 			defer func() {

@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -21,7 +21,7 @@ func advised(err error) string {
 	advise := func(about error, advice string) {
 		text = strings.Replace(text, about.Error(), about.Error()+advice, 1)
 	}
-	if full := (*room.Error)(nil); errors.As(err, &full) {
+	if full := (*collections.RoomError)(nil); errors.As(err, &full) {
 		advice := "; allow more with --memory"
 		if trace := (*v8profile.AssemblyError)(nil); errors.As(err, &trace) {
 			advice += "; --js-calls off and --samples none leave them out"

@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // What the library says is wrong comes with the flags and commands that help.
 func TestAdvice(t *testing.T) {
-	full := &room.Error{What: "profiles are held in memory while they are read", Limit: 256 << 20}
+	full := &collections.RoomError{What: "profiles are held in memory while they are read", Limit: 256 << 20}
 	const room = "profiles are held in memory while they are read, and there is more in this input than the 256 MiB that they may have; allow more with --memory"
 	for _, c := range []struct {
 		err  error

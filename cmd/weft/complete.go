@@ -248,11 +248,6 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words("frame", "page", "script", "entity", "input", "process", "thread")
 	case "context":
 		return words("frame=", "page=", "script=", "input=")
-	case "name":
-		if command.Name == "migrate" {
-			return words("append", "replace")
-		}
-		return nil
 	case "context-sources":
 		return words(trees.SourceNames()...)
 	case "paint":
@@ -284,6 +279,7 @@ var choices = map[string][]string{
 	"perfetto":      {"skip", "copy", "convert"},
 	"per":           {"recording", "second"},
 	"profile":       {"all"},
+	"redo":          {"version", "all"},
 	"report":        {"text", "json"},
 	"samples":       {"stack-sample", "none"},
 	"screenshots":   {"on", "off"},

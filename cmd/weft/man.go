@@ -53,7 +53,8 @@ var exitStatuses = []struct {
 	{exitFailed, "something failed: an input cannot be read, an output cannot be written, verify found a violation"},
 	{exitUsage, "the command line is wrong"},
 	{exitStrict, "--strict: weft converted everything, but data was lost that most recordings in the format do not lack; --strict=all: any data was lost"},
-	{exitSlower, "compare --fail-over: something is slower than allowed; migrate: the run had to stop, because the disk is full, for example"},
+	{exitSlower, "compare --fail-over: something is slower than allowed"},
+	{exitStopped, "migrate: the run had to stop, because the disk is full, for example"},
 	{exitInterrupted, "interrupted (Ctrl-C, SIGTERM, SIGHUP)"},
 	{exitBrokenPipe, "the reader of the output closed the pipe, as head does"},
 }

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -41,7 +40,7 @@ Examples:
    weft migrate --out converted --finish                (after the last one)
 
 The exit code is 0 if all is done, 1 if files failed, 3 with --strict if data was lost that recordings usually have,
-4 if the run had to stop, 130 if it was interrupted. docs/batch.md has the rules.`,
+5 if the run had to stop, 130 if it was interrupted. docs/batch.md has the rules.`,
 		Flags: slices.Concat(migrateFlags(filters), migrateConversionFlags(env)),
 		Action: func(c *cli.Context) error {
 			m := &migration{env: env, context: c, filters: *filters}
@@ -63,30 +62,17 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 		&cli.BoolFlag{Name: "null", Aliases: []string{"0"}, Usage: "names of --files-from end with a NUL byte", DisableDefaultText: true},
 		&cli.GenericFlag{Name: "include", Value: &filterFlag{filters, false}, Usage: "take only files that match `GLOB`; the last --include or --exclude that matches decides"},
 		&cli.GenericFlag{Name: "exclude", Value: &filterFlag{filters, true}, Usage: "leave out files that match `GLOB`"},
-		&cli.BoolFlag{Name: "hidden", Usage: "take files and folders that begin with a dot, too", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "follow", Usage: "follow links to folders", DisableDefaultText: true},
-		&cli.DurationFlag{Name: "min-age", Usage: "leave out files that changed less than `TIME` ago"},
-		&cli.StringFlag{Name: "max-size", Usage: "leave out files larger than `SIZE`", DefaultText: "no limit"},
-		&cli.StringFlag{Name: "name", Value: "append", Usage: "name outputs by `HOW`: append (x.json.gz.pftrace) or replace (x.pftrace)"},
 		&cli.StringFlag{Name: "perfetto", Value: "skip", Usage: "`WHAT` to do with Perfetto traces: skip, copy or convert"},
-		&cli.StringFlag{Name: "max-unpacked", Value: "100GiB", Usage: "refuse members of archives longer than `SIZE`"},
-		&cli.IntFlag{Name: "jobs", Usage: "convert `N` files at once", DefaultText: "one per core, as memory allows"},
+		&cli.IntFlag{Name: "jobs", Usage: "convert `N` files at once", DefaultText: "one per core"},
 		&cli.StringFlag{Name: "file-memory", Value: "128MiB", Usage: "use up to `SIZE` of memory for each of these"},
 		&cli.DurationFlag{Name: "file-timeout", Usage: "fail a file that takes longer than `TIME`", DefaultText: "never"},
-		&cli.IntFlag{Name: "retries", Value: 2, Usage: "try `N` times more what fails while reading"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done, and write nothing", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "checksum", Usage: "compare contents, not only sizes and times", DisableDefaultText: true},
-		&cli.StringSliceFlag{Name: "redo", Usage: "convert again what is `WHICH`: version (made by another weft), all, or path:GLOB"},
-		&optionalFlag{cli.GenericFlag{Name: "verify", Value: new(percentFlag), Usage: "verify outputs before they get their names; --verify=`N%` of them", DefaultText: "off"}},
-		&cli.BoolFlag{Name: "fsync", Usage: "make each output durable before it counts", DisableDefaultText: true},
+		&cli.StringFlag{Name: "redo", Usage: "convert again what is `WHICH`: version (made by another version of weft) or all"},
+		&cli.BoolFlag{Name: "verify", Usage: "verify outputs before they get their names", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "retry-failed", Usage: "try again what failed, and nothing else", DisableDefaultText: true},
-		&cli.StringFlag{Name: "max-failures", Usage: "stop after `N` failures, or N% of 100 files or more", DefaultText: "never"},
-		&cli.StringFlag{Name: "min-free", Value: "256MiB", Usage: "stop before the disk has less than `SIZE` left"},
 		&cli.StringFlag{Name: "shard", Usage: "do part `I/N`, with I from 0"},
 		&cli.BoolFlag{Name: "finish", Usage: "make the manifest of all shards and sum up", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "status", Usage: "sum up what is done so far", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "failures-ok", Usage: "exit with 0 even if files failed", DisableDefaultText: true},
-		&cli.DurationFlag{Name: "progress-every", Value: minute, Usage: "print progress every `TIME` where standard error is not a terminal; 0: never"},
 	}
 }
 
@@ -111,33 +97,11 @@ func (f *filterFlag) Set(pattern string) error {
 // String implements cli.Generic.
 func (f *filterFlag) String() string { return "" }
 
-// optionalFlag is a flag whose value can be left out: --verify or --verify=10%.
+// optionalFlag is a flag whose value can be left out: --strict or --strict=all.
 type optionalFlag struct{ cli.GenericFlag }
 
 // TakesValue says that the next word is not the value.
 func (*optionalFlag) TakesValue() bool { return false }
-
-// percentFlag is a percentage; without a value it is 100.
-type percentFlag struct{ percent int }
-
-// Set implements cli.Generic.
-func (p *percentFlag) Set(text string) error {
-	if text == "true" {
-		text = "100%"
-	}
-	n, err := strconv.Atoi(strings.TrimSuffix(text, "%"))
-	if err != nil || n < 0 || n > 100 {
-		return errors.New("not a percentage")
-	}
-	p.percent = n
-	return nil
-}
-
-// String implements cli.Generic.
-func (p *percentFlag) String() string { return strconv.Itoa(p.percent) + "%" }
-
-// IsBoolFlag tells package flag that the value can be left out.
-func (*percentFlag) IsBoolFlag() bool { return true }
 
 // A migration is one call of the migrate command.
 type migration struct {
@@ -203,8 +167,7 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	jobs := int64(cmp.Or(config.Jobs, runtime.GOMAXPROCS(0)))
 	limitHeap(jobs * config.Convert.Memory)
 	if os.Getenv("GOGC") == "" {
-		// Most of what small files allocate is garbage at once; the limit of the heap holds.
-		defer debug.SetGCPercent(debug.SetGCPercent(migrateGCPercent))
+		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the limit of the heap holds
 	}
 	s, err := migrate.Run(ctx, *config)
 	m.shown.end()
@@ -223,13 +186,10 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	return m.outcome(s)
 }
 
-// migrateGCPercent is GOGC while many small files are converted, as in convertAll.
-const migrateGCPercent = 400
-
 // outcome turns a summary into the exit code.
 func (m *migration) outcome(s *migrate.Summary) error {
 	switch {
-	case s.Total(migrate.Failed).Files > 0 && !m.context.Bool("failures-ok"):
+	case s.Total(migrate.Failed).Files > 0:
 		return errReported
 	}
 	return readStrict(m.context).judge(m.env, losses{uint64(s.Lost), uint64(s.LostUnusual)}, "; see the manifest")
@@ -263,75 +223,33 @@ func (m *migration) config() (*migrate.Config, error) {
 	}
 	config := &migrate.Config{
 		Out: c.String("out"), Root: c.String("root"), Inputs: c.Args().Slice(), Lists: c.StringSlice("files-from"),
-		NUL: c.Bool("null"), Stdin: m.env.stdin, Filters: m.filters, Hidden: c.Bool("hidden"), Follow: c.Bool("follow"),
-		MinAge: c.Duration("min-age"), Convert: opts, Settings: m.settings(), Perfetto: c.String("perfetto"),
-		Jobs: c.Int("jobs"), FileTimeout: c.Duration("file-timeout"), Retries: c.Int("retries"),
-		Verify: c.Generic("verify").(*percentFlag).percent, Fsync: c.Bool("fsync"), Force: c.Bool("force"),
-		Checksum: c.Bool("checksum"), RetryFailed: c.Bool("retry-failed"), DryRun: c.Bool("dry-run"), TempDir: c.String("tmp"),
+		NUL: c.Bool("null"), Stdin: m.env.stdin, Filters: m.filters, Convert: opts, Settings: m.settings(),
+		Perfetto: c.String("perfetto"), Jobs: c.Int("jobs"), FileTimeout: c.Duration("file-timeout"), Verify: c.Bool("verify"),
+		Force: c.Bool("force"), Redo: c.String("redo"), RetryFailed: c.Bool("retry-failed"), DryRun: c.Bool("dry-run"),
+		TempDir: c.String("tmp"),
 	}
-	for _, redo := range c.StringSlice("redo") {
-		if strings.HasPrefix(redo, "path:") {
-			config.Redo = append(config.Redo, redo) // which may hold commas
-			continue
-		}
-		config.Redo = append(config.Redo, strings.Split(redo, ",")...)
+	if what := config.Perfetto; !slices.Contains([]string{"skip", "copy", "convert"}, what) {
+		return nil, unknownValue("perfetto", "choice", what, "skip", "copy", "convert")
 	}
-	return config, m.readChoices(config)
-}
-
-// readChoices reads the flags whose values have a form of their own.
-func (m *migration) readChoices(config *migrate.Config) (err error) {
-	c := m.context
-	switch how := c.String("name"); how {
-	case "append":
-	case "replace":
-		config.ReplaceEndings = true
-	default:
-		return unknownValue("name", "way", how, "append", "replace")
+	if what := config.Redo; !slices.Contains([]string{"", "version", "all"}, what) {
+		return nil, unknownValue("redo", "choice", what, "version", "all")
 	}
-	if what := c.String("perfetto"); !slices.Contains([]string{"skip", "copy", "convert"}, what) {
-		return unknownValue("perfetto", "choice", what, "skip", "copy", "convert")
-	}
-	for _, size := range []struct {
-		flag string
-		to   *int64
-	}{{"max-size", &config.MaxSize}, {"max-unpacked", &config.MaxUnpacked}, {"min-free", &config.MinFree}} {
-		if text := c.String(size.flag); text != "" {
-			if *size.to, err = parseSize(text); err != nil {
-				return usagef("--%s: %v", size.flag, err)
-			}
-		}
-	}
-	for _, name := range []string{"jobs", "retries"} {
-		if c.Int(name) < 0 {
-			return usagef("--%s: %d is negative", name, c.Int(name))
-		}
-	}
-	if text := c.String("max-failures"); text != "" {
-		number, isPercent := strings.CutSuffix(text, "%")
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 {
-			return usagef("--max-failures: %q is neither a number of files nor a percentage", text)
-		}
-		if isPercent {
-			config.MaxFailurePercent = n
-		} else {
-			config.MaxFailures = n
-		}
+	if config.Jobs < 0 {
+		return nil, usagef("--jobs: %d is negative", config.Jobs)
 	}
 	if text := c.String("shard"); text != "" {
 		if config.Shard, err = migrate.ParseShard(text); err != nil {
-			return usagef("--shard: %v", err)
+			return nil, usagef("--shard: %v", err)
 		}
 	}
-	return nil
+	return config, nil
 }
 
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
 	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "write-back", "context-sources",
 	"context-scope", "flow-conflict", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
-	"perfetto", "name",
+	"perfetto",
 }
 
 // settings returns those of byteFlags that are not the default.

@@ -15,25 +15,20 @@ import (
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
-const minute = time.Minute
-
 // migrationProgress shows how far a migration is: as a line on a terminal, else as a line a minute for logs.
 type migrationProgress struct {
 	*migration
 	mu       sync.Mutex
 	terminal bool
-	every    time.Duration
-	last     time.Time
+	logged   bool      // a line a minute
+	last     time.Time // of these
 	shown    bool
 }
 
 func (p *migrationProgress) begin(m *migration) {
 	p.migration = m
 	p.terminal = !m.context.Bool("quiet") && m.env.isTerminal(m.env.stderr)
-	p.every, p.last = m.context.Duration("progress-every"), time.Now()
-	if m.context.Bool("quiet") {
-		p.every = 0
-	}
+	p.logged, p.last = !m.context.Bool("quiet"), time.Now()
 }
 
 // update shows a state.
@@ -48,7 +43,7 @@ func (p *migrationProgress) update(state migrate.Progress) {
 		}
 		fmt.Fprint(p.env.stderr, clearLine+string(line))
 		p.shown = true
-	case p.every > 0 && time.Since(p.last) >= p.every:
+	case p.logged && time.Since(p.last) >= time.Minute:
 		p.last = time.Now()
 		fmt.Fprintln(p.env.stderr, progressLine(&state))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -91,7 +92,7 @@ type viewJob struct {
 
 func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 	j := &viewJob{
-		env: env, files: expanded(c.Args().Slice()), output: c.String("o"), force: c.Bool("force"), quiet: c.Bool("quiet"),
+		env: env, files: inputs.Expand(c.Args().Slice()), output: c.String("o"), force: c.Bool("force"), quiet: c.Bool("quiet"),
 		ui: cmp.Or(c.String("ui"), os.Getenv("WEFT_UI")), port: c.Int("port"), noOpen: c.Bool("no-open"), once: c.Bool("once"), direct: c.Bool("direct"),
 		pin: c.StringSlice("pin"),
 	}

@@ -3,7 +3,7 @@ package eventstream
 import (
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -33,7 +33,7 @@ func (l *Lines) Event(row *resolved.Row) []byte {
 	if it.Callstack != 0 {
 		b = l.appendStack(b, it.Callstack)
 	}
-	b = appendTailMembers(b, row, 0)
+	b = appendTailMembers(b, row)
 	l.buf = append(b, "}\n"...)
 	return l.buf
 }
@@ -45,7 +45,7 @@ func appendTimeMembers(b []byte, row *resolved.Row) []byte {
 	if row.Kind == resolved.Slice && it.Dur != timeline.NoTime {
 		b = strconv.AppendInt(append(b, `,"dur_ns":`...), int64(it.Dur), 10)
 	}
-	b = jsontext.AppendString(append(b, `,"kind":`...), row.Kind.String())
+	b = jsonscan.AppendString(append(b, `,"kind":`...), row.Kind.String())
 	return appendMember(b, `,"name":`, string(it.Name))
 }
 
@@ -62,7 +62,7 @@ func appendMember(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
 	}
-	return jsontext.AppendString(append(b, name...), text)
+	return jsonscan.AppendString(append(b, name...), text)
 }
 
 // appendNumber appends a number that is not 0.
@@ -76,7 +76,7 @@ func appendNumber(b []byte, name string, v uint64) []byte {
 func appendCategoryMembers(b, list []byte) []byte {
 	n := 0
 	for category := range resolved.Categories(list) {
-		b = jsontext.AppendString(append(b, [2]string{`,"categories":[`, ","}[min(n, 1)]...), category)
+		b = jsonscan.AppendString(append(b, [2]string{`,"categories":[`, ","}[min(n, 1)]...), category)
 		n++
 	}
 	if n > 0 {
@@ -87,7 +87,7 @@ func appendCategoryMembers(b, list []byte) []byte {
 
 func appendTrackMembers(b []byte, t *resolved.Track) []byte {
 	for i, name := range t.Path {
-		b = jsontext.AppendString(append(b, [2]string{`,"track":[`, ","}[min(i, 1)]...), name)
+		b = jsonscan.AppendString(append(b, [2]string{`,"track":[`, ","}[min(i, 1)]...), name)
 	}
 	if len(t.Path) > 0 {
 		b = append(b, ']')
@@ -138,7 +138,7 @@ func appendValueMembers(b []byte, row *resolved.Row) []byte {
 	case it.Value.IsInt():
 		b = strconv.AppendInt(append(b, `,"int_value":`...), it.Value.Int(), 10)
 	default:
-		b = jsontext.AppendDouble(append(b, `,"double_value":`...), it.Value.Float())
+		b = jsonscan.AppendDouble(append(b, `,"double_value":`...), it.Value.Float())
 	}
 	return b
 }
@@ -177,8 +177,8 @@ func appendObject(b []byte, members func([]byte) []byte) []byte {
 	return append(b, '}')
 }
 
-// appendTailMembers appends what comes behind the stack; input is the index of the file that the event is from.
-func appendTailMembers(b []byte, row *resolved.Row, input uint64) []byte {
+// appendTailMembers appends what comes after the stack.
+func appendTailMembers(b []byte, row *resolved.Row) []byte {
 	it, t := row.Item, row.Track
 	b = appendMember(b, `,"async_id":`, t.AsyncID)
 	b = appendMember(b, `,"async_scope":`, t.AsyncScope)
@@ -187,7 +187,6 @@ func appendTailMembers(b []byte, row *resolved.Row, input uint64) []byte {
 		b = strconv.AppendUint(append(b, `,"cpu":`...), uint64(cpu), 10)
 	}
 	b = appendNumber(b, `,"made_up":`, uint64(t.MadeUp))
-	b = appendNumber(b, `,"input":`, input)
 	b = appendNumber(b, `,"input_event":`, uint64(it.Event))
 	if it.Offset >= 0 {
 		b = strconv.AppendInt(append(b, `,"input_byte":`...), it.Offset, 10)

@@ -16,12 +16,13 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
 // An archive is a tar or zip file whose members are converted.
 type archive struct {
-	*worker
+	*Worker
 	task    *Task
 	record  *Record
 	prior   map[string]*Record // of members, by name; those that were not met yet
@@ -49,8 +50,8 @@ type memberJob struct {
 }
 
 // convertArchive converts the members of an archive and completes its record.
-func (w *worker) convertArchive(ctx context.Context, t *Task, c *content, f Input, kind string) error {
-	a := &archive{worker: w, task: t, record: c.record, prior: w.takeMembers(t.Found.Path), outputs: map[inputKey]string{}}
+func (w *Worker) convertArchive(ctx context.Context, t *Task, c *content, f Input, kind string) error {
+	a := &archive{Worker: w, task: t, record: c.record, prior: t.Members, outputs: map[inputKey]string{}}
 	a.record.Format = convert.Format(kind)
 	err := a.read(ctx, f, c.size)
 	a.jobs.Wait()
@@ -246,12 +247,12 @@ func (a *archive) member(ctx context.Context, m *member) error {
 		return context.Cause(ctx)
 	}
 	name, fail := memberName(m.name)
-	name = escapeName(name)
+	name = inputs.EscapeName(name)
 	c := &content{record: a.newRecord(a.record.Input, name, m.size, m.mtime.UnixNano()), unchanged: func() error { return nil }, count: uncounted()}
 	prior, met := a.prior[name]
 	c.prior = prior
 	delete(a.prior, name)
-	folded := foldKey(outputName(a.record.Input, name, a.ReplaceEndings))
+	folded := foldKey(outputName(a.record.Input, name))
 	other, taken := a.outputs[folded]
 	if taken && other == name {
 		a.twice++
@@ -266,7 +267,6 @@ func (a *archive) member(ctx context.Context, m *member) error {
 		fail = failf(KindCollision, "the member %s has the same output", other)
 	default:
 		a.outputs[folded] = name
-		fail = a.memberCrash(c.record)
 	}
 	if fail != nil {
 		a.failed(c, fail)
@@ -286,21 +286,13 @@ func (a *archive) member(ctx context.Context, m *member) error {
 	return a.convertMember(ctx, m, c, action)
 }
 
-// memberCrash returns the failure of a member with which the process died too often.
-func (a *archive) memberCrash(r *Record) *failure {
-	if !a.RetryFailed && a.suspects.deaths(r) >= maxDeaths {
-		return crashFailure()
-	}
-	return nil
-}
-
 // limited is the reader of a member that must not be longer than it may be.
 type limited struct {
 	r    io.Reader
 	left int64
 }
 
-var errTooLong = errors.New("it is longer than --max-unpacked allows")
+var errTooLong = fmt.Errorf("it is longer than %d GiB", maxUnpacked>>30)
 
 // Read implements io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
@@ -315,8 +307,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// defaultMaxUnpacked bounds a member of an archive.
-const defaultMaxUnpacked = 100 << 30
+// maxUnpacked bounds a member of an archive, in bytes.
+const maxUnpacked = 100 << 30
 
 // convertMember reads a small member into memory, for any worker; a large one is converted at once.
 func (a *archive) convertMember(ctx context.Context, m *member, c *content, action string) error {
@@ -325,11 +317,7 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 		a.failed(c, failf(KindUnreadable, "%s", err))
 		return a.finishMember(c, false)
 	}
-	limit := a.MaxUnpacked
-	if limit == 0 {
-		limit = defaultMaxUnpacked
-	}
-	bounded := &limited{r: src, left: limit}
+	bounded := &limited{r: src, left: maxUnpacked}
 	small := a.fileMemory() / shareOfMember
 	var held bytes.Buffer
 	if m.size <= small {
@@ -362,14 +350,12 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 	c.src, c.size = bytes.NewReader(content), n
 	job := memberJob{a, c}
 	a.jobs.Add(1)
-	if !a.alone {
-		select {
-		case a.members <- job:
-			return nil
-		default:
-		}
+	select {
+	case a.members <- job:
+		return nil
+	default:
 	}
-	job.run(ctx, a.worker)
+	job.run(ctx, a.Worker)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
@@ -387,7 +373,7 @@ func memberFailure(err error) *failure {
 const shareOfMember = 4
 
 // run converts the member.
-func (j memberJob) run(ctx context.Context, w *worker) {
+func (j memberJob) run(ctx context.Context, w *Worker) {
 	defer j.a.jobs.Done()
 	err := w.convertContent(ctx, j.c)
 	if err == nil {
@@ -404,7 +390,6 @@ func (j memberJob) run(ctx context.Context, w *worker) {
 
 // finishMember records what became of a member, unless its record says so already.
 func (a *archive) finishMember(c *content, recorded bool) error {
-	a.suspects.done(c.record)
 	if c.record.State == Done {
 		a.counts.members.Add(1)
 		return nil

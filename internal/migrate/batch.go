@@ -16,16 +16,13 @@ import (
 // A Batch converts tasks that another program hands out: a worker of a cluster. It has the decisions, the conversions and the records
 // of a run, but no walk, queue or journal.
 //
-// Of Config it uses what concerns single files: Out and Root (with a Scratch), Convert, Settings, Perfetto, MaxUnpacked, FileTimeout,
-// Retries, Verify, Force, MinFree, RetryFailed, Redo and TempDir.
+// Of Config it uses what concerns single files: Out and Root (with a Scratch), Convert, Settings, Perfetto, FileTimeout, Verify, Force,
+// RetryFailed, Redo and TempDir.
 type Batch struct {
 	run     *run
 	mu      sync.Mutex
 	records []*Record
 }
-
-// A Worker holds the memory that conversions reuse. One goroutine uses it at a time.
-type Worker struct{ worker worker }
 
 // NewBatch begins a batch. Inputs are those of storage, or below c.Root if it is nil. Outputs go below c.Out, with temporary files
 // in scratch, or to storage if scratch is nil. With neither of them it is for decisions about local files only.
@@ -35,7 +32,7 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	}
 	b := new(Batch)
 	r := newRun(&c)
-	r.members, r.suspects, r.sink = nil, new(suspects), b.keep
+	r.members, r.sink = nil, b.keep
 	r.host, _ = os.Hostname()
 	r.state = stateOf(c.Out)
 	if scratch != nil {
@@ -52,10 +49,7 @@ func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	case storage != nil:
 		r.storage = storage
 	}
-	var err error
-	if r.decider, err = newDecider(r.Config, r.storage); err != nil {
-		return nil, err
-	}
+	r.decider = newDecider(r.Config, r.storage)
 	b.run = r
 	return b, nil
 }
@@ -100,7 +94,7 @@ func (b *Batch) Decide(t *Task, own *Record, members map[string]*Record) bool {
 
 // Do carries out a task, with the memory of a worker. The error is one of the place or of ctx: what became of the input is in its record.
 func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
-	w.worker.run, w.worker.workers = b.run, 1
+	w.run, w.workers = b.run, 1
 	if f := &t.Found; f.State != "" {
 		record := b.run.newRecord(f.Path, "", f.Size, f.Mtime)
 		record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
@@ -112,11 +106,7 @@ func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
 	if t.Action == "" {
 		t.Action, t.Why = actConvert, whyNew
 	}
-	if len(t.Members) > 0 {
-		b.run.priors.Store(t.Found.Path, t.Members)
-		b.run.priorMembers.Add(int64(len(t.Members)))
-	}
-	return w.worker.do(ctx, t)
+	return w.do(ctx, t)
 }
 
 // Fail records that a task failed for a reason that the caller has.
@@ -299,7 +289,7 @@ func (r *run) find(yield func(*Task) bool) error {
 	if err != nil {
 		return err
 	}
-	seen := NewCollisions(r.ReplaceEndings)
+	seen := NewCollisions()
 	for n := 0; ; {
 		t := new(Task)
 		ok, err := sources(&t.Found)
@@ -318,7 +308,6 @@ func (r *run) find(yield func(*Task) bool) error {
 		if t.Found.State == "" {
 			t.Collision = seen.With(t.Found.Path)
 		}
-		r.ageAndSize(&t.Found)
 		if !yield(t) {
 			return nil
 		}
@@ -334,29 +323,8 @@ func (c *Config) ChooseRoot() (string, error) {
 	return filepath.Abs(root)
 }
 
-// EscapeName writes a path as records do: bytes that are not UTF-8 as \xNN.
-func EscapeName(name string) string { return escapeName(name) }
-
-// UnescapeName is the inverse of EscapeName.
-func UnescapeName(text string) string { return unescapeName(text) }
-
 // Take returns a function that reports whether filters take the path of an input.
 func Take(all []Filter) (func(path string) bool, error) {
 	list, err := parseFilters(all)
 	return list.take, err
-}
-
-// MatchGlob returns a function that reports whether a path matches a pattern as a whole; ** matches any number of folders.
-func MatchGlob(pattern string) (func(path string) bool, error) {
-	g, err := parseGlob(pattern)
-	return func(path string) bool { return g.match(strings.Split(unescapeName(path), "/")) }, err
-}
-
-// FilesAtOnce returns how many files can be converted at once on this machine: jobs, or fewer if memory does not allow it.
-func FilesAtOnce(jobs int, fileMemory int64) int {
-	c := &Config{Jobs: jobs}
-	c.Convert.Memory = fileMemory
-	r := newRun(c)
-	r.chooseJobs()
-	return r.Jobs
 }

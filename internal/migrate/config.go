@@ -21,10 +21,6 @@ type Config struct {
 	Stdin  io.Reader
 
 	Filters []Filter
-	Hidden  bool          // files and folders whose names begin with a dot, too
-	Follow  bool          // links to folders, too
-	MinAge  time.Duration // only inputs that have not changed for so long
-	MaxSize int64         // only inputs of at most so many bytes; 0: no limit
 
 	// Convert are the options of each conversion. Its Memory is the budget of a file. Its Workers are not used.
 	Convert convert.Options
@@ -32,24 +28,14 @@ type Config struct {
 	// with others are made again.
 	Settings map[string]string
 	// Perfetto says what becomes of Perfetto traces: "skip" (as ""), "copy" or "convert".
-	Perfetto       string
-	ReplaceEndings bool  // x.json.gz becomes x.pftrace, not x.json.gz.pftrace
-	MaxUnpacked    int64 // bytes of a member of an archive; 0: 100 GiB
+	Perfetto string
 
-	Jobs        int // files at once; 0: one for every core
-	FileTimeout time.Duration
-	Retries     int // of what fails by reading; after a second and after ten
-	Verify      int // percent of outputs that are verified before they get their names
-	Fsync       bool
-	Force       bool // replace files that no record knows
-	Checksum    bool // compare contents, not only sizes and times
-	// Redo names what is converted again: "version", "all", "path:GLOB".
-	Redo        []string
-	RetryFailed bool // only what failed; Inputs and Lists are not needed
-
-	MaxFailures       int // stop after so many; 0: never
-	MaxFailurePercent int // stop when so many percent failed, of 100 files or more; 0: never
-	MinFree           int64
+	Jobs        int           // files at once; 0: one for every core
+	FileTimeout time.Duration // of a file; 0: none
+	Verify      bool          // outputs are verified before they get their names
+	Force       bool          // replace files that no record knows
+	Redo        string        // what is converted again: "version", "all"; "": nothing
+	RetryFailed bool          // only what failed; Inputs and Lists are not needed
 
 	Shard   Shard
 	DryRun  bool   // decide and count; write nothing
@@ -127,10 +113,8 @@ func (c *Config) checkConversion() error {
 	case c.Convert.KeepPackets:
 		return mistakef("weft migrate converts traces, and does not keep their packets")
 	}
-	for _, redo := range c.Redo {
-		if _, ok := strings.CutPrefix(redo, "path:"); !ok && redo != "version" && redo != "all" {
-			return mistakef("--redo: %q is not version, all or path:GLOB", redo)
-		}
+	if !slices.Contains([]string{"", "version", "all"}, c.Redo) {
+		return mistakef("--redo: %q is not version or all", c.Redo)
 	}
 	if err := c.Convert.Validate(); err != nil {
 		return mistakef("%v", err)

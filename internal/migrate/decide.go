@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"path/filepath"
-	"strings"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/pfwire"
 )
 
@@ -25,19 +25,17 @@ const (
 
 // Why. These words are shown by dry runs.
 const (
-	whyNew        = "new"
-	whyUnchanged  = "unchanged"
-	whyChanged    = "changed"
-	whyTouched    = "touched" // only the time differs
-	whyOutput     = "output-missing"
-	whyOptions    = "options"
-	whyVersion    = "version"
-	whyRedo       = "redo"
-	whyFailed     = "failed-before"
-	whyRetry      = "retry"
-	whyChecksum   = "checksum"
-	whyLeftOut    = "not-converted" // skipped before and unchanged
-	whyOtherShard = "other-shard"
+	whyNew       = "new"
+	whyUnchanged = "unchanged"
+	whyChanged   = "changed"
+	whyTouched   = "touched" // only the time differs
+	whyOutput    = "output-missing"
+	whyOptions   = "options"
+	whyVersion   = "version"
+	whyRedo      = "redo"
+	whyFailed    = "failed-before"
+	whyRetry     = "retry"
+	whyLeftOut   = "not-converted" // skipped before and unchanged
 )
 
 // A decider decides by records what is done with inputs.
@@ -45,28 +43,10 @@ type decider struct {
 	*Config
 	storage   Storage
 	optionsID string
-	redo      []glob
-	redoAll   bool
-	redoOld   bool
 }
 
-func newDecider(c *Config, storage Storage) (*decider, error) {
-	d := &decider{Config: c, storage: storage, optionsID: optionsID(c.Settings)}
-	for _, what := range c.Redo {
-		switch pattern, isPath := strings.CutPrefix(what, "path:"); {
-		case isPath:
-			g, err := parseGlob(pattern)
-			if err != nil {
-				return nil, err
-			}
-			d.redo = append(d.redo, g)
-		case what == "all":
-			d.redoAll = true
-		default:
-			d.redoOld = true
-		}
-	}
-	return d, nil
+func newDecider(c *Config, storage Storage) *decider {
+	return &decider{Config: c, storage: storage, optionsID: optionsID(c.Settings)}
 }
 
 // decide says what is done with an input of this size and time that has this record (nil: none). It is the table of docs/batch.md.
@@ -74,7 +54,7 @@ func (d *decider) decide(record *Record, size, mtime int64) (action, why string)
 	switch {
 	case record == nil:
 		return actConvert, whyNew
-	case d.isRedone(record):
+	case d.Redo == "all":
 		return actConvert, whyRedo
 	case record.OptionsID != d.optionsID:
 		return actConvert, whyOptions
@@ -82,18 +62,16 @@ func (d *decider) decide(record *Record, size, mtime int64) (action, why string)
 		return d.decideFailed(record, size, mtime)
 	case record.Size != size:
 		return actConvert, whyChanged
-	case record.State == Skipped && record.MtimeNS == mtime && record.Kind != KindYoung && record.Kind != KindLarge:
+	case record.State == Skipped && record.MtimeNS == mtime:
 		return actSkip, whyLeftOut
 	case record.State == Skipped:
 		return actConvert, whyChanged // it is looked at again
 	case !d.outputThere(record):
 		return actConvert, whyOutput
-	case record.Weft != pfwire.Version && d.redoOld:
+	case record.Weft != pfwire.Version && d.Redo == "version":
 		return actConvert, whyVersion
 	case record.MtimeNS != mtime:
 		return actHash, whyTouched
-	case d.Checksum:
-		return actHash, whyChecksum
 	}
 	return actSkip, whyUnchanged
 }
@@ -139,7 +117,7 @@ func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why s
 		return actConvert, whyRetry
 	}
 	switch record.Kind {
-	case KindUnreadable, KindUnrecognised, KindCrash:
+	case KindUnreadable, KindUnrecognised:
 	default:
 		return actConvert, whyRetry
 	}
@@ -152,22 +130,8 @@ func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why s
 		return actHash, whyTouched
 	case record.MtimeNS != mtime:
 		return actConvert, whyChanged
-	case d.Checksum && record.SHA256 != "":
-		return actHash, whyChecksum
 	}
 	return actFail, whyFailed
-}
-
-func (d *decider) isRedone(record *Record) bool {
-	if d.redoAll {
-		return true
-	}
-	for _, g := range d.redo {
-		if g.match(strings.Split(unescapeName(record.Input), "/")) {
-			return true
-		}
-	}
-	return false
 }
 
 // outputThere reports whether the output of a record is there, with its size. An archive has none.
@@ -181,5 +145,5 @@ func (d *decider) outputThere(record *Record) bool {
 
 // output returns where an output is.
 func (p *places) output(name string) string {
-	return filepath.Join(p.out, filepath.FromSlash(unescapeName(name)))
+	return filepath.Join(p.out, filepath.FromSlash(inputs.UnescapeName(name)))
 }

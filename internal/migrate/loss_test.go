@@ -17,30 +17,6 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// A list on disk that cannot be read again ends the run with an error, not as if all were done.
-func TestQueueDamaged(t *testing.T) {
-	r := newRun(&Config{Jobs: 1})
-	r.queue = newQueue(t.TempDir())
-	defer r.queue.free()
-	for range maxQueued + 1 {
-		if err := r.queue.add(&Task{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.queue.close(nil)
-	r.queue.front = nil // what is next is on disk
-	r.queue.n = 1
-	if err := r.queue.w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.queue.file.Truncate(0); err != nil {
-		t.Skip(err)
-	}
-	if err := r.runWorkers(t.Context()); err == nil {
-		t.Error("the run ends as if all were done")
-	}
-}
-
 // A process that dies between the line in the journal and the new name leaves no old output that passes for the new one.
 func TestReplacedOutputOfSameSize(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small})
@@ -199,7 +175,7 @@ func TestPanicOfAnArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	broken := &archive{worker: &worker{run: newRun(&Config{})}, record: &Record{Format: zipArchive}} // it has no counter
+	broken := &archive{Worker: &Worker{run: newRun(&Config{})}, record: &Record{Format: zipArchive}} // it has no counter
 	fail := (*failure)(nil)
 	if err := broken.read(t.Context(), &localInput{File: f}, 22); !errors.As(err, &fail) || fail.kind != KindPanic || fail.stack == "" {
 		t.Errorf("%v", err)
@@ -342,30 +318,32 @@ func TestProbeLinesBehindText(t *testing.T) {
 	}
 }
 
-// Records of members wait in memory for a few archives only, however many are to be opened.
-func TestPriorMembersAreBounded(t *testing.T) {
-	p := &producer{run: newRun(&Config{})}
-	p.suspects = new(suspects)
-	many := map[string]*Record{}
-	for i := range maxPriorMembers + 1 {
-		many[strconv.Itoa(i)] = nil
+// Tasks wait in memory with the records of the members of archives, but only for so many.
+func TestQueueIsBounded(t *testing.T) {
+	q := newQueue()
+	members := map[string]*Record{}
+	for i := range maxQueued {
+		members[strconv.Itoa(i)] = nil
 	}
-	if err := p.keepMembers(t.Context(), "a", many); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := p.keepMembers(ctx, "b", many); err == nil {
+	q.add(&Task{Found: Found{Path: "a"}, Members: members})
+	added := make(chan bool)
+	go func() {
+		q.add(&Task{Found: Found{Path: "b"}})
+		close(added)
+	}()
+	select {
+	case <-added:
 		t.Fatal("it does not wait")
+	case <-time.After(20 * time.Millisecond):
 	}
-	p.takeMembers("b")
-	p.priorMembers.Store(int64(len(many)))
-	waited := make(chan error)
-	go func() { waited <- p.keepMembers(t.Context(), "c", many) }()
-	if n := len(p.takeMembers("a")); n != len(many) {
-		t.Errorf("%d members, want %d", n, len(many))
+	for _, want := range []string{"a", "b"} {
+		if task, left, err := q.next(); err != nil || task.Found.Path != want || left != -1 {
+			t.Errorf("%+v, %d left, %v, want %s", task, left, err, want)
+		}
 	}
-	if err := <-waited; err != nil || p.priorMembers.Load() != int64(len(many)) {
-		t.Errorf("%d members wait, %v", p.priorMembers.Load(), err)
+	<-added
+	q.close(nil)
+	if task, _, err := q.next(); task != nil || err != nil {
+		t.Errorf("%+v, %v", task, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 )
 
 const small = `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"}]`
@@ -47,8 +48,8 @@ func newTestArchive(t *testing.T, contents map[string]string) *testArchive {
 // run migrates the folder. change may change what is run.
 func (a *testArchive) run(change func(*run)) (*Summary, error) {
 	a.t.Helper()
-	r := newRun(&Config{Out: a.out, Inputs: []string{a.in}, Retries: 2, Jobs: 2})
-	r.pauses = []time.Duration{time.Millisecond}
+	r := newRun(&Config{Out: a.out, Inputs: []string{a.in}, Jobs: 2})
+	r.pauses = []time.Duration{time.Millisecond, time.Millisecond}
 	if change != nil {
 		change(r)
 	}
@@ -183,60 +184,6 @@ func TestNoSpaceStops(t *testing.T) {
 	}
 }
 
-// leaveTemp makes the temporary file that a run leaves which died while it converted an input.
-func (a *testArchive) leaveTemp(input string, alone bool) {
-	a.t.Helper()
-	r := &run{Config: &Config{}}
-	dir := filepath.Join(a.out, stateFolder, tempFolder)
-	if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, r.tempName(&Record{Input: input}, alone)), nil, 0o666)); err != nil {
-		a.t.Fatal(err)
-	}
-}
-
-// An input with which the process died comes last and alone; when it died there three times, it has failed.
-func TestCrashRule(t *testing.T) {
-	a := newTestArchive(t, map[string]string{"a.json": strings.Replace(small, `"a"`, `"bad"`, 1), "b.json": small})
-	var last string
-	order := func(r *run) {
-		misbehave("name", func(context.Context) error { return nil })(r)
-		inner := r.convertWith
-		r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
-			text, _ := io.ReadAll(src)
-			last = string(text)
-			return inner(ctx, c, dst, bytes.NewReader(text), opts)
-		}
-	}
-	a.leaveTemp("a.json", false)
-	interrupted := errors.New("the process dies here")
-	if _, err := a.run(misbehave("bad", func(context.Context) error { panic(interrupted) })); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(a.out, stateFolder, "suspects-all.json")); err == nil {
-		t.Error("what was survived is still suspected")
-	}
-	for range maxDeaths {
-		a.leaveTemp("a.json", true)
-		list, err := openSuspects(stateOf(a.out), Shard{})
-		if err != nil || !list.has("a.json") || list.has("b.json") {
-			t.Fatalf("%+v, %v", list, err)
-		}
-	}
-	if summary, err := a.run(order); err != nil || summary.Total(Failed).Files != 1 {
-		t.Fatalf("%+v, %v", summary, err)
-	}
-	a.want(map[string]string{"a.json": "failed crash", "b.json": "done"})
-	if summary, err := a.run(nil); err != nil || summary.Run.FailedBefore != 1 {
-		t.Errorf("%+v, %v", summary, err)
-	}
-	if summary, err := a.run(func(r *run) { r.RetryFailed = true }); err != nil || summary.Total(Done).Files != 2 {
-		t.Errorf("%+v, %v", summary, err)
-	}
-	a.leaveTemp("a.json", false)
-	if _, err := a.run(func(r *run) { order(r); r.Redo = []string{"all"}; r.Jobs = 1 }); err != nil || !strings.Contains(last, "bad") {
-		t.Errorf("last came %q, %v", last, err)
-	}
-}
-
 func TestLockNamesTheOther(t *testing.T) {
 	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("there are no locks here")
@@ -355,45 +302,6 @@ func TestMembersStayInTheirArchive(t *testing.T) {
 	}
 }
 
-func TestMembersHaveALimit(t *testing.T) {
-	a := newTestArchive(t, map[string]string{"a.tar": tarOf(t, "long.json", "["+strings.Repeat(" ", 5000)+"]", "short.json", small)})
-	if _, err := a.run(func(r *run) { r.MaxUnpacked = 1000 }); err != nil {
-		t.Fatal(err)
-	}
-	a.want(map[string]string{"a.tar": "done", "a.tar|long.json": "failed unreadable", "a.tar|short.json": "done", "a.tar|link": "skipped link"})
-}
-
-func TestGlobs(t *testing.T) {
-	for _, test := range []struct {
-		pattern, path string
-		file, folder  bool
-	}{
-		{"a/*.json", "a/b.json", true, false},
-		{"a/*.json", "a/b/c.json", false, false},
-		{"a/*.json", "a", false, true},
-		{"**/*.json", "c.json", true, true},
-		{"**/*.json", "a/b/c.json", true, true},
-		{"a/**", "a/b/c", true, true},
-		{"a/**", "b", false, false},
-		{"**", "a/b", true, true},
-		{"**/**/x", "a/b/x", true, true},
-		{"a/**/b/*", "a/x/y/b/c", true, true},
-		{"[ab]?", "b1", true, false},
-	} {
-		g, err := parseGlob(test.pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts := strings.Split(test.path, "/")
-		if file, folder := g.match(parts), g.matchFolder(parts); file != test.file || folder != test.folder {
-			t.Errorf("%s, %s: file %v, folder %v", test.pattern, test.path, file, folder)
-		}
-	}
-	if _, err := parseGlob("a[b"); err == nil {
-		t.Error("a bracket is open, and nobody says so")
-	}
-}
-
 func TestParseShard(t *testing.T) {
 	for text, want := range map[string]Shard{"0/1": {0, 1}, "3/16": {3, 16}} {
 		if got, err := ParseShard(text); err != nil || got != want {
@@ -413,35 +321,6 @@ func TestParseShard(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("a file is in %d of 16 shards", n)
-	}
-}
-
-// What waits on disk comes in the same order.
-func TestQueueOnDisk(t *testing.T) {
-	q := newQueue(t.TempDir())
-	defer q.free()
-	const n = 3 * maxQueued
-	next := 0
-	for i := range n {
-		if err := q.add(&Task{Found: Found{Path: fmt.Sprint(i)}, Prior: &Record{Input: "x", State: Done}}); err != nil {
-			t.Fatal(err)
-		}
-		if i%3 == 0 {
-			if task, _, err := q.next(); err != nil || task.Found.Path != fmt.Sprint(next) {
-				t.Fatalf("%+v, %v, want %d", task, err, next)
-			}
-			next++
-		}
-	}
-	q.close(nil)
-	for ; next < n; next++ {
-		task, left, err := q.next()
-		if err != nil || task.Found.Path != fmt.Sprint(next) || task.Prior.State != Done || left != n-next-1 {
-			t.Fatalf("%+v, %d left, %v, want %d", task, left, err, next)
-		}
-	}
-	if task, _, err := q.next(); task != nil || err != nil {
-		t.Errorf("%+v, %v", task, err)
 	}
 }
 
@@ -516,7 +395,7 @@ func FuzzParseLine(f *testing.F) {
 func FuzzEscapeName(f *testing.F) {
 	f.Add("a\xffb\\x41")
 	f.Fuzz(func(t *testing.T, name string) {
-		if got := unescapeName(escapeName(name)); got != name {
+		if got := inputs.UnescapeName(inputs.EscapeName(name)); got != name {
 			t.Errorf("%q comes back as %q", name, got)
 		}
 	})

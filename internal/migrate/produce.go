@@ -3,11 +3,9 @@ package migrate
 import (
 	"context"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/pfwire"
 )
 
 // A producer goes through inputs and records side by side and makes tasks of what is to be opened.
@@ -37,7 +35,7 @@ func (p *producer) produce(ctx context.Context, sources extsort.Sequence[Found])
 		if !ok {
 			break
 		}
-		if err := p.input(ctx, &f); err != nil {
+		if err := p.input(&f); err != nil {
 			return err
 		}
 	}
@@ -109,7 +107,7 @@ func (p *producer) prior(path string) (own *Record, members map[string]*Record, 
 }
 
 // input decides about an input.
-func (p *producer) input(ctx context.Context, f *Found) error {
+func (p *producer) input(f *Found) error {
 	if !p.filters.take(f.Path) {
 		_, _, err := p.prior(f.Path)
 		return err
@@ -127,11 +125,10 @@ func (p *producer) input(ctx context.Context, f *Found) error {
 	if !p.Shard.Has(f.Path) {
 		return nil
 	}
-	p.ageAndSize(f)
 	if f.State != "" {
-		return p.unopened(ctx, f, own)
+		return p.unopened(f, own)
 	}
-	t := &Task{Found: *f, Prior: own, Collision: collision}
+	t := &Task{Found: *f, Prior: own, Members: members, Collision: collision}
 	var memberFailed bool
 	if t.Action, t.Why, memberFailed = p.decideFile(f, own, members); memberFailed && t.Action == actSkip {
 		p.counts.failedBefore.Add(1)
@@ -143,72 +140,26 @@ func (p *producer) input(ctx context.Context, f *Found) error {
 		p.decide1(t)
 		return nil
 	}
-	return p.pass(ctx, t, own, members)
-}
-
-// pass makes a task of what is to be opened, and counts the rest.
-func (p *producer) pass(ctx context.Context, t *Task, own *Record, members map[string]*Record) error {
-	f := &t.Found
-	switch t.Action {
-	case actSkip:
-		p.counts.unchanged.Add(1)
-		if own.Weft != pfwire.Version {
-			p.counts.older.Add(1)
-		}
-		return nil
-	case actFail:
-		p.counts.failedBefore.Add(1)
-		return nil
-	}
-	if len(members) > 0 {
-		if err := p.keepMembers(ctx, f.Path, members); err != nil {
-			return err
-		}
-	}
-	p.counts.todo.Add(1)
-	p.counts.todoBytes.Add(f.Size)
-	if p.suspects.has(f.Path) {
-		p.deferred = append(p.deferred, t)
-		return nil
-	}
-	return p.queue.add(t)
-}
-
-// maxPriorMembers is how many records of members wait in memory for their archives to be opened, beside those of one archive.
-const maxPriorMembers = 1 << 14
-
-// keepMembers keeps the records of the members of an archive until that is opened. It waits while there are too many: those of a million
-// members would take gigabytes.
-func (p *producer) keepMembers(ctx context.Context, path string, members map[string]*Record) error {
-	const pause = 10 * time.Millisecond
-	p.priors.Store(path, members)
-	if p.suspects.has(path) { // opened when the walk has ended
-		return nil
-	}
-	for p.priorMembers.Load() > maxPriorMembers {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	p.priorMembers.Add(int64(len(members)))
+	p.pass(t)
 	return nil
 }
 
-// takeMembers returns the records of the members of an archive that is opened.
-func (r *run) takeMembers(path string) map[string]*Record {
-	kept, ok := r.priors.LoadAndDelete(path)
-	if !ok {
-		return nil
+// pass makes a task of what is to be opened, and counts the rest.
+func (p *producer) pass(t *Task) {
+	switch t.Action {
+	case actSkip:
+		p.counts.unchanged.Add(1)
+	case actFail:
+		p.counts.failedBefore.Add(1)
+	default:
+		p.counts.todo.Add(1)
+		p.counts.todoBytes.Add(t.Found.Size)
+		p.queue.add(t)
 	}
-	members := kept.(map[string]*Record)
-	r.priorMembers.Add(-int64(len(members)))
-	return members
 }
 
 // unopened records what is not to be opened.
-func (p *producer) unopened(ctx context.Context, f *Found, own *Record) error {
+func (p *producer) unopened(f *Found, own *Record) error {
 	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
 	record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
 	if own != nil && own.State == Done && f.State == Skipped {
@@ -221,7 +172,8 @@ func (p *producer) unopened(ctx context.Context, f *Found, own *Record) error {
 			p.decide1(t)
 			return nil
 		}
-		return p.pass(ctx, t, own, nil)
+		p.pass(t)
+		return nil
 	}
 	if p.DryRun {
 		action := actSkip
@@ -250,34 +202,20 @@ func sameOutcome(a, b *Record) bool {
 	return a != nil && a.State == b.State && a.Kind == b.Kind && a.Reason == b.Reason && a.Size == b.Size && a.MtimeNS == b.MtimeNS && a.OptionsID == b.OptionsID
 }
 
-// ageAndSize leaves out what is too young or too large.
-func (r *run) ageAndSize(f *Found) {
-	switch {
-	case f.State != "":
-	case r.MaxSize > 0 && f.Size > r.MaxSize:
-		f.State, f.Kind, f.Reason = Skipped, KindLarge, "larger than --max-size"
-	case r.MinAge > 0 && r.began.Sub(time.Unix(0, f.Mtime)) < r.MinAge:
-		f.State, f.Kind, f.Reason = Skipped, KindYoung, "changed less than --min-age ago"
-	}
-}
-
 // Collisions remembers outputs, and tells when two inputs have the same. Of each it keeps 64 bits, so that millions fit: two of a
 // million inputs share one by chance once in ten million runs.
 type Collisions struct {
-	replaceEndings bool
-	seen           map[inputKey]struct{}
-	recent         [256]struct{ key, input string }
+	seen   map[inputKey]struct{}
+	recent [256]struct{ key, input string }
 }
 
-// NewCollisions returns one that has seen nothing. replaceEndings is that of Config.
-func NewCollisions(replaceEndings bool) *Collisions {
-	return &Collisions{replaceEndings: replaceEndings, seen: map[inputKey]struct{}{}}
-}
+// NewCollisions returns one that has seen nothing.
+func NewCollisions() *Collisions { return &Collisions{seen: map[inputKey]struct{}{}} }
 
 // With returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to file
 // systems that know none.
 func (c *Collisions) With(input string) string {
-	folded := strings.ToLower(foldCase(outputName(input, "", c.replaceEndings)))
+	folded := strings.ToLower(foldCase(outputName(input, "")))
 	k := keyOf(folded, "")
 	slot := &c.recent[int(k[0])]
 	if _, ok := c.seen[k]; ok {

@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -42,7 +40,6 @@ const (
 	KindPanic        Kind = "panic"        // a defect of weft; the journal has the stack
 	KindTimeout      Kind = "timeout"      // took longer than Config.FileTimeout
 	KindMemory       Kind = "memory"       // does not fit the budget of a file
-	KindCrash        Kind = "crash"        // the process died three times while it converted this input alone
 	KindIO           Kind = "io"           // reading failed
 	KindChanged      Kind = "changed"      // changed while it was read
 	KindMissing      Kind = "missing"      // a name of a list, or the target of a link, that is not there
@@ -59,8 +56,6 @@ const (
 	KindPerfetto Kind = "perfetto" // a Perfetto trace already
 	KindLink     Kind = "link"     // a link to a folder
 	KindSpecial  Kind = "special"  // a device, a pipe, a socket
-	KindYoung    Kind = "young"    // changed less than Config.MinAge ago
-	KindLarge    Kind = "large"    // larger than Config.MaxSize
 )
 
 // A Record says what became of one input. It is a line of a journal or of the manifest.
@@ -173,7 +168,7 @@ func appendLine(b []byte, v any) ([]byte, error) {
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
-	return append(b, jsontext.Escape(line.Bytes())...), err
+	return append(b, jsonscan.Escape(line.Bytes())...), err
 }
 
 // comparePaths orders paths by their components: what is in a folder comes right behind the folder.
@@ -212,71 +207,8 @@ func keyOf(input, member string) (k inputKey) {
 	return k
 }
 
-// escapeName writes a name with the bytes that are not UTF-8 as \xNN. A backslash before an x becomes \x5c, so that every name
-// has a text of its own.
-func escapeName(name string) string {
-	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
-		return name
-	}
-	var b strings.Builder
-	for i := 0; i < len(name); {
-		r, n := utf8.DecodeRuneInString(name[i:])
-		switch {
-		case r == utf8.RuneError && n <= 1:
-			fmt.Fprintf(&b, `\x%02x`, name[i])
-		case r == '\\' && strings.HasPrefix(name[i:], `\x`):
-			b.WriteString(`\x5c`)
-		default:
-			b.WriteString(name[i : i+n])
-		}
-		i += max(n, 1)
-	}
-	return b.String()
-}
-
-// unescapeName is the inverse of escapeName.
-func unescapeName(text string) string {
-	if !strings.Contains(text, `\x`) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		if strings.HasPrefix(text[i:], `\x`) && i+4 <= len(text) {
-			if c, err := hex.DecodeString(text[i+2 : i+4]); err == nil {
-				b.WriteByte(c[0])
-				i += 4
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-		i++
-	}
-	return b.String()
-}
-
 // outputSuffix is the ending of outputs.
 const outputSuffix = ".pftrace"
 
-// knownEndings are those that Config.ReplaceEndings drops: of packed files first, then one of a trace.
-var (
-	packedEndings = []string{".gz", ".zst", ".zip"}
-	traceEndings  = []string{".json", ".cpuprofile", ".perfetto-trace", ".pftrace", ".jslb", ".trace", ".jsonl", ".har"}
-)
-
 // outputName returns the place of an output below the folder of outputs.
-func outputName(input, member string, replace bool) string {
-	name := path.Join(input, member)
-	if !replace {
-		return name + outputSuffix
-	}
-	dir, base := path.Split(name)
-	for _, endings := range [][]string{packedEndings, traceEndings} {
-		for _, ending := range endings {
-			if n := len(base) - len(ending); n > 0 && strings.EqualFold(base[n:], ending) {
-				base = base[:n]
-				break
-			}
-		}
-	}
-	return dir + base + outputSuffix
-}
+func outputName(input, member string) string { return path.Join(input, member) + outputSuffix }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,27 +28,24 @@ type run struct {
 	*Config
 	places
 	*decider
-	state    state
-	filters  filters
-	names    sorter // of lists
-	queue    *queue
-	journal  *journal
-	opening  sync.Mutex // of the journal
-	suspects *suspects
-	counts   counts
-	members  chan memberJob
-	priors   sync.Map // of members of archives that are to be opened, by path
-	// priorMembers is the number of members in priors, but for those of archives that come last.
-	priorMembers atomic.Int64
-	deferred     []*Task // run last and alone
-	host         string
-	began        time.Time
-	pauses       []time.Duration
-	closers      []func()
-	cancel       context.CancelCauseFunc
+	state   state
+	filters filters
+	names   sorter // of lists
+	queue   *queue
+	journal *journal
+	opening sync.Mutex // of the journal
+	counts  counts
+	members chan memberJob
+	host    string
+	began   time.Time
+	pauses  []time.Duration // before further attempts at what fails while it is read
+	closers []func()
+	cancel  context.CancelCauseFunc
 
 	storage    Storage
 	tempFolder string // below the folder of the state
+	// each converts an input of Each, by its number.
+	each func(w *Worker, i int)
 	// sink takes records: the journal, unless another program wants them.
 	sink func(*Record) error
 
@@ -65,7 +64,6 @@ type counts struct {
 	failed, skipped      atomic.Int64
 	failedBefore         atomic.Int64 // and not tried again
 	unchanged, forgotten atomic.Int64
-	older                atomic.Int64 // outputs of other versions
 }
 
 // Run migrates what config says. It returns the summary of all records when it has gone through all inputs, whatever became of
@@ -80,6 +78,9 @@ func Run(ctx context.Context, config Config) (*Summary, error) {
 }
 
 func newRun(config *Config) *run {
+	if config.Jobs <= 0 {
+		config.Jobs = runtime.GOMAXPROCS(0)
+	}
 	r := &run{Config: config, began: time.Now(), members: make(chan memberJob), pauses: []time.Duration{time.Second, 10 * time.Second}}
 	r.storage, r.tempFolder, r.sink = localStorage{r}, tempFolder, r.toJournal
 	r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
@@ -114,7 +115,7 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 	if err := r.checkRoot(base.root); err != nil {
 		return nil, err
 	}
-	p := &producer{run: r, base: base, seen: NewCollisions(r.ReplaceEndings), sums: newSummarizer()}
+	p := &producer{run: r, base: base, seen: NewCollisions(), sums: newSummarizer()}
 	p.sums.OptionsID = r.optionsID
 	if r.DryRun {
 		if err := p.produce(ctx, sources); err != nil {
@@ -159,13 +160,9 @@ func (r *run) prepare() (err error) {
 	if r.filters, err = parseFilters(r.Filters); err != nil {
 		return err
 	}
-	if r.decider, err = newDecider(r.Config, r.storage); err != nil {
-		return err
-	}
+	r.decider = newDecider(r.Config, r.storage)
 	r.host, _ = os.Hostname()
-	r.chooseJobs()
-	r.queue = newQueue(r.TempDir)
-	r.suspects = new(suspects)
+	r.queue = newQueue()
 	return nil
 }
 
@@ -199,7 +196,7 @@ func lastRoot(s state, dir string) (string, error) {
 	return all.root, nil
 }
 
-// begin makes the folders, locks them and looks at what a run that died has left.
+// begin makes the folders, locks them and removes what a run that died has left.
 func (r *run) begin() error {
 	if err := os.MkdirAll(r.state.path(tempFolder), 0o777); err != nil {
 		return stopped(err, "%s: %s", r.Out, cause(err))
@@ -218,12 +215,20 @@ func (r *run) begin() error {
 			r.outTrue = target
 		}
 	}
-	if err := r.checkFree(); err != nil {
-		return err
+	return r.removeTemps()
+}
+
+// removeTemps removes the temporary files of runs of this shard that died; a run of everything removes those of all shards.
+func (r *run) removeTemps() error {
+	pattern := "*.tmp"
+	if r.Shard.Count > 1 {
+		pattern = r.Shard.String() + "." + pattern
 	}
-	r.suspects, err = openSuspects(r.state, r.Shard)
-	if n := len(r.suspects.inputs); err == nil && n > 0 {
-		r.notice("%s being converted when an earlier run ended; they come last, one at a time", countText(n, "file was", "files were"))
+	temps, err := filepath.Glob(r.state.path(filepath.Join(tempFolder, pattern)))
+	for _, temp := range temps {
+		if removeErr := os.Remove(temp); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
 	}
 	return err
 }
@@ -272,7 +277,7 @@ func (r *run) openJournal() (err error) {
 		return nil
 	}
 	name := r.Shard.String()
-	j, err := openJournal(r.state.path("journal-"+name+".jsonl"), r.state.path("ballast-"+name))
+	j, err := openJournal(r.state.path("journal-" + name + ".jsonl"))
 	if err == nil {
 		if err = j.append(r.header()); err != nil {
 			j.close()
@@ -292,25 +297,9 @@ func (r *run) finish(record *Record) error {
 	}
 	switch record.State {
 	case Failed:
-		return r.countFailure()
+		r.counts.failed.Add(1)
 	case Skipped:
 		r.counts.skipped.Add(1)
-	}
-	return nil
-}
-
-// minForPercent is from how many inputs on a percentage of failures says something.
-const minForPercent = 100
-
-// countFailure counts a failure and stops when there are too many.
-func (r *run) countFailure() error {
-	failed := r.counts.failed.Add(1)
-	all := r.counts.processed.Load() + 1
-	if r.MaxFailures > 0 && failed >= int64(r.MaxFailures) {
-		return stopped(nil, "%d files have failed (--max-failures)", failed)
-	}
-	if r.MaxFailurePercent > 0 && all >= minForPercent && failed*100 >= all*int64(r.MaxFailurePercent) {
-		return stopped(nil, "%d of %d files have failed (--max-failures)", failed, all)
 	}
 	return nil
 }
@@ -326,7 +315,6 @@ func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[Fo
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.cancel = cancel
-	defer r.queue.free()
 	stopProgress := r.reportProgress()
 	defer stopProgress()
 	var producing sync.WaitGroup
@@ -342,15 +330,6 @@ func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[Fo
 	producing.Wait()
 	if err = cmp.Or(producerErr, err); err != nil && ctx.Err() == nil {
 		return err
-	}
-	if ctx.Err() == nil {
-		w := &worker{run: r, workers: r.Jobs, alone: true}
-		for _, t := range r.deferred {
-			if err := w.do(ctx, t); err != nil {
-				cancel(err)
-				break
-			}
-		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -376,7 +355,7 @@ func (r *run) runWorkers(ctx context.Context) (err error) {
 	var workers, open sync.WaitGroup
 	finished := make(chan struct{})
 	for range r.Jobs {
-		w := &worker{run: r}
+		w := &Worker{run: r}
 		workers.Go(func() { w.loop(ctx, tasks, finished, &open) })
 	}
 	for {
@@ -411,7 +390,7 @@ type dispatched struct {
 	workers int
 }
 
-func (w *worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-chan struct{}, open *sync.WaitGroup) {
+func (w *Worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-chan struct{}, open *sync.WaitGroup) {
 	for {
 		select {
 		case d := <-tasks:
@@ -430,33 +409,25 @@ func (w *worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-
 }
 
 // do carries out a task.
-func (w *worker) do(ctx context.Context, t *Task) error {
+func (w *Worker) do(ctx context.Context, t *Task) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if w.each != nil {
+		w.each(w, t.index)
+		return nil
+	}
 	w.count = &taskCounter{total: &w.counts.bytesRead}
-	if err := w.carryOut(ctx, t); err != nil {
+	if err := w.convertFile(ctx, t); err != nil {
 		return err
 	}
 	w.count.complete(t.Found.Size)
-	w.takeMembers(t.Found.Path) // if it was not opened
-	w.suspects.done(&Record{Input: t.Found.Path})
 	w.counts.processed.Add(1)
 	return nil
 }
 
-func (w *worker) carryOut(ctx context.Context, t *Task) error {
-	f := &t.Found
-	if w.alone && !w.RetryFailed && w.suspects.deaths(&Record{Input: f.Path}) >= maxDeaths {
-		record := w.newRecord(f.Path, "", f.Size, f.Mtime)
-		w.failed(&content{record: record, prior: t.Prior, named: true}, crashFailure())
-		return w.finish(record)
-	}
-	return w.convertFile(ctx, t)
-}
-
 // pause waits before another attempt.
-func (w *worker) pause(ctx context.Context, attempt int) error {
+func (w *Worker) pause(ctx context.Context, attempt int) error {
 	timer := time.NewTimer(w.pauses[min(attempt, len(w.pauses))-1])
 	defer timer.Stop()
 	select {
@@ -467,38 +438,8 @@ func (w *worker) pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// checkFree stops the run before a file system is full.
-func (r *run) checkFree() error {
-	if r.MinFree == 0 {
-		return nil
-	}
-	for _, dir := range []string{r.out, cmp.Or(r.TempDir, os.TempDir())} {
-		if free, ok := freeSpace(dir); ok && free < r.MinFree {
-			return stopped(nil, "%s has %d MiB left, less than --min-free allows", dir, free>>20)
-		}
-	}
-	return nil
-}
-
 // fileMemory is the budget of a file, in bytes.
 func (r *run) fileMemory() int64 { return cmp.Or(r.Convert.Memory, 256<<20) }
-
-// chooseJobs lowers the number of files at once to what memory allows. The budget of each stays: with attribution it can
-// matter for the bytes.
-func (r *run) chooseJobs() {
-	if r.Jobs <= 0 {
-		r.Jobs = runtime.GOMAXPROCS(0)
-	}
-	limit := memoryLimit()
-	if limit <= 0 {
-		return
-	}
-	if fits := max(int(limit/4*3/r.fileMemory()), 1); fits < r.Jobs {
-		r.notice("%d files at once instead of %d: there are %d MiB of memory, and each file may take %d MiB", fits, r.Jobs,
-			limit>>20, r.fileMemory()>>20)
-		r.Jobs = fits
-	}
-}
 
 func hashBytes(b []byte) string {
 	sum := sha256.Sum256(b)

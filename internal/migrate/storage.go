@@ -18,8 +18,8 @@ import (
 type Storage interface {
 	// Open opens an input. The error is fs.ErrNotExist if there is none.
 	Open(ctx context.Context, input string) (Input, error)
-	// Create begins the output of a record. alone says that its input is the only one that is being converted.
-	Create(ctx context.Context, r *Record, alone bool) (Output, error)
+	// Create begins the output of a record.
+	Create(ctx context.Context, r *Record) (Output, error)
 	// OutputSize returns the size of an output in bytes, false if there is none.
 	OutputSize(ctx context.Context, name string) (int64, bool)
 	// OpenOutput opens an output that has its name already.
@@ -110,9 +110,9 @@ type localOutput struct {
 }
 
 // Create implements Storage.
-func (s localStorage) Create(_ context.Context, r *Record, alone bool) (Output, error) {
+func (s localStorage) Create(_ context.Context, r *Record) (Output, error) {
 	dir := s.state.path(s.tempFolder)
-	f, err := os.OpenFile(filepath.Join(dir, s.tempName(r, alone)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(filepath.Join(dir, s.tempName()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, stopped(err, "%s: %s", dir, cause(err))
 	}
@@ -130,11 +130,6 @@ func (o *localOutput) Write(p []byte) (int, error) {
 
 // Complete implements Output.
 func (o *localOutput) Complete(check func(io.Reader) error) error {
-	if o.Fsync {
-		if err := o.f.Sync(); err != nil {
-			return stopped(err, "%s: %s", o.f.Name(), cause(err))
-		}
-	}
 	if check != nil {
 		if _, err := o.f.Seek(0, io.SeekStart); err != nil {
 			return err
@@ -171,9 +166,6 @@ func (o *localOutput) Publish() error {
 		return placeFailure(o.place, err)
 	}
 	o.f = nil
-	if o.Fsync {
-		return syncFolder(filepath.Dir(o.place))
-	}
 	return nil
 }
 

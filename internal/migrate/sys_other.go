@@ -8,6 +8,3 @@ import "os"
 func openLocked(path string, shared bool) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 }
-
-// syncFolder does nothing.
-func syncFolder(string) error { return nil }

@@ -27,16 +27,3 @@ func openLocked(path string, shared bool) (*os.File, error) {
 	}
 	return f, nil
 }
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems have nothing to do
-		return err
-	}
-	return nil
-}

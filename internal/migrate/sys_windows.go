@@ -26,6 +26,3 @@ func openLocked(path string, shared bool) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(handle), path), nil
 }
-
-// syncFolder does nothing: Windows has no such call.
-func syncFolder(string) error { return nil }

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -49,7 +49,7 @@ type Assembler struct {
 	order []*partialProfile // by first event
 	scan  jsonscan.Scanner
 	doc   *jsondoc.Reader // of scan
-	room  room.Room
+	room  collections.Room
 	full  error // there is no room for more
 
 	read, built spool // the samples as they are read, and those of the profiles that Finish returns
@@ -93,7 +93,7 @@ type AssemblerOptions struct {
 
 // NewAssembler returns an empty Assembler, which counts bad data in log.
 func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
-	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: room.OfProfiles(opts.Memory)}
+	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: collections.RoomOfProfiles(opts.Memory)}
 	a.doc = jsondoc.New(&a.scan, log)
 	each := max(opts.SampleMemory/2, 1)
 	if opts.SampleMemory == 0 {

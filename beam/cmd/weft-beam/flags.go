@@ -28,7 +28,6 @@ type options struct {
 	patterns          []string
 	sharedFS, quiet   bool
 	verbose           bool
-	failuresOK        bool
 	strict, strictAll bool // fail if unusual data was lost; if any was
 	report            string
 	status            bool
@@ -51,19 +50,13 @@ var ownFlags = []flagHelp{
 	{"root", "DIR", "outputs mirror what is below it (the folder of the one --in before its first wildcard)"},
 	{"include", "GLOB", "take only what matches; repeatable"},
 	{"exclude", "GLOB", "leave out what matches, also of what --include takes; repeatable"},
-	{"hidden", "", "take files and folders that begin with a dot, too"},
-	{"follow", "", "follow links to folders"},
 	{"file-memory", "SIZE", "memory of one conversion (128MiB); each core does one at a time"},
 	{"file-timeout", "TIME", "fail a file that takes longer"},
-	{"retries", "N", "try again what fails while reading (2)"},
-	{"verify", "N%", "verify so many of the outputs before they get their names; local ones only"},
-	{"max-unpacked", "SIZE", "refuse members of archives longer than this (100GiB)"},
-	{"min-free", "SIZE", "stop before the disk of the outputs has less (256MiB)"},
-	{"redo", "WHICH", "convert again what is version, all or path:GLOB; repeatable"},
+	{"verify", "", "verify outputs before they get their names; local ones only"},
+	{"redo", "WHICH", "convert again what is version or all"},
 	{"retry-failed", "", "try again what failed for good"},
 	{"tmp", "DIR", "temporary files"},
 	{"shared-fs", "", "local paths are on a file system that all workers have"},
-	{"failures-ok", "", "exit with 0 even if files failed"},
 	{"strict", "", "exit with 3 if data was lost that most recordings in the format do not lack; -strict=all: if any was lost"},
 	{"report", "FORM", "text or json"},
 	{"quiet", "", "no progress and no summary"},
@@ -83,7 +76,7 @@ func helpOf(name string) string {
 // defineFlags defines our flags beside those of Beam.
 func defineFlags(set *flag.FlagSet) *options {
 	o := &options{report: "text"}
-	o.FileMemory, o.MinFree, o.Retries, o.Settings = 128<<20, 256<<20, 2, map[string]string{}
+	o.FileMemory, o.Settings = 128<<20, map[string]string{}
 	list := func(name string, to *[]string, prefix string) {
 		set.Func(name, helpOf(name), func(v string) error { *to = append(*to, prefix+v); return nil })
 	}
@@ -91,31 +84,21 @@ func defineFlags(set *flag.FlagSet) *options {
 	list("files-from", &o.patterns, "@")
 	list("include", &o.Include, "")
 	list("exclude", &o.Exclude, "")
-	list("redo", &o.Redo, "")
-	for name, to := range map[string]*string{"out": &o.Out, "root": &o.Root, "tmp": &o.TempDir, "report": &o.report} {
+	for name, to := range map[string]*string{"out": &o.Out, "root": &o.Root, "tmp": &o.TempDir, "report": &o.report, "redo": &o.Redo} {
 		set.StringVar(to, name, *to, helpOf(name))
 	}
-	for name, to := range map[string]*bool{"hidden": &o.Hidden, "follow": &o.Follow, "retry-failed": &o.RetryFailed, "shared-fs": &o.sharedFS,
-		"failures-ok": &o.failuresOK, "quiet": &o.quiet, "verbose": &o.verbose, "status": &o.status} {
+	for name, to := range map[string]*bool{"verify": &o.Verify, "retry-failed": &o.RetryFailed, "shared-fs": &o.sharedFS,
+		"quiet": &o.quiet, "verbose": &o.verbose, "status": &o.status} {
 		set.BoolVar(to, name, false, helpOf(name))
 	}
-	for name, to := range map[string]*int64{"file-memory": &o.FileMemory, "max-unpacked": &o.MaxUnpacked, "min-free": &o.MinFree} {
-		set.Func(name, helpOf(name), func(v string) (err error) { *to, err = parseSize(v); return err })
-	}
+	set.Func("file-memory", helpOf("file-memory"), func(v string) (err error) { o.FileMemory, err = parseSize(v); return err })
 	set.BoolFunc("strict", helpOf("strict"), func(v string) (err error) {
 		if o.strictAll = v == "all"; !o.strictAll {
 			o.strict, err = strconv.ParseBool(v)
 		}
 		return err
 	})
-	set.IntVar(&o.Retries, "retries", o.Retries, helpOf("retries"))
 	set.DurationVar(&o.FileTimeout, "file-timeout", 0, helpOf("file-timeout"))
-	set.Func("verify", helpOf("verify"), func(v string) (err error) {
-		if o.Verify, err = strconv.Atoi(strings.TrimSuffix(v, "%")); err != nil || o.Verify < 0 || o.Verify > 100 {
-			return errors.New("not a percentage")
-		}
-		return nil
-	})
 	for _, name := range weftio.SettingNames() {
 		text := "as for weft convert (" + weftio.SettingDefault(name) + ")"
 		set.Func(name, text, func(v string) error { o.Settings[name] = v; return nil })
@@ -253,7 +236,7 @@ func usage(w io.Writer) {
   weft-beam --runner dataflow --project P --region R --staging_location gs://b/st --in gs://b/in --out gs://b/out …
 
 The same command again goes on, and converts nothing that is done. The exit code is 0 if all is done, 1 if files failed, 2 after a mistake,
-3 with --strict if data was lost that most recordings do not lack, 4 if the job had to stop, 130 if it was interrupted. docs/batch.md has the rules.
+3 with --strict if data was lost that most recordings do not lack, 5 if the job had to stop, 130 if it was interrupted. docs/batch.md has the rules.
 
 `)
 	for _, f := range ownFlags {

@@ -121,7 +121,7 @@ func (o *options) sumUp(ctx context.Context, stdout io.Writer) (code int, err er
 	switch {
 	case len(s.States) == 0:
 		return exitMistake, fmt.Errorf("there are no files to convert in %s", strings.Join(o.patterns, ", "))
-	case failed > 0 && !o.failuresOK:
+	case failed > 0:
 		return exitFailed, nil
 	case o.strictAll && s.Lost > 0:
 		return exitLost, fmt.Errorf("data of %d files was lost (--strict=all); see the manifest", s.Lost)

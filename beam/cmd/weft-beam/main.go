@@ -32,7 +32,7 @@ const (
 	exitFailed      = 1 // finished and files failed, or the job failed
 	exitMistake     = 2
 	exitLost        = 3
-	exitStopped     = 4
+	exitStopped     = 5
 	exitInterrupted = 130
 )
 

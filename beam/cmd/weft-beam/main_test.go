@@ -140,7 +140,7 @@ func TestMistakes(t *testing.T) {
 		`"maybe" is not on or off`:           {"--out", out, "--in", in, "--screenshots", "maybe"},
 		`flag provided but not defined`:      {"--nonsense"},
 		`"12 potatoes" is not a size`:        {"--file-memory", "12 potatoes"},
-		"only local outputs can be verified": {"--out", "gs://b/o", "--in", in, "--verify", "3%"},
+		"only local outputs can be verified": {"--out", "gs://b/o", "--in", in, "--verify"},
 	} {
 		stdout, stderr := weftBeam(t, exitMistake, args...)
 		if !strings.Contains(stderr, text) || strings.Contains(stderr, "goroutine") || stdout != "" {
@@ -175,7 +175,7 @@ func TestJobs(t *testing.T) {
 	if stdout, _ := weftBeam(t, exitFailed, "--in", in, "--out", out); !strings.Contains(stdout, "bad.json: unreadable: ") {
 		t.Error(stdout)
 	}
-	weftBeam(t, exitDone, "--in", in, "--out", out, "--failures-ok", "--quiet")
+	weftBeam(t, exitFailed, "--in", in, "--out", out, "--quiet")
 	stdout, _ = weftBeam(t, exitFailed, "--out", out, "--status", "--report", "json")
 	var s struct{ States []struct{ Files int64 } }
 	if err := json.Unmarshal([]byte(stdout), &s); err != nil || len(s.States) != 2 || s.States[0].Files != 30 {

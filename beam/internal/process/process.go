@@ -28,19 +28,11 @@ var (
 	tuned   sync.Once
 )
 
-// gcPercent is GOGC while many files are converted: most memory is that which conversions reuse.
-const gcPercent = 400
-
-// Tune sets what suits many conversions of fileMemory bytes each, unless the environment says something else.
-func Tune(getenv func(string) string, fileMemory int64) {
+// Tune sets what suits many conversions, unless the environment says something else.
+func Tune(getenv func(string) string) {
 	tuned.Do(func() {
 		if getenv("GOGC") == "" {
-			debug.SetGCPercent(gcPercent)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if slots == nil {
-			slots = make(chan struct{}, migrate.FilesAtOnce(0, fileMemory))
+			debug.SetGCPercent(migrate.GCPercent)
 		}
 	})
 }

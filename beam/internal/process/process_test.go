@@ -15,7 +15,7 @@ import (
 
 // However many bundles ask, there are only so many conversions at once, and each has a worker of its own for its options.
 func TestSlots(t *testing.T) {
-	Tune(func(string) string { return "x" }, 1<<20)
+	Tune(func(string) string { return "x" })
 	var most, now atomic.Int64
 	var all sync.WaitGroup
 	for i := range 100 {

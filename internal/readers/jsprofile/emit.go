@@ -10,7 +10,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/sampling"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -241,7 +241,7 @@ func (t *thread) toTraceTime() {
 }
 
 // byTime sorts samples by time, in place. Those of one time keep their order, which is that of their offsets.
-type byTime struct{ *blocks.List[sample] }
+type byTime struct{ *collections.List[sample] }
 
 func (s byTime) Less(i, j int) bool {
 	a, b := s.At(i), s.At(j)

@@ -26,10 +26,10 @@ import (
 	"errors"
 	"io"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -96,7 +96,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 	}
 	rd := &reader{
 		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.KeepArg,
-		members: map[string]bool{}, room: room.OfProfiles(opts.Memory),
+		members: map[string]bool{}, room: collections.RoomOfProfiles(opts.Memory),
 	}
 	rd.Numbered = true
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
@@ -112,7 +112,7 @@ type reader struct {
 	keep func(name []byte) bool
 
 	profiles []*profile
-	room     room.Room
+	room     collections.Room
 	members  map[string]bool // unknown members that were counted
 }
 

@@ -4,19 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
-	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -140,68 +135,6 @@ func TestSeveralInterrupted(t *testing.T) {
 	}
 	if files := filesIn(t, tmp); len(files) > 0 {
 		t.Errorf("%d temporary files are left behind", len(files))
-	}
-}
-
-// Short inputs are read at once, whatever size was known before.
-func TestWhole(t *testing.T) {
-	var w worker
-	for _, length := range []int{0, 10, maxWhole, maxWhole + 1, 2 * maxWhole} {
-		content := bytes.Repeat([]byte("weft"), length/4+1)[:length]
-		for _, size := range []int64{-1, 0, int64(length), maxWhole, maxWhole + 1} {
-			in, err := w.whole(iotest.HalfReader(bytes.NewReader(content)), size)
-			if err != nil {
-				t.Fatal(err)
-			}
-			memory, inMemory := in.(*bytes.Reader)
-			if want := size >= 0 && size <= maxWhole && length <= maxWhole; inMemory != want {
-				t.Errorf("%d bytes of %d: in memory %v; want %v", length, size, inMemory, want)
-			}
-			if inMemory && memory.Len() != length {
-				t.Errorf("%d bytes of %d: %d are in memory", length, size, memory.Len())
-			}
-			if got, err := io.ReadAll(in); err != nil || !bytes.Equal(got, content) {
-				t.Errorf("%d bytes of %d: read %d, %v", length, size, len(got), err)
-			}
-		}
-	}
-	broken := errors.New("broken")
-	if _, err := w.whole(iotest.ErrReader(broken), 10); err != broken {
-		t.Errorf("error %v; want %v", err, broken)
-	}
-}
-
-// Which inputs share the memory, and which get all of it.
-func TestMayShare(t *testing.T) {
-	dir := t.TempDir()
-	sized := func(size int64) *conversion {
-		path := filepath.Join(dir, fmt.Sprint(size))
-		if err := os.WriteFile(path, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
-		return newConversion(inputs.File{Path: path}, path+outputSuffix)
-	}
-	job := &convertJob{opts: convert.Options{Workers: 4, Memory: 64 << 20}}
-	for _, test := range []struct {
-		c       *conversion
-		workers int
-		want    bool
-	}{
-		{sized(0), 4, true},
-		{sized(4 << 20), 4, true}, // a quarter of 16 MiB
-		{sized(4<<20 + 1), 4, false},
-		{sized(4<<20 + 1), 2, true},
-		{sized(1), 1, false},
-		{newConversion(inputs.File{Path: inputs.Stdin}, "-"), 4, false},
-		{newConversion(inputs.File{Path: dir}, "out"), 4, false},
-		{newConversion(inputs.File{Path: filepath.Join(dir, "missing")}, "out"), 4, false},
-	} {
-		if got := job.mayShare(test.c, test.workers); got != test.want {
-			t.Errorf("%s among %d workers: %v; want %v", test.c.input, test.workers, got, test.want)
-		}
 	}
 }
 

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +16,97 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/migrate"
 )
+
+// A conversion is one input of a call on its way to its output.
+type conversion struct {
+	input, output string
+	inFolder      bool        // it was found in a folder, not named
+	info          fs.FileInfo // of the input when the call began; nil if there is none, or it is standard input
+
+	done   chan struct{} // closed when one of the following is set
+	report *convert.Report
+	err    error // begins with the name of what failed
+}
+
+// newConversion looks at an input that goes to output.
+func newConversion(input inputs.File, output string) *conversion {
+	c := &conversion{input: input.Path, output: output, inFolder: input.Below != "", done: make(chan struct{})}
+	if c.input != inputs.Stdin {
+		if info, err := os.Stat(c.input); err == nil {
+			c.info = info
+		}
+	}
+	return c
+}
+
+// size returns the length of the input, -1 if it is not known beforehand.
+func (c *conversion) size() int64 {
+	if c.info == nil || !c.info.Mode().IsRegular() {
+		return -1
+	}
+	return c.info.Size()
+}
+
+// convertAll converts everything, several inputs at once where there are several. It returns when all are done.
+func (j *convertJob) convertAll(ctx context.Context, p *progress) {
+	if len(j.conversions) > 1 && os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the limit of the heap holds
+	}
+	migrate.Each(ctx, j.opts, len(j.conversions), func(w *migrate.Worker, i int) {
+		c := j.conversions[i]
+		defer close(c.done)
+		c.report, c.err = j.convert(ctx, c, w, p)
+		p.fileDone()
+	})
+}
+
+// convert converts one input.
+func (j *convertJob) convert(ctx context.Context, c *conversion, w *migrate.Worker, p *progress) (*convert.Report, error) {
+	src, err := openInput(ctx, j.env, c.input)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if j.outDir != "" {
+		if err := j.folders.make(filepath.Dir(c.output)); err != nil {
+			return nil, err
+		}
+	}
+	dst, err := createOutput(ctx, j.env, c.output, j.force)
+	if err != nil {
+		return nil, err
+	}
+	defer dst.Abort()
+	opts := j.opts
+	j.setForm(&opts, c.output)
+	report, err := w.Convert(ctx, p.writer(dst), p.reader(src), src.size, opts)
+	if err != nil {
+		if err := dst.Failed(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", inputName(c.input), withoutPath(err))
+	}
+	return report, dst.Commit()
+}
+
+// progress begins to show how far the call is.
+func (j *convertJob) progress() *progress {
+	if !j.several {
+		c := j.conversions[0]
+		return startProgress(j.env, inputName(c.input), c.size(), !j.quiet)
+	}
+	total := int64(0)
+	for _, c := range j.conversions {
+		if c.size() < 0 {
+			total = -1
+			break
+		}
+		total += c.size()
+	}
+	return startFilesProgress(j.env, len(j.conversions), total, !j.quiet)
+}
 
 // skipped counts the files in folders that a call does not convert.
 type skipped struct {
