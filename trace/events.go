@@ -27,7 +27,7 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 			t.rows = resolved.NewReader(t.tl())
 		}
 		r := eventReader{t: t}
-		_, err := t.rows.Walk(timeline.ContextOf(t), resolved.Options{}, func(row *resolved.Row) error {
+		_, err := t.rows.Walk(timeline.ContextOf(&t.handle), resolved.Options{}, func(row *resolved.Row) error {
 			r.fill(row)
 			if !yield(&r.event, nil) {
 				return errStop

@@ -45,7 +45,7 @@ type Trace struct {
 // handle holds the engine's timeline, for weft's own packages (timeline.Of).
 type handle = timeline.Handle
 
-func (t *Trace) tl() *timeline.Timeline { return timeline.Of(t) }
+func (t *Trace) tl() *timeline.Timeline { return timeline.Of(&t.handle) }
 
 // Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
 // afterwards.
