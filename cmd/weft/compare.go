@@ -78,7 +78,7 @@ func compareFlags() []cli.Flag {
 		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows; 0: all", DefaultText: "20; all with --json and --csv"},
 		&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "largest change first"},
 		&cli.StringFlag{Name: "columns", Usage: "print only the columns `COLUMN,COLUMN…`, in this order", DefaultText: "all"},
-		formatFlag(), memoryFlag(), tempFlag(),
+		formatFlag(), memoryFlag(),
 	}
 }
 

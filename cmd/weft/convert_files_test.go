@@ -51,7 +51,7 @@ func convertInto(t *testing.T, paths []string, flags ...string) (files map[strin
 	t.Helper()
 	dir := t.TempDir()
 	c = newConsole(nil, false)
-	args := append([]string{"weft", "convert", "--report", "json", "--out-dir", dir}, flags...)
+	args := append([]string{"weft", "convert", "--json", "--out-dir", dir}, flags...)
 	code = run(t.Context(), append(args, paths...), &c.environment)
 	return filesIn(t, dir), c, code
 }
@@ -117,10 +117,10 @@ func TestSeveralInterrupted(t *testing.T) {
 	want, _, _ := convertInto(t, paths)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	dir, tmp := t.TempDir(), t.TempDir()
+	dir, tmp := t.TempDir(), tempFolder(t)
 	c := newConsole(nil, false)
 	c.stdout = callAtWrite(cancel) // with the first report
-	args := []string{"weft", "convert", "--report", "json", "--workers", "4", "--tmp", tmp, "--out-dir", dir}
+	args := []string{"weft", "convert", "--json", "--workers", "4", "--out-dir", dir}
 	if code := run(ctx, append(args, paths...), &c.environment); code != exitInterrupted {
 		t.Errorf("exit code %d; want %d", code, exitInterrupted)
 	}

@@ -18,7 +18,7 @@ func TestExportSameBytes(t *testing.T) {
 		c := newConsole(bytes.NewReader(data), false)
 		hash := sha256.New()
 		c.stdout = hash
-		if code := run(t.Context(), append([]string{"weft", "export", "-q", "--tmp", t.TempDir(), "-o", "-", "-"}, args...), &c.environment); code != exitOK {
+		if code := run(t.Context(), append([]string{"weft", "export", "-q", "-o", "-", "-"}, args...), &c.environment); code != exitOK {
 			t.Fatalf("%q: exit code %d: %s", args, code, c.err.String())
 		}
 		return hex.EncodeToString(hash.Sum(nil))

@@ -85,7 +85,7 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 	j := &mergeJob{
 		convertJob: convertJob{
 			env: env, compress: c.String("compress"), packets: c.String("packets"), force: c.Bool("force"), strict: readStrict(c),
-			quiet: c.Bool("quiet"), reportFile: c.String("report-file"),
+			quiet: c.Bool("quiet"), reportJSON: c.Bool("json"), reportFile: c.String("report-file"),
 		},
 		output: c.String("o"),
 	}
@@ -97,13 +97,6 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 	}
 	if j.opts.Workers = c.Int("workers"); j.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", j.opts.Workers)
-	}
-	switch form := c.String("report"); {
-	case form == "json", form == "text" && c.Bool("json"):
-		j.reportJSON = true
-	case form == "text":
-	default:
-		return nil, unknownValue("report", "form", form, "text", "json")
 	}
 	if err := j.findSources(c); err != nil {
 		return nil, err

@@ -717,13 +717,13 @@ func TestMergeDamaged(t *testing.T) {
 // Standard input is one of the inputs, and a list names others.
 func TestMergeStandardInput(t *testing.T) {
 	trace, firefox := recordingNamed(t, "chrome/chrome-devtools-tiny.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
-	dir := t.TempDir()
+	dir := tempFolder(t)
 	list, out := filepath.Join(dir, "list"), filepath.Join(dir, "merged.pftrace")
 	if err := os.WriteFile(list, []byte("fox="+firefox+"\n\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	c := newConsole(bytes.NewReader(recording.Read(t, trace)), false)
-	if code := run(t.Context(), []string{"weft", "merge", "--json", "--tmp", dir, "-o", out, "--inputs-from", list, "-"}, &c.environment); code != exitOK {
+	if code := run(t.Context(), []string{"weft", "merge", "--json", "-o", out, "--inputs-from", list, "-"}, &c.environment); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, c.err.String())
 	}
 	var report readReport

@@ -114,11 +114,7 @@ type migration struct {
 
 func (m *migration) run(ctx context.Context) error {
 	c := m.context
-	form := c.String("report")
-	if form != "text" && form != "json" {
-		return unknownValue("report", "form", form, "text", "json")
-	}
-	m.json = form == "json" || c.Bool("json")
+	m.json = c.Bool("json")
 	out := c.String("out")
 	if out == "" {
 		return usagef("--out is missing: the folder for the traces")
@@ -140,7 +136,7 @@ func (m *migration) run(ctx context.Context) error {
 		if c.Bool("finish") {
 			sum = migrate.Finish
 		}
-		s, err := sum(out, c.String("tmp"))
+		s, err := sum(out)
 		if err != nil {
 			return m.stopped(nil, err)
 		}
@@ -226,7 +222,6 @@ func (m *migration) config() (*migrate.Config, error) {
 		NUL: c.Bool("null"), Stdin: m.env.stdin, Filters: m.filters, Convert: opts, Settings: m.settings(),
 		Perfetto: c.String("perfetto"), Jobs: c.Int("jobs"), FileTimeout: c.Duration("file-timeout"), Verify: c.Bool("verify"),
 		Force: c.Bool("force"), Redo: c.String("redo"), RetryFailed: c.Bool("retry-failed"), DryRun: c.Bool("dry-run"),
-		TempDir: c.String("tmp"),
 	}
 	if what := config.Perfetto; !slices.Contains([]string{"skip", "copy", "convert"}, what) {
 		return nil, unknownValue("perfetto", "choice", what, "skip", "copy", "convert")
@@ -283,7 +278,7 @@ func defaultOf(f *cli.StringFlag) string { return strings.Trim(f.GetDefaultText(
 
 // takeSettings sets the flags as the latest run had them, where this one says nothing.
 func (m *migration) takeSettings() error {
-	_, settings, err := migrate.Settings(m.context.String("out"), m.context.String("tmp"))
+	_, settings, err := migrate.Settings(m.context.String("out"))
 	if err != nil {
 		return err
 	}

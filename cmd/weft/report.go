@@ -95,7 +95,7 @@ func reportFlags() []cli.Flag {
 		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
 		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "as each report says"},
 		&cli.StringFlag{Name: "columns", Usage: "print only the columns `COLUMN,COLUMN…`, in this order", DefaultText: "all"},
-		filesFromFlag(), formatFlag(), memoryFlag(), tempFlag(),
+		filesFromFlag(), formatFlag(), memoryFlag(),
 	}
 }
 

@@ -73,7 +73,7 @@ func checkPageFlags(c *cli.Context) error {
 	}
 	for _, f := range slices.Concat(reportFlags(), sampleFlags(), costFlags(), eventFlags(), inputFlags()) {
 		switch flag := f.Names()[0]; flag {
-		case "format", "memory", "tmp":
+		case "format", "memory":
 		case "json":
 			if c.Bool(flag) && c.IsSet("html") {
 				return usagef("--html and --json cannot be combined")

@@ -58,13 +58,13 @@ func viewFlags() []cli.Flag {
 		&cli.StringFlag{Name: "to", Usage: "first show the timeline until `TIME`", DefaultText: "the end"},
 		&cli.StringFlag{Name: "event", Usage: "select event `N` of the input (event=N in dump)"},
 		&cli.StringSliceFlag{Name: "pin", Usage: "pin the tracks whose names match `REGEX`. May be repeated"},
-		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "keep the converted trace as `FILE`", DefaultText: "a file without a name, in --tmp"},
+		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "keep the converted trace as `FILE`", DefaultText: "a file without a name, in $TMPDIR"},
 		&cli.StringFlag{Name: "compress", Value: "none", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9"},
 	}
 }
 
 // notOfView are the flags of convert that view does not have, or has in another form.
-var notOfView = []string{"o", "out-dir", filesFrom, "compress", "packets", "strict", "report", "report-file", "json"}
+var notOfView = []string{"o", "out-dir", filesFrom, "compress", "packets", "strict", "report-file", "json"}
 
 // directPort is the port from which the Perfetto UI may fetch: its policy names this one.
 const directPort = 9001

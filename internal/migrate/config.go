@@ -37,9 +37,8 @@ type Config struct {
 	Redo        string        // what is converted again: "version", "all"; "": nothing
 	RetryFailed bool          // only what failed; Inputs and Lists are not needed
 
-	Shard   Shard
-	DryRun  bool   // decide and count; write nothing
-	TempDir string // for what is sorted on disk; "": that of the system
+	Shard  Shard
+	DryRun bool // decide and count; write nothing
 
 	// OnDecision is called for each input of a dry run, in order.
 	OnDecision func(Decision)
