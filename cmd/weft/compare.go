@@ -51,7 +51,7 @@ Examples:
 
 docs/reports.md says what is compared with what, and what the test assumes.`,
 		Flags: slices.Concat(compareFlags(), pageFlags(), selectionFlags(),
-			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+			titled("Flags for inputs with profiles", profileFlags())),
 		Action: func(c *cli.Context) error { return runCompare(c, env) },
 	}
 }

@@ -85,6 +85,11 @@ in the format have.`,
 
 // The flags that several commands share.
 
+// pick returns those of flags that have one of the names.
+func pick(flags []cli.Flag, names ...string) []cli.Flag {
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
+}
+
 func formatFlag() cli.Flag {
 	return &cli.StringFlag{Name: "format", Value: "auto", Usage: "input `FORMAT`: " + formatList()}
 }
@@ -265,12 +270,12 @@ func conversionOptions(c *cli.Context) (opts convert.Options, err error) {
 	return opts, nil
 }
 
-// isOff reads a flag that is on or off.
+// isOff reads a flag that is on or off. Commands that lack it have it on.
 func isOff(c *cli.Context, name string) (bool, error) {
 	switch what := c.String(name); what {
 	case "off":
 		return true, nil
-	case "on":
+	case "on", "":
 		return false, nil
 	default:
 		return false, unknownValue(name, "choice", what, "on", "off")

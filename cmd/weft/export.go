@@ -92,7 +92,7 @@ Examples:
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say what was written", DisableDefaultText: true},
 			formatFlag(), memoryFlag(),
-		}, selectionFlags(), eventFormFlags(), titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+		}, selectionFlags(), eventFormFlags(), titled("Flags for inputs with profiles", profileFlags())),
 		Action: func(c *cli.Context) error {
 			job, err := newExportJob(c, env)
 			if err != nil {

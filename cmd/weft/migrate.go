@@ -78,8 +78,8 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 
 // migrateConversionFlags are the flags of weft convert that a migration has as well.
 func migrateConversionFlags(env *environment) []cli.Flag {
-	others := []string{"o", "out-dir", "files-from", "join", "workers", "report-file", "memory"}
-	return slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(others, f.Names()[0]) })
+	return pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "strict",
+		"quiet", "json", "attribute", "js-calls")
 }
 
 // filterFlag collects --include and --exclude in the order in which they are given.
@@ -242,9 +242,7 @@ func (m *migration) config() (*migrate.Config, error) {
 
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
-	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "write-back", "context-sources",
-	"context-scope", "flow-conflict", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
-	"perfetto",
+	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "perfetto",
 }
 
 // settings returns those of byteFlags that are not the default.

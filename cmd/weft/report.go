@@ -154,7 +154,7 @@ All reports but layout-phases and js-funcalls take many files and folders (cost
 with --type), and print the same tables for all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), pageFlags(), selectionFlags(),
-			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+			titled("Flags for inputs with profiles", profileFlags())),
 		Action: withJSONErrors(env, 1, func(c *cli.Context) error {
 			which, err := whichReport(c)
 			if err != nil {
