@@ -70,7 +70,7 @@ func TestNativeProfilesSameBytes(t *testing.T) {
 func TestNativeProfilesOnce(t *testing.T) {
 	for _, f := range recording.In(t, "perfetto") {
 		t.Run(f.Name, func(t *testing.T) {
-			for _, opts := range []convert.Options{{}, {Profile: convert.ProfileAll, JSCalls: convert.JSCallsSeparate}, eventsOnly} {
+			for _, opts := range []convert.Options{{}, {Profile: convert.ProfileAll, JSCalls: convert.JSCallsDevTools}, eventsOnly} {
 				first, report := convertTrace(t, recording.Read(t, f.Path), opts)
 				second, again := convertTrace(t, first, convert.Options{NoLongTasks: opts.NoLongTasks})
 				if report.Events != again.Events || len(again.Profiles)+len(again.JSCalls) > 0 {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/moment"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -155,9 +155,9 @@ func (d *dumper) json(item *timeline.Item) []byte {
 	if item.Kind == timeline.ItemBegin && item.Dur != timeline.NoTime {
 		b = strconv.AppendInt(append(b, `,"dur_ns":`...), int64(item.Dur), 10)
 	}
-	b = jsontext.AppendString(append(b, `,"kind":`...), []byte(kindName(item.Kind)))
+	b = jsonscan.AppendString(append(b, `,"kind":`...), []byte(kindName(item.Kind)))
 	track := d.track(item)
-	b = jsontext.AppendString(append(b, `,"track":`...), []byte(track.name))
+	b = jsonscan.AppendString(append(b, `,"track":`...), []byte(track.name))
 	if track.hasPID {
 		b = appendID(append(b, `,"pid":`...), track.pid)
 	}
@@ -168,10 +168,10 @@ func (d *dumper) json(item *timeline.Item) []byte {
 		b = strconv.AppendUint(append(b, `,"lane":`...), uint64(item.Lane), 10)
 	}
 	if len(item.Name) > 0 {
-		b = jsontext.AppendString(append(b, `,"name":`...), item.Name)
+		b = jsonscan.AppendString(append(b, `,"name":`...), item.Name)
 	}
 	if len(item.Category) > 0 {
-		b = jsontext.AppendString(append(b, `,"category":`...), item.Category)
+		b = jsonscan.AppendString(append(b, `,"category":`...), item.Category)
 	}
 	b = d.appendJSONExtras(b, item)
 	b = strconv.AppendUint(append(b, `,"event":`...), uint64(item.Event), 10)
@@ -193,10 +193,10 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 		b = strconv.AppendInt(append(b, `,"thread_ts_ns":`...), int64(at), 10)
 	}
 	if item.AsyncID != "" {
-		b = jsontext.AppendString(append(b, `,"id":`...), []byte(item.AsyncID))
+		b = jsonscan.AppendString(append(b, `,"id":`...), []byte(item.AsyncID))
 	}
 	if item.AsyncScope != "" {
-		b = jsontext.AppendString(append(b, `,"scope":`...), []byte(item.AsyncScope))
+		b = jsonscan.AppendString(append(b, `,"scope":`...), []byte(item.AsyncScope))
 	}
 	if item.DidNotEnd {
 		b = append(b, `,"did_not_end":true`...)
@@ -204,14 +204,14 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 	for i := range item.Flows {
 		b = append(b, [2]string{`,"flows":[`, ","}[min(i, 1)]...)
 		b = strconv.AppendUint(append(b, `{"id":`...), item.Flows[i].ID, 10)
-		b = jsontext.AppendString(append(b, `,"direction":`...), []byte(flowDirection(&item.Flows[i])))
+		b = jsonscan.AppendString(append(b, `,"direction":`...), []byte(flowDirection(&item.Flows[i])))
 		b = append(b, '}')
 		if i == len(item.Flows)-1 {
 			b = append(b, ']')
 		}
 	}
 	for i, name := range d.inputFlows(item) {
-		b = jsontext.AppendString(append(b, [2]string{`,"input_flows":[`, ","}[min(i, 1)]...), []byte(name))
+		b = jsonscan.AppendString(append(b, [2]string{`,"input_flows":[`, ","}[min(i, 1)]...), []byte(name))
 		if i == len(d.flowNames)-1 {
 			b = append(b, ']')
 		}
@@ -226,7 +226,7 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 		b = d.appendArgs(append(b, `,"args":`...), item.Args)
 	}
 	if text := d.correlation(item); len(text) > 0 {
-		b = jsontext.AppendString(append(b, `,"correlation":`...), text)
+		b = jsonscan.AppendString(append(b, `,"correlation":`...), text)
 	}
 	return b
 }
@@ -239,9 +239,9 @@ func (d *dumper) appendStack(b []byte, id timeline.CallstackID) []byte {
 			b = append(b, ',')
 		}
 		frame := d.trace.Frame(frameID)
-		b = jsontext.AppendString(append(b, `{"function":`...), []byte(frame.Function))
+		b = jsonscan.AppendString(append(b, `{"function":`...), []byte(frame.Function))
 		if frame.File != "" {
-			b = jsontext.AppendString(append(b, `,"file":`...), []byte(frame.File))
+			b = jsonscan.AppendString(append(b, `,"file":`...), []byte(frame.File))
 		}
 		if frame.Line > 0 {
 			b = strconv.AppendInt(append(b, `,"line":`...), frame.Line, 10)
@@ -261,7 +261,7 @@ const maxArgDepth = 1000
 func (d *dumper) appendArgs(b []byte, args timeline.Args) []byte {
 	sep := byte('{')
 	for arg := range d.trace.ArgList(args) {
-		b = jsontext.AppendString(append(b, sep), arg.Key)
+		b = jsonscan.AppendString(append(b, sep), arg.Key)
 		b = d.appendArg(append(b, ':'), arg, 1)
 		sep = ','
 	}
@@ -282,9 +282,9 @@ func (d *dumper) appendArg(b []byte, arg timeline.Arg, depth int) []byte {
 	case timeline.ArgPointer:
 		return fmt.Appendf(b, `"0x%x"`, arg.Uint())
 	case timeline.ArgDouble:
-		return jsontext.AppendDouble(b, arg.Double())
+		return jsonscan.AppendDouble(b, arg.Double())
 	case timeline.ArgString, timeline.ArgJSON: // the latter may be of any size, shape and damage: a text here
-		return jsontext.AppendString(b, arg.Text())
+		return jsonscan.AppendString(b, arg.Text())
 	}
 	if depth == maxArgDepth {
 		return append(b, `"…"`...)
@@ -300,7 +300,7 @@ func (d *dumper) appendArg(b []byte, arg timeline.Arg, depth int) []byte {
 		}
 		first = false
 		if arg.Kind == timeline.ArgDict {
-			b = append(jsontext.AppendString(b, member.Key), ':')
+			b = append(jsonscan.AppendString(b, member.Key), ':')
 		}
 		b = d.appendArg(b, member, depth+1)
 	}
@@ -311,5 +311,5 @@ func appendNumber(b []byte, n timeline.Number) []byte {
 	if n.IsInt() {
 		return strconv.AppendInt(b, n.Int(), 10)
 	}
-	return jsontext.AppendDouble(b, n.Float())
+	return jsonscan.AppendDouble(b, n.Float())
 }

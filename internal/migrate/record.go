@@ -11,7 +11,7 @@ import (
 	"path"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -168,7 +168,7 @@ func appendLine(b []byte, v any) ([]byte, error) {
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
-	return append(b, jsontext.Escape(line.Bytes())...), err
+	return append(b, jsonscan.Escape(line.Bytes())...), err
 }
 
 // comparePaths orders paths by their components: what is in a folder comes right behind the folder.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -21,7 +21,7 @@ type Interval struct {
 
 var intervalOrder = extsort.Order[Interval]{
 	Compare: compareIntervals,
-	Key:     func(i *Interval) uint64 { return radix.KeyOf(int64(i.From)) },
+	Key:     func(i *Interval) uint64 { return collections.RadixKey(int64(i.From)) },
 }
 
 // compareIntervals sorts by begin, then by thread and type.

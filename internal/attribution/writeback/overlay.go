@@ -8,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -26,7 +26,7 @@ type overlayRow struct {
 
 var overlayOrder = extsort.Order[overlayRow]{
 	Compare: compareOverlay,
-	Key:     func(o *overlayRow) uint64 { return radix.KeyOf(int64(o.ts)) },
+	Key:     func(o *overlayRow) uint64 { return collections.RadixKey(int64(o.ts)) },
 }
 
 // compareOverlay sorts by time, and at one time the ends first.

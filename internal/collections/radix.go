@@ -1,6 +1,4 @@
-// Package radix finds the order of many things by numbers. It packs the number of a thing above its place, sorts these keys
-// by their bits, and reads the places in the order of the things: no comparison is called, and no thing is moved.
-package radix
+package collections
 
 import (
 	"math"
@@ -8,28 +6,29 @@ import (
 	"slices"
 )
 
-// Order is the order of things by numbers; those of one number stay in the order of their places. Its memory serves one
-// sort after the other, KeySize bytes for each thing of the longest one.
-type Order struct {
+// RadixOrder is the order of many things by numbers. It packs the number of a thing above its place, sorts these keys by their bits, and
+// reads the places in the order of the things: no comparison is called, and no thing is moved. Things of one number stay in the order of
+// their places. Its memory serves one sort after the other, RadixKeySize bytes for each thing of the longest one.
+type RadixOrder struct {
 	keys, other []uint64
 	low         int // bits of a place
 }
 
-// KeySize is what a thing takes in an Order, in bytes.
-const KeySize = 16
+// RadixKeySize is what a thing takes in an RadixOrder, in bytes.
+const RadixKeySize = 16
 
-// KeyOf returns the number by which signed numbers are in their order.
-func KeyOf(v int64) uint64 { return uint64(v) ^ 1<<63 }
+// RadixKey returns the number by which signed numbers are in their order.
+func RadixKey(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
 // Numbers returns room for the numbers of n things, which are to be filled in before Sort.
-func (o *Order) Numbers(n int) []uint64 {
+func (o *RadixOrder) Numbers(n int) []uint64 {
 	o.keys = slices.Grow(o.keys[:0], n)[:n]
 	return o.keys
 }
 
 // Sort sorts the things by their numbers. Only the bits in which these differ count: for the times of a trace of a minute,
 // 36. It reports false if a number and a place do not fit in 64 bits together; then there is no order.
-func (o *Order) Sort() bool {
+func (o *RadixOrder) Sort() bool {
 	n := len(o.keys)
 	if n == 0 {
 		return true
@@ -52,13 +51,13 @@ func (o *Order) Sort() bool {
 }
 
 // Len returns the number of things.
-func (o *Order) Len() int { return len(o.keys) }
+func (o *RadixOrder) Len() int { return len(o.keys) }
 
 // Place returns the place of the thing that is the i-th in the order.
-func (o *Order) Place(i int) int { return int(o.keys[i] & (1<<o.low - 1)) }
+func (o *RadixOrder) Place(i int) int { return int(o.keys[i] & (1<<o.low - 1)) }
 
 // Same reports whether the i-th and j-th thing in the order have one number.
-func (o *Order) Same(i, j int) bool { return o.keys[i]>>o.low == o.keys[j]>>o.low }
+func (o *RadixOrder) Same(i, j int) bool { return o.keys[i]>>o.low == o.keys[j]>>o.low }
 
 const digitBits = 11
 

@@ -1,13 +1,12 @@
-// Package blocks has a list for what grows while an input is read. A slice that grows moves, and is held twice for that
-// moment; a List stays where it is, so that the memory it takes is that of its values.
-package blocks
+package collections
 
 import (
 	"iter"
 	"slices"
 )
 
-// List is a list of values in blocks. The zero List is empty.
+// List is a list of values in blocks, for what grows while an input is read. A slice that grows moves, and is held twice for that
+// moment; a List stays where it is, so that the memory it takes is that of its values. The zero List is empty.
 type List[T any] struct {
 	blocks [][]T // of blockLen values each; the first grows up to that
 	n      int

@@ -1,6 +1,4 @@
-// Package screenshot reads the pictures of screenshots, which Chrome and Firefox write as base64, and has the name and category by
-// which Perfetto's viewer finds them (perfetto.md 11).
-package screenshot
+package readers
 
 import (
 	"bytes"
@@ -9,25 +7,25 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// Name and Category are those of an event whose picture the viewer shows.
+// ScreenshotName and ScreenshotCategory are those of an event whose picture Perfetto's viewer shows (perfetto.md 11).
 const (
-	Name     = "Screenshot"
-	Category = "android_screenshot"
+	ScreenshotName     = "Screenshot"
+	ScreenshotCategory = "android_screenshot"
 )
 
-// MaxSize is the size of the largest picture that is kept, in bytes.
-const MaxSize = 16 << 20
+// MaxScreenshot is the size of the largest picture that is kept, in bytes.
+const MaxScreenshot = 16 << 20
 
-// MaxText is the length of the base64 of the largest picture, with the head of a data URL.
-const MaxText = MaxSize/3*4 + 64
+// MaxScreenshotText is the length of the base64 of the largest picture, with the head of a data URL.
+const MaxScreenshotText = MaxScreenshot/3*4 + 64
 
-// Decode appends the picture that text holds, base64 or a data URL of it, to buf. If it is not a picture that can be shown, the
+// DecodeScreenshot appends the picture that text holds, base64 or a data URL of it, to buf. If it is not a picture that can be shown, the
 // problem says why.
-func Decode(buf, text []byte) (picture []byte, why problem.Kind, ok bool) {
+func DecodeScreenshot(buf, text []byte) (picture []byte, why problem.Kind, ok bool) {
 	if head, data, isURL := bytes.Cut(text, []byte(";base64,")); isURL && bytes.HasPrefix(head, []byte("data:")) {
 		text = data
 	}
-	if len(text) > MaxText {
+	if len(text) > MaxScreenshotText {
 		return nil, problem.ScreenshotOmitted, false
 	}
 	start := len(buf)

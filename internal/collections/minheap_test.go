@@ -1,4 +1,4 @@
-package minheap
+package collections
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,7 @@ import (
 
 func TestHeap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	h := New(func(a, b *int) bool { return *a < *b })
+	h := NewHeap(func(a, b *int) bool { return *a < *b })
 	var want []int
 	for range 2000 {
 		switch n := r.IntN(100); {

@@ -1,15 +1,14 @@
-// Package minheap has a heap with its least item on top.
-package minheap
+package collections
 
-// Heap is a heap of items. Make it with New.
+// Heap is a heap with its least item on top. Make it with NewHeap.
 type Heap[T any] struct {
 	items []T
 	less  func(a, b *T) bool
 	moved T // the item that is being moved: it is written once, where it stays
 }
 
-// New returns an empty heap in the order of less.
-func New[T any](less func(a, b *T) bool) Heap[T] { return Heap[T]{less: less} }
+// NewHeap returns an empty heap in the order of less.
+func NewHeap[T any](less func(a, b *T) bool) Heap[T] { return Heap[T]{less: less} }
 
 // Len returns the number of items.
 func (h *Heap[T]) Len() int { return len(h.items) }

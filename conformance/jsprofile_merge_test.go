@@ -4,26 +4,48 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
+	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/pftrace"
 )
+
+// mergeProfile merges a trace and a self-profile, which must have a place in it.
+func mergeProfile(t *testing.T, trace, profile []byte) (*projection, *merge.Placed) {
+	t.Helper()
+	out, job, err := merged(t, trace, profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := project(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, &job.Plan.Inputs[1]
+}
+
+func merged(t *testing.T, inputs ...[]byte) ([]byte, *merge.Job, error) {
+	job := &merge.Job{Options: merge.Options{Reference: -1}}
+	for i, data := range inputs {
+		name := string(rune('a' + i))
+		job.Sources = append(job.Sources, merge.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }})
+	}
+	var out bytes.Buffer
+	_, err := convert.Convert(merge.With(t.Context(), job), &out, strings.NewReader(""), convert.Options{})
+	return out.Bytes(), job, err
+}
 
 // What the page saw of itself lies, in the trace that Chrome recorded meanwhile, over what Chrome says was going on: every
 // stretch of layout, style and so on begins inside of a slice that is just that. Moved by 3 ms nearly none does.
 func TestSelfProfileLiesOverItsTrace(t *testing.T) {
 	trace := recording.Path(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
 	profile := recording.Path(t, "traces/jsprofile/selfprof-matching-trace.json")
-	opts := convert.Options{SelfProfile: convert.SelfProfileOptions{
-		Join: func() (io.ReadCloser, error) { return os.Open(trace) },
-	}}
-	p, report := mustProject(t, recording.Read(t, profile), opts)
-	if len(report.Joined) != 1 || report.Joined[0].PID != 31591 || report.Joined[0].By != "samples" {
-		t.Fatalf("joined %+v", report.Joined)
+	p, in := mergeProfile(t, recording.Read(t, trace), recording.Read(t, profile))
+	if page := in.Pages[0].Match; page.PID != 31591 || page.By != "samples" {
+		t.Fatalf("found %+v", page)
 	}
 	names := map[string][]string{
 		"layout": {"Layout"},
@@ -70,7 +92,7 @@ func TestSelfProfileLiesOverItsTrace(t *testing.T) {
 
 // The same recording as a Perfetto trace gives the page the same time origin: with the samples of all V8 profiles, with those
 // of the page's own, and with the pieces of the profiles. With the samples of another one only it says what is missing.
-func TestSelfProfileJoinsPerfettoTrace(t *testing.T) {
+func TestSelfProfileInPerfettoTrace(t *testing.T) {
 	trace := recording.Path(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
 	profile := recording.Path(t, "traces/jsprofile/selfprof-matching-trace.json")
 	const origin = 4_392_129_925_000 // as the JSON trace says
@@ -81,21 +103,16 @@ func TestSelfProfileJoinsPerfettoTrace(t *testing.T) {
 	}{
 		{"all", convert.Options{Profile: convert.ProfileAll}, true},
 		{"its own", convert.Options{Profile: "0x3"}, true},
-		{"from startTime", convert.Options{Profile: "0x3", ProfileBase: convert.ProfileBaseStartTime}, true},
 		{"pieces", convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}, true},
 		{"another one", convert.Options{}, false},
 	} {
-		var perfetto, joined bytes.Buffer
+		var perfetto bytes.Buffer
 		if _, err := convert.Convert(t.Context(), &perfetto, bytes.NewReader(recording.Read(t, trace)), c.opts); err != nil {
 			t.Fatal(err)
 		}
-		report, err := convert.Convert(t.Context(), &joined, bytes.NewReader(recording.Read(t, profile)), convert.Options{
-			SelfProfile: convert.SelfProfileOptions{
-				Join: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(perfetto.Bytes())), nil },
-			},
-		})
+		out, job, err := merged(t, perfetto.Bytes(), recording.Read(t, profile))
 		if !c.ok {
-			if !errors.Is(err, jsprofile.ErrNoCommonClock) || !errors.Is(err, jsprofile.ErrNoSamples) {
+			if !errors.Is(err, merge.ErrNoCommonClock) || !errors.Is(err, merge.ErrNoSamples) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			continue
@@ -103,11 +120,10 @@ func TestSelfProfileJoinsPerfettoTrace(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		verify(t, &joined)
-		j := report.Joined
-		if len(j) != 1 || j[0].PID != 31591 || j[0].By != "samples" || j[0].Uncertainty > 7_000 ||
-			max(j[0].TimeOrigin-origin, origin-j[0].TimeOrigin) > j[0].Uncertainty {
-			t.Errorf("%s: %+v", c.name, j)
+		verify(t, bytes.NewReader(out))
+		page := job.Plan.Inputs[1].Pages[0].Match
+		if page.PID != 31591 || page.By != "samples" || page.Uncertainty > 7_000 || max(page.Origin-origin, origin-page.Origin) > page.Uncertainty {
+			t.Errorf("%s: %+v", c.name, page)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package jsprofile
+package merge
 
 import (
 	"errors"
@@ -6,23 +6,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
 )
 
 // Match says where the time origin of a page lies in a trace of Chrome, and how that is known.
 type Match struct {
-	Origin      timeline.Nanos
-	Uncertainty timeline.Nanos // at most so far from the truth
-	PID, TID    int64          // of the thread in the trace
-	By          string         // BySamples or ByNavigation
+	Origin      Nanos
+	Uncertainty Nanos  // at most so far from the truth
+	PID, TID    int64  // of the thread in the trace
+	By          string // BySamples or ByNavigation
 
 	Profile  string // the id of the profile in the trace that has the same samples; "" if it was found otherwise
 	Same, Of int    // how many samples are the same, of those of the shorter list
 	Headed   bool   // the trace says when that profile began
 
-	URL string         // of the page of a navigation
-	At  timeline.Nanos // when that was, on the clock of the trace
-	Own bool           // it is of the page of a tab, and that has scripts of the profile in it
+	URL string // of the page of a navigation
+	At  Nanos  // when that was, on the clock of the trace
+	Own bool   // it is of the page of a tab, and that has scripts of the profile in it
 }
 
 // How a Match was found.
@@ -33,9 +33,6 @@ const (
 
 // ErrNoCommonClock says that nothing in a trace tells where a self-profile belongs.
 var ErrNoCommonClock = errors.New("no common clock")
-
-// ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
-var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format has to be named")
 
 // ErrNoSamples and ErrOtherClock say why the profiles of the source SelfProfiling that a trace has are of no use.
 var (
@@ -79,7 +76,7 @@ func (e *ClockError) Unwrap() error { return e.Why }
 // Places finds where the time origin of a page may be: where the trace has the same samples, else at navigations. Those may be of other
 // documents than the page whose navigation comes first, as a profile has the scripts of all frames with its origin; nor does it have those of a
 // page without any in it. The error is a *ClockError.
-func (c *Clues) Places(page *Times) ([]Match, error) {
+func (c *Traced) Places(page *jsprofile.Times) ([]Match, error) {
 	found := c.matchSamples(page)
 	if len(found) > 1 {
 		return nil, &ClockError{Places: found}
@@ -96,7 +93,7 @@ func (c *Clues) Places(page *Times) ([]Match, error) {
 var ErrOtherSamples = errors.New("the trace has a self-profile of this page and time, with other samples: the two do not seem to be of one recording")
 
 // Len returns how many samples and navigations Places looks at.
-func (c *Clues) Len() int {
+func (c *Traced) Len() int {
 	n := len(c.navigations)
 	for i := range c.profiles {
 		n += len(c.profiles[i].times)
@@ -105,7 +102,7 @@ func (c *Clues) Len() int {
 }
 
 // missing says what became of the profiles of the source SelfProfiling, if there are any without samples.
-func (c *Clues) missing() error {
+func (c *Traced) missing() error {
 	for i := range c.profiles {
 		p := &c.profiles[i]
 		switch {
@@ -119,32 +116,17 @@ func (c *Clues) missing() error {
 	return nil
 }
 
-// The steps in which browsers let pages see times: finer ones for pages that are isolated from others.
-const (
-	fineStep   timeline.Nanos = 5_000
-	coarseStep timeline.Nanos = 100_000
-	traceStep  timeline.Nanos = 1_000 // of the times in traces
-)
-
-// stepOf returns the step of a page's times.
-func stepOf(times []timeline.Nanos) timeline.Nanos {
-	for _, ts := range times {
-		if ts%coarseStep != 0 {
-			return fineStep
-		}
-	}
-	return coarseStep
-}
+// traceStep is the step of the times in traces.
+const traceStep Nanos = 1_000
 
 // matchSamples compares the times of a profile with those of the profiles in the trace.
-func (c *Clues) matchSamples(page *Times) (found []Match) {
+func (c *Traced) matchSamples(page *jsprofile.Times) (found []Match) {
 	m := matcher{times: page.Times, step: page.Step, budget: maxComparisons}
 	for i := range c.profiles {
 		p := &c.profiles[i]
 		if !p.selfMade || p.otherClock {
 			continue
 		}
-		slices.Sort(p.times)
 		for _, o := range m.offsets(p.times) {
 			found = append(found, Match{
 				Origin: o.low + (o.high-o.low)/2, Uncertainty: (o.high-o.low)/2 + traceStep + p.slack, PID: p.pid, TID: p.tid, By: BySamples,
@@ -164,20 +146,20 @@ const (
 
 // matcher compares the times of a profile with those of others.
 type matcher struct {
-	times  []timeline.Nanos
-	step   timeline.Nanos
+	times  []Nanos
+	step   Nanos
 	budget int
 }
 
 // offsets is a range of distances between two clocks.
 type offsets struct {
-	low, high timeline.Nanos
+	low, high Nanos
 	same      int // how many times lie on others
 }
 
 // offsets returns the distances at which all times lie on others, one by one, where the two lists overlap: a trace may have
 // begun later than the profile, or ended earlier. Of lists of one length that fit as they are, other fits do not count.
-func (m *matcher) offsets(others []timeline.Nanos) (found []offsets) {
+func (m *matcher) offsets(others []Nanos) (found []offsets) {
 	if len(m.times) == len(others) && len(others) >= minMatched {
 		if o, ok := m.compare(m.times, others); ok {
 			return []offsets{o}
@@ -198,7 +180,7 @@ func (m *matcher) offsets(others []timeline.Nanos) (found []offsets) {
 }
 
 // compare reports whether two lists are the same at one distance, as far as both reach.
-func (m *matcher) compare(times, others []timeline.Nanos) (o offsets, ok bool) {
+func (m *matcher) compare(times, others []Nanos) (o offsets, ok bool) {
 	n := min(len(times), len(others))
 	if n < minMatched {
 		return o, false
@@ -221,11 +203,10 @@ func (m *matcher) compare(times, others []timeline.Nanos) (o offsets, ok bool) {
 
 // MatchSame finds the profile in the trace that has the samples of another recorder of the same engine, at these times: the distances
 // between them are equal. Of several the first one counts.
-func (c *Clues) MatchSame(times []timeline.Nanos) (Match, bool) {
+func (c *Traced) MatchSame(times []Nanos) (Match, bool) {
 	m := matcher{times: times, step: 0, budget: maxComparisons}
 	for i := range c.profiles {
 		p := &c.profiles[i]
-		slices.Sort(p.times)
 		for _, o := range m.offsets(p.times) {
 			tid := p.tid
 			if !p.headed { // chunks come from the thread that writes them
@@ -241,7 +222,7 @@ func (c *Clues) MatchSame(times []timeline.Nanos) (Match, bool) {
 }
 
 // matchNavigation looks for navigations to pages that are among the scripts of the profile, and to others of the same thread and origin.
-func (c *Clues) matchNavigation(page *Times) (found []Match) {
+func (c *Traced) matchNavigation(page *jsprofile.Times) (found []Match) {
 	type owner struct {
 		pid, tid int64
 		origin   string
@@ -264,41 +245,34 @@ func (c *Clues) matchNavigation(page *Times) (found []Match) {
 			Origin: n.ts, Uncertainty: page.Step + traceStep, PID: n.pid, TID: n.tid, By: ByNavigation,
 			URL: n.url, At: n.ts, Own: !n.inFrame && scripts[withoutFragment(n.url)],
 		}
-		ok := true
 		if page.Origin != nil {
-			m.Origin, ok = shift(n.ts, -*page.Origin)
+			m.Origin = minus(n.ts, *page.Origin)
 		}
-		if span, overlaps := page.spanAt(m.Origin); ok && overlaps && span.first <= c.end && span.last >= c.start {
+		if span, ok := spanAt(page, m.Origin); ok && span.From <= c.end && span.To >= c.start {
 			found = append(found, m)
 		}
 	}
 	return found
 }
 
-// pageSpan is from the first sample of a page to the last one.
-type pageSpan struct{ first, last timeline.Nanos }
-
-// spanAt returns when the samples of a page were, moved by an offset; false if there are none, or their times cannot be represented.
-func (t *Times) spanAt(by timeline.Nanos) (s pageSpan, ok bool) {
+// spanAt returns when the samples of a page were, moved by an offset; false if there are none.
+func spanAt(t *jsprofile.Times, by Nanos) (span Range, ok bool) {
 	if len(t.Times) == 0 {
-		return s, false
+		return span, false
 	}
-	first, ok := shift(t.Times[0], by)
-	last, ok2 := shift(t.Times[len(t.Times)-1], by)
-	return pageSpan{first, last}, ok && ok2
+	return Range{plus(t.Times[0], by), plus(t.Times[len(t.Times)-1], by)}, true
 }
 
 // HasOthers reports whether the trace has the samples of self-profiles of a thread, but not those of a page that is in one place: it would
 // have these as well.
-func (c *Clues) HasOthers(page *Times, at *Match) bool {
-	span, ok := page.spanAt(at.Origin)
+func (c *Traced) HasOthers(page *jsprofile.Times, at *Match) bool {
+	span, ok := spanAt(page, at.Origin)
 	for i := range c.profiles {
 		p := &c.profiles[i]
 		if !ok || !p.selfMade || p.otherClock || p.mixed || p.pid != at.PID || p.tid != at.TID || len(p.times) < minMatched {
 			continue
 		}
-		slices.Sort(p.times)
-		theirs := between(p.times, span.first, span.last)
+		theirs := between(p.times, span.From, span.To)
 		ours := between(page.Times, p.times[0]-at.Origin, p.times[len(p.times)-1]-at.Origin)
 		if theirs >= minMatched && ours >= minMatched {
 			return true
@@ -308,7 +282,7 @@ func (c *Clues) HasOthers(page *Times, at *Match) bool {
 }
 
 // between returns how many of some sorted times are in a range.
-func between(times []timeline.Nanos, first, last timeline.Nanos) int {
+func between(times []Nanos, first, last Nanos) int {
 	from, _ := slices.BinarySearch(times, first)
 	to, _ := slices.BinarySearch(times, last+1)
 	return max(to-from, 0)

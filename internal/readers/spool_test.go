@@ -1,4 +1,4 @@
-package spool
+package readers
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ type value struct {
 var form = extsort.FormOf[value]()
 
 func newSpool(tb testing.TB, limit int64) *Spool[value] {
-	s := New(limit, tb.TempDir(), form, func(v *value) int64 { return v.ts })
+	s := NewSpool(limit, tb.TempDir(), form, func(v *value) int64 { return v.ts })
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Error(err)

@@ -1,5 +1,6 @@
-// Package room bounds the memory for what must stay in it while an input is read.
-package room
+// Package collections has what holds many values while an input is read: a list that stays where it is, a heap, an order by numbers,
+// and a bound for the memory of all of these. What is larger than memory is sorted by package extsort.
+package collections
 
 import "fmt"
 
@@ -12,12 +13,12 @@ type Room struct {
 	held  int64
 }
 
-// OfProfiles returns the Room for sampled profiles.
-func OfProfiles(limit int64) Room {
+// RoomOfProfiles returns the Room for sampled profiles.
+func RoomOfProfiles(limit int64) Room {
 	return Room{What: "profiles are held in memory while they are read", Limit: limit}
 }
 
-// Take says that n more bytes are held, or fewer if n is negative. The error is an *Error.
+// Take says that n more bytes are held, or fewer if n is negative. The error is an *RoomError.
 func (r *Room) Take(n int64) error {
 	r.held += n
 	if r.Limit > 0 && r.held > r.Limit {
@@ -27,18 +28,18 @@ func (r *Room) Take(n int64) error {
 }
 
 // Full is the error of a Room in which there is no more room.
-func (r *Room) Full() error { return &Error{r.What, r.Limit} }
+func (r *Room) Full() error { return &RoomError{r.What, r.Limit} }
 
 // Held returns the number of bytes that are held.
 func (r *Room) Held() int64 { return r.held }
 
-// Error says that an input needs more memory than it may have.
-type Error struct {
+// RoomError says that an input needs more memory than it may have.
+type RoomError struct {
 	What  string // as in Room
 	Limit int64
 }
 
 // Error says how much that is.
-func (e *Error) Error() string {
+func (e *RoomError) Error() string {
 	return fmt.Sprintf("%s, and there is more in this input than the %d MiB that they may have", e.What, e.Limit>>20)
 }

@@ -1,4 +1,4 @@
-package radix
+package collections
 
 import (
 	"cmp"
@@ -42,10 +42,10 @@ func TestSortBits(t *testing.T) {
 	}
 }
 
-// Things come in the order of their numbers, those of one number as they came; a second sort of an Order is as the first.
+// Things come in the order of their numbers, those of one number as they came; a second sort of an RadixOrder is as the first.
 func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	var o Order
+	var o RadixOrder
 	for _, c := range []struct {
 		n    int
 		span uint64 // of the numbers
@@ -87,10 +87,10 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Signed numbers are in their order by KeyOf.
+// Signed numbers are in their order by RadixKey.
 func TestKeyOf(t *testing.T) {
 	for _, n := range [][2]int64{{math.MinInt64, -1}, {-2, -1}, {-1, 0}, {0, 1}, {1, math.MaxInt64}} {
-		if KeyOf(n[0]) >= KeyOf(n[1]) {
+		if RadixKey(n[0]) >= RadixKey(n[1]) {
 			t.Errorf("%d is not before %d", n[0], n[1])
 		}
 	}

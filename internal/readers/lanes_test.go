@@ -1,4 +1,4 @@
-package lanes
+package readers
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-func newSet(there int) *Set {
+func newSet(there int) *Lanes {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	process := b.Process(timeline.ProcessKey{Num: 1})
 	var tracks []timeline.TrackID
 	for i := range there {
 		tracks = append(tracks, b.Child(process, fmt.Sprint(i)))
 	}
-	return New(b, process, timeline.TrackSpec{Name: "x"}, tracks...)
+	return NewLanes(b, process, timeline.TrackSpec{Name: "x"}, tracks...)
 }
 
 // Intervals go to the first free track; one that ends frees its track at that time, one without length after that: the next one would begin

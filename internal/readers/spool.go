@@ -1,7 +1,4 @@
-// Package spool sorts values that have a payload by time: records of an input that can be handed on only when the rest of the
-// input is known. What does not fit in memory is sorted in runs on disk and merged. Values without payload are the business
-// of package extsort.
-package spool
+package readers
 
 import (
 	"bufio"
@@ -13,32 +10,31 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/minheap"
-	"github.com/weft-trace/weft/internal/radix"
 )
 
-// Form is how values of type T are written to disk: what extsort.FormOf returns. Make it for a package-level variable.
-type Form[T any] interface {
+// SpoolForm is how values of type T are written to disk: what extsort.FormOf returns. Make it for a package-level variable.
+type SpoolForm[T any] interface {
 	Bytes(v *T) []byte
 	Read(r io.Reader, v *T) error
 }
 
-// Spool sorts values of type T, which has no pointers, by the time that they have; those of one time come in the order in which
-// they were added.
+// Spool sorts values of type T, which has no pointers, and their payloads by time; those of one time come in the order in which they
+// were added. It is for records that can be handed on only when the rest of the input is known. What does not fit in memory is sorted in
+// runs on disk and merged. Values without payload are the business of package extsort.
 type Spool[T any] struct {
 	limit  int64 // bytes to hold
 	dir    string
-	form   Form[T]
+	form   SpoolForm[T]
 	timeOf func(v *T) int64
 
-	items    blocks.List[item[T]]
+	items    collections.List[item[T]]
 	chunks   [][]byte // of payloads
 	held     int64    // bytes of items and chunks
 	last     int64
 	unsorted bool // an item is earlier than the one before
-	keys     radix.Order
+	keys     collections.RadixOrder
 
 	file *extsort.File
 	runs []run
@@ -57,8 +53,8 @@ type run struct{ start, size int64 }
 // chunkSize is that of the chunks of payloads; a larger payload has a chunk of its own.
 const chunkSize = 1 << 18
 
-// New returns a Spool that holds up to limit bytes before it writes a run to a temporary file in dir ("" for the system's directory).
-func New[T any](limit int64, dir string, form Form[T], timeOf func(v *T) int64) *Spool[T] {
+// NewSpool returns a Spool that holds up to limit bytes before it writes a run to a temporary file in dir ("" for the system's directory).
+func NewSpool[T any](limit int64, dir string, form SpoolForm[T], timeOf func(v *T) int64) *Spool[T] {
 	return &Spool[T]{limit: limit, dir: dir, form: form, timeOf: timeOf}
 }
 
@@ -91,7 +87,7 @@ func (s *Spool[T]) sortSize() int64 {
 	if !s.unsorted {
 		return 0
 	}
-	return int64(s.items.Len()) * (radix.KeySize + 4)
+	return int64(s.items.Len()) * (collections.RadixKeySize + 4)
 }
 
 // order returns the places of the held values in the order of time; nil if they are already sorted.
@@ -102,7 +98,7 @@ func (s *Spool[T]) order() []int32 {
 	n := s.items.Len()
 	times := s.keys.Numbers(n)
 	for i, it := range s.items.All() {
-		times[i] = radix.KeyOf(s.timeOf(&it.value))
+		times[i] = collections.RadixKey(s.timeOf(&it.value))
 	}
 	sorted := s.keys.Sort()
 	order := make([]int32, n)
@@ -188,7 +184,7 @@ func (s *Spool[T]) Each(fn func(v *T, payload []byte) error) error {
 	if err := s.file.Flush(); err != nil {
 		return err
 	}
-	m := minheap.New(s.comesFirst)
+	m := collections.NewHeap(s.comesFirst)
 	buffer := int(min(max(s.limit/int64(len(s.runs)), 4096), 64<<10))
 	for i, run := range s.runs {
 		h := &mergeHead[T]{r: bufio.NewReaderSize(s.file.Section(run.start, run.size), buffer), run: i, form: s.form}
@@ -225,7 +221,7 @@ func (s *Spool[T]) comesFirst(a, b **mergeHead[T]) bool {
 
 // free frees what is held.
 func (s *Spool[T]) free() {
-	s.items, s.chunks, s.keys, s.held = blocks.List[item[T]]{}, nil, radix.Order{}, 0
+	s.items, s.chunks, s.keys, s.held = collections.List[item[T]]{}, nil, collections.RadixOrder{}, 0
 }
 
 // Close removes the temporary file.
@@ -243,7 +239,7 @@ func (s *Spool[T]) Close() error {
 type mergeHead[T any] struct {
 	r       *bufio.Reader
 	run     int
-	form    Form[T]
+	form    SpoolForm[T]
 	value   T
 	payload []byte
 }

@@ -1,5 +1,4 @@
-// Package jsontext appends values as JSON text. What JSON cannot say becomes a text, so that the result is always valid.
-package jsontext
+package jsonscan
 
 import (
 	"bytes"
