@@ -118,10 +118,10 @@ func TestSeveralInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	dir, tmp := t.TempDir(), tempFolder(t)
-	c := newConsole(nil, false)
+	c := newConsole(idle{}, false) // an input that never ends
 	c.stdout = callAtWrite(cancel) // with the first report
 	args := []string{"weft", "convert", "--json", "--workers", "4", "--out-dir", dir}
-	if code := run(ctx, append(args, paths...), &c.environment); code != exitInterrupted {
+	if code := run(ctx, append(append(args, paths...), "-"), &c.environment); code != exitInterrupted {
 		t.Errorf("exit code %d; want %d", code, exitInterrupted)
 	}
 	files := filesIn(t, dir)
@@ -129,9 +129,6 @@ func TestSeveralInterrupted(t *testing.T) {
 		if content != want[name] {
 			t.Errorf("%s is left behind and differs from the complete trace", name)
 		}
-	}
-	if len(files) == len(want) {
-		t.Error("everything was converted")
 	}
 	if files := filesIn(t, tmp); len(files) > 0 {
 		t.Errorf("%d temporary files are left behind", len(files))

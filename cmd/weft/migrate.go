@@ -156,7 +156,6 @@ func (m *migration) run(ctx context.Context) error {
 func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	m.shown.begin(m)
 	config.OnProgress = m.shown.update
-	config.OnNotice = func(text string) { m.shown.print(func() { m.note(text) }) }
 	if config.DryRun && m.json {
 		config.OnDecision = func(d migrate.Decision) { _ = writeJSON(m.env.stdout, &d) } // an error comes again at the end
 	}
@@ -189,13 +188,6 @@ func (m *migration) outcome(s *migrate.Summary) error {
 		return errReported
 	}
 	return readStrict(m.context).judge(m.env, losses{uint64(s.Lost), uint64(s.LostUnusual)}, "; see the manifest")
-}
-
-// note prints a sentence about the run.
-func (m *migration) note(text string) {
-	if !m.context.Bool("quiet") {
-		fmt.Fprintf(m.env.stderr, "weft: %s\n", printable(text))
-	}
 }
 
 // config reads the flags.

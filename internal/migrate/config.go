@@ -44,8 +44,6 @@ type Config struct {
 	OnDecision func(Decision)
 	// OnProgress is called a few times a second.
 	OnProgress func(Progress)
-	// OnNotice is called with sentences for people: what is adapted, what was found.
-	OnNotice func(string)
 }
 
 // A Decision is what a run does with an input, and why.
@@ -119,10 +117,4 @@ func (c *Config) checkConversion() error {
 		return mistakef("%v", err)
 	}
 	return nil
-}
-
-func (c *Config) notice(format string, args ...any) {
-	if c.OnNotice != nil {
-		c.OnNotice(fmt.Sprintf(format, args...))
-	}
 }
