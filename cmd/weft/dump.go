@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
@@ -30,13 +30,13 @@ A text line has tab-separated fields: time since the start of the trace, duratio
 ("open" if the slice never ends), kind, track, name and category, then key=value
 for the rest. The kinds are slice, instant, counter, sample and end. An end has a
 line only if it has arguments, or with --ends. "-" is standard input. docs/cli.md
-describes the text and JSON forms.
+describes the text. With --json the lines are those of weft export --as jsonl.
 
 Examples:
    weft dump --thread CrRendererMain --from 1.5s --to 1.6s trace.json
    weft dump --name 'Layout*' --json trace.json | jq .dur_ns`,
 		Flags: append([]cli.Flag{
-			jsonFlag("print one JSON object per line"),
+			jsonFlag("print the JSON lines of weft export --as jsonl"),
 			&cli.BoolFlag{Name: "ends", Usage: "print a line for every end of a slice, with its thread time", DisableDefaultText: true},
 			limitFlag(), formatFlag(), argsFlag(), memoryFlag(),
 		}, slices.Concat(selectionFlags(), profileFlags())...),
@@ -66,7 +66,10 @@ func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
 	if q.opts, err = inputOptions(c); err != nil {
 		return nil, err
 	}
-	q.opts.KeepFlowIDs = q.json
+	if q.json && q.ends {
+		return nil, usagef("--ends is for text: with --json a slice has what its end brings")
+	}
+	q.opts.NoLongTasks = q.json // as in weft export
 	if q.filter, err = readSelection(c); err != nil {
 		return nil, err
 	}
@@ -99,107 +102,67 @@ func (q *dumpQuery) run(ctx context.Context, env *environment, name string, src 
 // print writes the lines of what is selected.
 func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Timeline, selected *selection.Selection) error {
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
-	d := newDumper(tl)
-	format := d.text
-	if q.json {
-		format = d.json
-		if tl.Totals().Flows > 0 {
-			index, err := flowindex.NewIndex(ctx, tl)
-			if err != nil {
-				return err
-			}
-			defer index.Close()
-			d.flows = index
-		}
-	}
 	lines := 0
-	err := selected.Walk(ctx, tl, func(item *timeline.Item) error {
-		if item.Kind == timeline.ItemEnd && len(item.Args) == 0 && !q.ends {
-			return nil // the line of the slice has its length already
-		}
+	write := func(line []byte) error {
 		if lines++; q.limit > 0 && lines > q.limit {
 			return errLimit
 		}
-		line := format(item)
-		if d.err != nil {
-			return d.err
-		}
 		_, err := w.Write(line)
 		return err
-	})
-	if err != nil && err != errLimit { // a failed write, which Flush would report once more
+	}
+	print := q.printText
+	if q.json {
+		print = printLines
+	}
+	if err := print(ctx, tl, selected, write); err != nil && err != errLimit { // a failed write, which Flush would report once more
 		return err
 	}
 	return w.Flush()
 }
 
-// A dumper formats items. Its buffer is used again for every line.
+func (q *dumpQuery) printText(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection, write func([]byte) error) error {
+	d := newDumper(tl)
+	return selected.Walk(ctx, tl, func(item *timeline.Item) error {
+		if item.Kind == timeline.ItemEnd && len(item.Args) == 0 && !q.ends {
+			return nil // the line of the slice has its length already
+		}
+		return write(d.text(item))
+	})
+}
+
+// printLines writes what weft export --as jsonl writes.
+func printLines(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection, write func([]byte) error) error {
+	rows, lines := resolved.NewReader(tl), eventstream.NewLines(tl)
+	defer rows.Close()
+	opts := resolved.Options{NoPlaces: true}
+	if selected != nil {
+		opts.Selected = selected.Item
+	}
+	_, err := rows.Walk(ctx, opts, func(row *resolved.Row) error { return write(lines.Event(row)) })
+	return err
+}
+
+// A dumper formats items as text. Its buffer is used again for every line.
 type dumper struct {
 	trace  *timeline.Timeline
 	span   moment.Span
-	tracks map[timeline.TrackLane]*dumpTrack
+	tracks map[timeline.TrackLane]string // whole paths, for people
 	buf    []byte
-
-	flows     *flowindex.Index // of the flows of the input; nil: they are not asked for, or there are none
-	flowNames []string         // for use again
-	err       error            // of flows
 }
 
 func newDumper(tl *timeline.Timeline) *dumper {
-	return &dumper{trace: tl, span: moment.SpanOf(tl), tracks: map[timeline.TrackLane]*dumpTrack{}}
+	return &dumper{trace: tl, span: moment.SpanOf(tl), tracks: map[timeline.TrackLane]string{}}
 }
 
-// inputFlows returns the names of the flows of the input that an item with flows belongs to, as weft flows has them.
-func (d *dumper) inputFlows(item *timeline.Item) []string {
-	d.flowNames = d.flowNames[:0]
-	if d.flows == nil || len(item.Flows) == 0 || d.err != nil {
-		return nil
-	}
-	members, err := d.flows.OfSlice(item.Ordinal)
-	for i := 0; err == nil && i < len(members); i++ {
-		var f flowindex.Flow
-		if f, err = d.flows.Flow(members[i].Flow); err == nil {
-			d.flowNames = append(d.flowNames, flowName(f, d.span))
-		}
-	}
-	d.err = err
-	return d.flowNames
-}
-
-// dumpTrack is what lines say about a track.
-type dumpTrack struct {
-	name   string // the whole path, for people
-	pid    timeline.InputID
-	tid    timeline.InputID
-	hasPID bool // of the process that it belongs to: the input has a number
-	hasTID bool
-}
-
-// maxTrackDepth bounds the walk to the root, whatever the timeline says.
-const maxTrackDepth = 100
-
-func (d *dumper) track(item *timeline.Item) *dumpTrack {
+// track returns the path of the track of an item.
+func (d *dumper) track(item *timeline.Item) string {
 	key := timeline.TrackLane{Track: item.Track, Lane: item.Lane}
-	if t := d.tracks[key]; t != nil {
-		return t
+	name, ok := d.tracks[key]
+	if !ok {
+		name = resolved.TrackText(d.trace, item.Track, item.Lane)
+		d.tracks[key] = name
 	}
-	t := &dumpTrack{name: resolved.TrackText(d.trace, item.Track, item.Lane)}
-	id := item.Track
-	for range maxTrackDepth {
-		if id == 0 {
-			break
-		}
-		track := d.trace.Track(id)
-		switch track.Kind {
-		case timeline.ProcessTrack:
-			t.pid, t.hasPID = track.InputID, track.InputID.HasNumber()
-		case timeline.ThreadTrack:
-			t.tid, t.hasTID = track.InputID, track.InputID.HasNumber()
-		}
-		id = track.Parent
-	}
-	d.tracks[key] = t
-	return t
+	return name
 }
 
 func kindName(kind timeline.ItemKind) string {

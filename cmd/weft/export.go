@@ -72,8 +72,6 @@ typed arguments, flows, call stacks. The stacks of profiles are those of the
 samples, or where a trace has none its slices, each with the time that it had for
 itself. docs/reports.md defines the numbers. "-" is standard input or output.
 
-FILE may also be what --as proto wrote: --as jsonl prints its events.
-
 Examples:
    weft export --as proto trace.json
    weft export --as jsonl --types slice -o - trace.json | jq -r .name

@@ -218,7 +218,7 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
 	p := &flowPrinter{
 		ctx: ctx, trace: trace, index: index, span: moment.SpanOf(trace), w: w, limit: q.limit,
-		nested: q.nested, tracks: newDumper(trace),
+		nested: q.nested, tracks: map[timeline.TrackLane]*markerTrack{},
 	}
 	p.form = &flowText{flowPrinter: p, on: env.terminal(env.stdout)}
 	if q.json {

@@ -65,16 +65,10 @@ func (j *flowJSON) flowObject(f flowindex.Flow) *flowObject {
 }
 
 func newMarkerObject(m *marker) *markerObject {
-	o := &markerObject{Event: m.Event, TS: m.TS, Name: m.Name, Category: m.Category, Track: m.track.name}
+	o := &markerObject{Event: m.Event, TS: m.TS, Name: m.Name, Category: m.Category, Track: m.track.name, PID: m.track.pid, TID: m.track.tid}
 	if m.End != timeline.NoTime {
 		dur := m.End - m.TS
 		o.Dur = &dur
-	}
-	if m.track.hasPID {
-		o.PID = &m.track.pid
-	}
-	if m.track.hasTID {
-		o.TID = &m.track.tid
 	}
 	return o
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -24,7 +25,7 @@ type flowPrinter struct {
 	w      *bufio.Writer
 	limit  int
 	nested bool // connected flows also by way of nested markers
-	tracks *dumper
+	tracks map[timeline.TrackLane]*markerTrack
 	form   flowForm
 }
 
@@ -46,7 +47,13 @@ type flowForm interface {
 type marker struct {
 	flowindex.Member
 	flowindex.Label
-	track *dumpTrack
+	track *markerTrack
+}
+
+// markerTrack is what is printed about the track of a marker.
+type markerTrack struct {
+	name     string            // the whole path, for people
+	pid, tid *timeline.InputID // of the process and thread that it belongs to; nil if the input has no number
 }
 
 // maxNext bounds the number of markers that are shown as next ones. Few flows lead to more than one.
@@ -165,7 +172,33 @@ func (p *flowPrinter) behindArrow(id uint64) (flows []flowindex.Flow, err error)
 }
 
 func (p *flowPrinter) marker(m flowindex.Member, label flowindex.Label) *marker {
-	return &marker{m, label, p.tracks.track(&timeline.Item{Head: timeline.Head{Track: m.Track, Lane: m.Lane}})}
+	return &marker{m, label, p.track(m.Track, m.Lane)}
+}
+
+// maxTrackDepth bounds the walk to the root, whatever the timeline contains.
+const maxTrackDepth = 100
+
+// track describes a lane of a track.
+func (p *flowPrinter) track(id timeline.TrackID, lane uint32) *markerTrack {
+	key := timeline.TrackLane{Track: id, Lane: lane}
+	if t := p.tracks[key]; t != nil {
+		return t
+	}
+	t := &markerTrack{name: resolved.TrackText(p.trace, id, lane)}
+	for range maxTrackDepth {
+		if id == 0 {
+			break
+		}
+		track := p.trace.Track(id)
+		if input := &track.InputID; input.HasNumber() && track.Kind == timeline.ProcessTrack {
+			t.pid = input
+		} else if input.HasNumber() && track.Kind == timeline.ThreadTrack {
+			t.tid = input
+		}
+		id = track.Parent
+	}
+	p.tracks[key] = t
+	return t
 }
 
 // described returns members with their labels.

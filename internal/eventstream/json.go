@@ -33,7 +33,7 @@ func (l *Lines) Event(row *resolved.Row) []byte {
 	if it.Callstack != 0 {
 		b = l.appendStack(b, it.Callstack)
 	}
-	b = appendTailMembers(b, row, 0)
+	b = appendTailMembers(b, row)
 	l.buf = append(b, "}\n"...)
 	return l.buf
 }
@@ -177,8 +177,8 @@ func appendObject(b []byte, members func([]byte) []byte) []byte {
 	return append(b, '}')
 }
 
-// appendTailMembers appends what comes behind the stack; input is the index of the file that the event is from.
-func appendTailMembers(b []byte, row *resolved.Row, input uint64) []byte {
+// appendTailMembers appends what comes after the stack.
+func appendTailMembers(b []byte, row *resolved.Row) []byte {
 	it, t := row.Item, row.Track
 	b = appendMember(b, `,"async_id":`, t.AsyncID)
 	b = appendMember(b, `,"async_scope":`, t.AsyncScope)
@@ -187,7 +187,6 @@ func appendTailMembers(b []byte, row *resolved.Row, input uint64) []byte {
 		b = strconv.AppendUint(append(b, `,"cpu":`...), uint64(cpu), 10)
 	}
 	b = appendNumber(b, `,"made_up":`, uint64(t.MadeUp))
-	b = appendNumber(b, `,"input":`, input)
 	b = appendNumber(b, `,"input_event":`, uint64(it.Event))
 	if it.Offset >= 0 {
 		b = strconv.AppendInt(append(b, `,"input_byte":`...), it.Offset, 10)

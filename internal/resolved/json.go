@@ -3,6 +3,7 @@ package resolved
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -14,11 +15,18 @@ const maxJSONDepth = 1000
 
 // AppendArgs appends the arguments of an event as a JSON object: 64-bit integers as numbers, addresses as texts of hexadecimal
 // digits, what the input has as JSON as it is.
-func (r *Row) AppendArgs(b []byte) []byte {
+func (r *Row) AppendArgs(b []byte) []byte { return appendArgs(b, r.tl, r.Args()) }
+
+// AppendArgs is Row.AppendArgs for arguments of an event that is not a row.
+func AppendArgs(b []byte, tl *timeline.Timeline, args timeline.Args) []byte {
+	return appendArgs(b, tl, tl.ArgList(args))
+}
+
+func appendArgs(b []byte, tl *timeline.Timeline, args iter.Seq[timeline.Arg]) []byte {
 	sep := byte('{')
-	for arg := range r.Args() {
+	for arg := range args {
 		b = jsonscan.AppendString(append(b, sep), arg.Key)
-		b = appendJSON(append(b, ':'), r.tl, &arg, 1)
+		b = appendJSON(append(b, ':'), tl, &arg, 1)
 		sep = ','
 	}
 	if sep == '{' {
