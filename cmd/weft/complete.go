@@ -259,7 +259,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return append(scriptCandidates(), candidate{text: completeFiles})
 	case "o", "html", "report-file", "phases", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
 		return words(completeFiles)
-	case "out-dir", "tmp", "out", "root":
+	case "out-dir", "out", "root":
 		return words(completeDirs)
 	default:
 		return words(choices[name]...)
@@ -281,7 +281,6 @@ var choices = map[string][]string{
 	"per":           {"recording", "second"},
 	"profile":       {"all"},
 	"redo":          {"version", "all"},
-	"report":        {"text", "json"},
 	"samples":       {"stack-sample", "none"},
 	"screenshots":   {"on", "off"},
 	"tracer":        {"bpftrace", "dtrace"},

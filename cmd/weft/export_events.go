@@ -34,7 +34,7 @@ import (
 
 // eventFormFlags are the flags of forms that have events.
 func eventFormFlags() []cli.Flag {
-	return titled("Flags for events (--as proto, parquet, jsonl)", slices.Concat([]cli.Flag{
+	return titled("Flags for events (--as proto, parquet, jsonl)", []cli.Flag{
 		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
 		argsFlag(),
 		&cli.BoolFlag{Name: "places", Usage: "add the place of each event in the input: input_event and input_byte", DisableDefaultText: true},
@@ -42,15 +42,14 @@ func eventFormFlags() []cli.Flag {
 		&cli.StringFlag{Name: "split", Usage: "begin a new file after `SIZE|N`: a size before compression such as 512MiB, or a number of events"},
 		&cli.StringFlag{Name: "manifest", Usage: "list the files in `FILE` as JSON, written when all of them are complete"},
 		&cli.BoolFlag{Name: "attribute", Usage: "add contexts to events, and with --as proto what each context cost (docs/attribution.md)", DisableDefaultText: true},
-		&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
 		strictFlag(""),
-	}, contextFlags()))
+	})
 }
 
 // contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
 var contentFlags = []string{
-	"types", "args", "places", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
-	"from", "to", "format", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
+	"types", "args", "places", "attribute", "process", "thread", "name", "category", "context",
+	"from", "to", "format", "js-calls", "profile",
 }
 
 // An eventExport is one call of the export command for a form that has events.
@@ -91,9 +90,6 @@ func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) 
 		}
 	}
 	x.opts.NoLongTasks = true // in a trace that weft wrote: they are not events of the recording
-	if x.opts.Workers = c.Int("workers"); x.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is negative", x.opts.Workers)
-	}
 	x.places = c.Bool("places")
 	if x.kinds, err = readKinds(c); err != nil {
 		return nil, err
@@ -165,11 +161,6 @@ func readSplit(c *cli.Context) (s splitRule, err error) {
 
 func (x *eventExport) readAttribution(c *cli.Context) error {
 	if !x.attribute {
-		for _, f := range contextFlags() {
-			if name := f.Names()[0]; c.IsSet(name) {
-				return usagef("--%s needs --attribute", name)
-			}
-		}
 		return nil
 	}
 	if args := c.String("args"); args != "all" {
