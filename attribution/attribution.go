@@ -152,7 +152,7 @@ func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
 // At returns who is in effect on a thread at a time: one identity for each type, none while the thread is idle. It needs
 // Options.Intervals and looks through all of them.
 func (r *Result) At(thread trace.TrackID, at trace.Nanos) (map[string]Identity, error) {
-	found, err := r.r.Current(timeline.TrackID(thread), timeline.Nanos(at))
+	found, err := r.r.Current(timeline.TrackID(thread), at)
 	out := make(map[string]Identity, len(found))
 	for typ, id := range found {
 		out[typ] = identityOf(id)
@@ -186,7 +186,7 @@ func seen(at timeline.Nanos) *trace.Nanos {
 	if at == timeline.NoTime {
 		return nil
 	}
-	return new(trace.Nanos(at))
+	return &at
 }
 
 // LongTask is a slice of 50 ms or more that no other slice of its thread encloses.
@@ -201,7 +201,7 @@ func (r *Result) LongTasks() []LongTask {
 	list := r.r.LongTasks()
 	out := make([]LongTask, len(list))
 	for i, t := range list {
-		out[i] = LongTask{trace.TrackID(t.Thread), trace.Nanos(t.Start), trace.Nanos(t.Length)}
+		out[i] = LongTask{trace.TrackID(t.Thread), t.Start, t.Length}
 	}
 	return out
 }

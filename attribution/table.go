@@ -92,7 +92,7 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
-	out := &Table{Type: t.Type, By: t.By, Busy: trace.Nanos(t.Busy), Unattributed: trace.Nanos(t.Unattributed), Omitted: t.Omitted, Limited: t.Limited, Rows: make([]Row, len(t.Rows))}
+	out := &Table{Type: t.Type, By: t.By, Busy: t.Busy, Unattributed: t.Unattributed, Omitted: t.Omitted, Limited: t.Limited, Rows: make([]Row, len(t.Rows))}
 	for i := range t.Rows {
 		out.Rows[i] = rowOf(&t.Rows[i])
 	}
@@ -102,15 +102,15 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 func rowOf(r *tables.Row) Row {
 	out := Row{
 		ID: r.ID, Name: r.Name, Part: r.Part, Class: r.Class, Parent: r.Parent, Members: r.Members,
-		Self: trace.Nanos(r.Self), Total: trace.Nanos(r.Total), CPU: trace.Nanos(r.SelfCPU), WithoutCPU: trace.Nanos(r.WithoutCPU), Slices: r.Slices, Instants: r.Instants,
-		LongTasks: r.LongTasks, GCProvoked: trace.Nanos(r.GCProvoked), Freed: r.Freed,
-		ForcedStyle: trace.Nanos(r.ForcedStyle), ForcedLayout: trace.Nanos(r.ForcedLayout), ForcedStyles: r.ForcedStyles, ForcedLayouts: r.ForcedLayouts,
-		Requests: r.Requests, NetworkBytes: r.NetworkBytes, RequestTime: trace.Nanos(r.RequestTime), Async: trace.Nanos(r.Async),
-		Inputs: r.Inputs, WorstLatency: trace.Nanos(r.WorstLatency), SelfByCategory: map[string]trace.Nanos{},
+		Self: r.Self, Total: r.Total, CPU: r.SelfCPU, WithoutCPU: r.WithoutCPU, Slices: r.Slices, Instants: r.Instants,
+		LongTasks: r.LongTasks, GCProvoked: r.GCProvoked, Freed: r.Freed,
+		ForcedStyle: r.ForcedStyle, ForcedLayout: r.ForcedLayout, ForcedStyles: r.ForcedStyles, ForcedLayouts: r.ForcedLayouts,
+		Requests: r.Requests, NetworkBytes: r.NetworkBytes, RequestTime: r.RequestTime, Async: r.Async,
+		Inputs: r.Inputs, WorstLatency: r.WorstLatency, SelfByCategory: map[string]trace.Nanos{},
 	}
 	for c, ns := range r.SelfByCategory {
 		if ns != 0 {
-			out.SelfByCategory[producers.Category(c).String()] = trace.Nanos(ns)
+			out.SelfByCategory[producers.Category(c).String()] = ns
 		}
 	}
 	return out

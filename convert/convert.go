@@ -237,7 +237,7 @@ func newLoader(opts Options) *loader {
 		Memory:   opts.Memory,
 		TempDir:  opts.TempDir,
 		Problems: l.problems,
-		Moved:    timeline.Nanos(opts.TimeOffset),
+		Moved:    opts.TimeOffset,
 
 		KnownName:   evidence.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
@@ -330,7 +330,7 @@ func (l *loader) readKnown(ctx context.Context, r io.Reader, f Format) error {
 		return firefox.Read(ctx, r, b, firefox.Options{
 			Problems: log,
 			KeepArg:  opts.keepArg(),
-			Offset:   timeline.Nanos(opts.TimeOffset),
+			Offset:   opts.TimeOffset,
 			JSCalls:  opts.JSCalls != JSCallsOff,
 
 			NoScreenshots: opts.NoScreenshots,
@@ -339,15 +339,15 @@ func (l *loader) readKnown(ctx context.Context, r io.Reader, f Format) error {
 		return l.readSelfProfile(ctx, r)
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	case FormatOTLP:
 		return otlp.Read(ctx, r, b, otlp.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	case FormatHAR:
 		return har.Read(ctx, r, b, har.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
@@ -358,7 +358,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	opts := chromejson.Options{
 		Problems: l.problems,
 		Args:     l.opts.chromeJSONArgs(),
-		Offset:   timeline.Nanos(l.opts.TimeOffset),
+		Offset:   l.opts.TimeOffset,
 		Workers:  l.opts.workers(),
 
 		NoScreenshots: l.opts.NoScreenshots,

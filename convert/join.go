@@ -29,7 +29,7 @@ func (l *loader) readJoined(ctx context.Context, profiles *replay) (size int64, 
 	defer func() { l.opts = asked }()
 	origin := asked.SelfProfile.TimeOrigin
 	if origin != nil {
-		job.Offsets = []merge.GivenOffset{{Input: 1, Offset: merge.Nanos(*origin)}}
+		job.Offsets = []merge.GivenOffset{{Input: 1, Offset: *origin}}
 	}
 	l.opts.From, l.opts.SelfProfile.TimeOrigin = FormatAuto, new(trace.Nanos) // the trace says what the times count from
 	m := l.newMerger(job)
@@ -64,7 +64,7 @@ func (l *loader) reportJoined(pages []merge.Page) error {
 		if m == nil {
 			return pages[i].Err
 		}
-		l.report.Joined = append(l.report.Joined, Joined{m.By, trace.Nanos(m.Origin), trace.Nanos(m.Uncertainty), m.PID, m.TID})
+		l.report.Joined = append(l.report.Joined, Joined{m.By, m.Origin, m.Uncertainty, m.PID, m.TID})
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, of: t.tl, id: r.args.id[:0]}
 	*ev = Event{
 		Kind: kinds[row.Kind], ID: EventID(row.ID), Parent: EventID(row.Parent), Depth: row.Depth,
-		Track: t.trackOf(it.Track, it.Lane), Time: Nanos(it.TS), Name: t.names.name(it), Category: t.names.category(it),
+		Track: t.trackOf(it.Track, it.Lane), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
 		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
 		InputEvent: it.Event, InputByte: it.Offset,
 	}
@@ -71,9 +71,9 @@ func (r *eventReader) fill(row *resolved.Row) {
 		r.args.id = append(r.args.id, NewArg(resolved.DidNotEndKey, true))
 	}
 	if at, known := it.ThreadTime.Nanos(); known {
-		r.cpuTime, ev.CPUTime = Nanos(at), &r.cpuTime
+		r.cpuTime, ev.CPUTime = at, &r.cpuTime
 		if used, known := row.ThreadDuration.Nanos(); known {
-			r.cpuDuration, ev.CPUDuration = Nanos(used), &r.cpuDuration
+			r.cpuDuration, ev.CPUDuration = used, &r.cpuDuration
 		}
 	}
 	if it.Callstack != 0 {
@@ -83,7 +83,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 	switch row.Kind {
 	case resolved.Slice:
 		if ev.Unfinished = it.Dur == timeline.NoTime; !ev.Unfinished {
-			ev.Duration = Nanos(it.Dur)
+			ev.Duration = it.Dur
 		}
 	case resolved.Counter, resolved.Sample:
 		ev.Value = numberValue(it.Value)

@@ -18,7 +18,6 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
-	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -174,8 +173,8 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		row("size", "%s bytes, %s unpacked", thousands(r.BytesIn), thousands(r.BytesUnpacked))
 	}
 	if r.Span != nil {
-		row("time", "%s, from %s to %s", moment.Text(timeline.Nanos(r.Span.End-r.Span.Start)),
-			moment.OnClock(timeline.Nanos(r.Span.Start)), moment.OnClock(timeline.Nanos(r.Span.End)))
+		row("time", "%s, from %s to %s", moment.Text(r.Span.End-r.Span.Start),
+			moment.OnClock(r.Span.Start), moment.OnClock(r.Span.End))
 	}
 	if r.Clock != nil {
 		row("clock", "%s", printable(clockLine(r.Clock)))

@@ -387,7 +387,7 @@ func (f *Found) Dispatched(thread timeline.TrackID, typ trees.TypeID, ts, happen
 		}
 	}
 	i, _ := slices.BinarySearchFunc(list, ts, func(t timing, ts timeline.Nanos) int { return cmp.Compare(t.processing, ts) })
-	best, distance := trees.NodeID(0), timeline.Nanos(maxDispatchDistance+1)
+	best, distance := trees.NodeID(0), maxDispatchDistance+1
 	if i > 0 && ts-list[i-1].processing < distance {
 		best, distance = list[i-1].node, ts-list[i-1].processing
 	}

@@ -399,7 +399,7 @@ func (b *tabulator) empty() {
 		if id == 0 || !n.Context || b.result.Contexts.LogicalOf(trees.NodeID(id)) != trees.NodeID(id) {
 			continue
 		}
-		object := int(id) < len(b.result.Contexts.States) && len(b.result.Contexts.States[id]) > 0 && !n.IsFrame
+		object := id < len(b.result.Contexts.States) && len(b.result.Contexts.States[id]) > 0 && !n.IsFrame
 		if len(b.rows) < b.MaxRows && (explicit && object && isOf(trees.NodeID(id)) || !explicit && n.IsFrame) {
 			b.row(trees.NodeID(id), site{}, trees.LastTime)
 		}
