@@ -30,7 +30,7 @@ func sumsOf(t *tables.Table) (s costSums, unattributed timeline.Nanos) {
 			unattributed += r.Self
 		}
 		s.Busy += r.Self
-		s.CPU += r.SelfCPU
+		s.CPU += r.CPU
 		s.WithoutCPU += r.WithoutCPU
 		s.ForcedStyle += r.ForcedStyle
 		s.ForcedLayout += r.ForcedLayout

@@ -8,16 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-trace/weft/attribution"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // errAttributionArgs says that what attribution reads was to be left out.
@@ -39,7 +36,7 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	began = time.Now()
 	opts := *l.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, l.opts.workers())
-	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](opts).Rules()
+	rules, err := engine.RulesOf(&opts)
 	if err != nil {
 		return err
 	}
@@ -59,7 +56,7 @@ func (l *loader) attach(ctx context.Context) (changed bool, err error) {
 		return true, nil
 	}
 	began := time.Now()
-	added := writeback.Of(l.attributed, writeback.Parts(l.opts.WriteBack))
+	added := writeback.Of(l.attributed, l.opts.WriteBack)
 	if changed = true; l.kept != nil {
 		changed, err = added.AttachChanged(ctx)
 	} else {

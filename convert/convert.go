@@ -18,8 +18,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/longtasks"
@@ -72,7 +71,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	}
 	defer tl.Close()
 	if l.kept != nil && l.attributed != nil {
-		if added := writeback.Of(l.attributed, writeback.Parts(opts.WriteBack)); added.CanRewrite() {
+		if added := writeback.Of(l.attributed, opts.WriteBack); added.CanRewrite() {
 			return l.keep(dst, tl, began, func(dst io.Writer, src io.Reader) error {
 				return errors.Join(added.Rewrite(ctx, dst, src, l.kept.events), l.attributed.Close())
 			})
@@ -124,7 +123,7 @@ func (l *loader) markLongTasks(tl *timeline.Timeline) error {
 	}
 	var describe func(timeline.LongTask, *timeline.ArgsEncoder)
 	if l.attributed != nil {
-		describe = writeback.Of(l.attributed, writeback.Parts(l.opts.WriteBack)).DescribeTask()
+		describe = writeback.Of(l.attributed, l.opts.WriteBack).DescribeTask()
 	}
 	longtasks.Mark(tl, describe)
 	return nil
@@ -216,8 +215,8 @@ type loader struct {
 	pages     pages            // of a merge: where the self-profiles being read go
 	joined    Format           // of the trace that self-profiles were put into
 
-	attributed *cost.Result // nil if that was not asked for
-	kept       *keptTrace   // nil if it is not kept
+	attributed *attribution.Result // nil if that was not asked for
+	kept       *keptTrace          // nil if it is not kept
 }
 
 // closeProfiles frees what is held of V8's samples.
@@ -239,7 +238,7 @@ func newLoader(opts Options) *loader {
 		Problems: l.problems,
 		Moved:    opts.TimeOffset,
 
-		KnownName:   evidence.Knows,
+		KnownName:   attribution.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
 	l.js = jsThreads{opts: &l.opts, problems: l.problems}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
@@ -107,7 +105,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	}
 	if err == nil && c.Bool("attribute") {
 		if overview == nil { // which takes an attribution
-			err = attributed(c, in, func(*cost.Result) error { return nil })
+			err = attributed(c, in, func(*engine.Result) error { return nil })
 		}
 		said.Problems = tr.Problems()
 	}
@@ -136,7 +134,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 
 // collectOverview attributes a trace and sums up what is selected in it.
 func collectOverview(c *cli.Context, in *reportInput) (*report.Overview, error) {
-	rules := options.Rules{}
+	rules := engine.Rules{}
 	in.selectCosts(&rules)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
@@ -202,7 +202,7 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	in.printNotCounted(env, r.slices)
 	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
 	if err == nil && r.shown {
-		err = attributed(c, in, func(result *cost.Result) error { return profiles.FindShown(result) })
+		err = attributed(c, in, func(result *attribution.Result) error { return profiles.FindShown(result) })
 	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err

@@ -9,15 +9,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/attribution"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // What --by does in the reports that have it.
@@ -102,7 +99,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 }
 
 // costRules reads the flags that say how time is charged.
-func costRules(c *cli.Context) (rules options.Rules, err error) {
+func costRules(c *cli.Context) (rules engine.Rules, err error) {
 	how, err := contextOptions(c)
 	if err != nil {
 		return rules, err
@@ -114,11 +111,11 @@ func costRules(c *cli.Context) (rules options.Rules, err error) {
 	default:
 		return rules, unknownValue("charge", "way", charge, "exact", "begin")
 	}
-	return options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*how).Rules()
+	return engine.RulesOf(how)
 }
 
 // selectCosts has an attribution add up the costs of what is selected.
-func (in *reportInput) selectCosts(rules *options.Rules) {
+func (in *reportInput) selectCosts(rules *engine.Rules) {
 	if rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window(); in.selected != nil {
 		rules.Cost.Counts = in.selected.Head
 		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return in.selected.Track(thread) && in.selected.Unnamed() }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -78,7 +78,7 @@ func makeInputReport(c *cli.Context, in *reportInput) (*answer, error) {
 		return nil, err
 	}
 	var r *report.Inputs
-	err = attributed(c, in, func(result *cost.Result) (err error) {
+	err = attributed(c, in, func(result *attribution.Result) (err error) {
 		r, err = report.CollectInputs(c.Context, in.timeline, result, opts)
 		return err
 	})

@@ -15,7 +15,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/report"
@@ -86,7 +85,7 @@ func manyReports() []manyReport {
 		manyLayout("layout-time", manyTable{name: report.ManyLayoutTimes, form: manyLayoutTimes}),
 		{
 			name: costReport, calls: true, slices: true, lost: costProblems, add: addCosts,
-			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: cost.Unattributed}},
+			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: engine.Unattributed}},
 		},
 	}
 }

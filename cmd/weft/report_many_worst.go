@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -187,7 +187,7 @@ func addInputs(c *cli.Context, in *reportInput, to *report.Many) error {
 	if opts.Kinds, err = inputKinds(c); err != nil {
 		return err
 	}
-	return attributed(c, in, func(result *cost.Result) error {
+	return attributed(c, in, func(result *attribution.Result) error {
 		r, err := report.CollectInputs(c.Context, in.timeline, result, opts)
 		if err != nil {
 			return err

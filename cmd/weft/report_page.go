@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/report"
@@ -132,7 +132,7 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 // collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions. It walks over all events, so
 // the trace may have been opened with bridge.Unwalked.
 func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
-	rules := options.Rules{}
+	rules := attribution.Rules{}
 	in.selectCosts(&rules)
 	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {

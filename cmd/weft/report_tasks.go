@@ -11,8 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -62,7 +60,7 @@ func makeTasksReport(c *cli.Context, in *reportInput) (*answer, error) {
 // collectTasks attributes a trace and finds its long tasks.
 func collectTasks(c *cli.Context, in *reportInput) (*report.Tasks, error) {
 	var r *report.Tasks
-	err := attributed(c, in, func(result *cost.Result) (err error) {
+	err := attributed(c, in, func(result *engine.Result) (err error) {
 		opts := report.TaskOptions{}
 		if in.selected != nil {
 			opts.Include = in.selected.Item
@@ -75,8 +73,8 @@ func collectTasks(c *cli.Context, in *reportInput) (*report.Tasks, error) {
 }
 
 // attributed attributes the work in a trace and calls fn with the result.
-func attributed(c *cli.Context, in *reportInput, fn func(*cost.Result) error) error {
-	result, err := engine.Run(c.Context, in.timeline, options.Rules{})
+func attributed(c *cli.Context, in *reportInput, fn func(*engine.Result) error) error {
+	result, err := engine.Run(c.Context, in.timeline, engine.Rules{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(in.name), err)
 	}

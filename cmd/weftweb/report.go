@@ -10,7 +10,7 @@ import (
 	"syscall/js"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
@@ -25,7 +25,7 @@ func reportFile(src *file, opts convert.Options, _ js.Value) (page string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
-	all, err := report.CollectAll(ctx, bridge.Timeline(tr), options.Rules{}, report.AllOptions{})
+	all, err := report.CollectAll(ctx, bridge.Timeline(tr), attribution.Rules{}, report.AllOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/recording"
@@ -37,7 +37,7 @@ func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	all, err := report.CollectAll(ctx, bridge.Timeline(tr), options.Rules{}, report.AllOptions{})
+	all, err := report.CollectAll(ctx, bridge.Timeline(tr), attribution.Rules{}, report.AllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
