@@ -7,9 +7,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Active is the state of a thread with explicit contexts: at most one active context of a type, and a stack of those
+// active is the state of a thread with explicit contexts: at most one active context of a type, and a stack of those
 // that it covers (attribution.md, rule 2). Threads without such events have none.
-type Active struct {
+type active struct {
 	stacks  []typeStack // sorted by type
 	entered int         // in all stacks
 }
@@ -32,7 +32,7 @@ type Entered struct {
 const MaxEntered = 1 << 10
 
 // of returns the active context of a type; nil if there is none.
-func (a *Active) of(typ TypeID) *Entered {
+func (a *active) of(typ TypeID) *Entered {
 	if a == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (a *Active) of(typ TypeID) *Entered {
 	return nil
 }
 
-func (a *Active) stack(typ TypeID) *typeStack {
+func (a *active) stack(typ TypeID) *typeStack {
 	i, ok := slices.BinarySearchFunc(a.stacks, typ, func(s typeStack, typ TypeID) int { return int(s.typ) - int(typ) })
 	if !ok {
 		a.stacks = slices.Insert(a.stacks, i, typeStack{typ: typ})
@@ -53,7 +53,7 @@ func (a *Active) stack(typ TypeID) *typeStack {
 }
 
 // enter makes a context the active one of its type, and reports whether there was room without forgetting another one.
-func (a *Active) enter(typ TypeID, e Entered) bool {
+func (a *active) enter(typ TypeID, e Entered) bool {
 	full := a.entered >= MaxEntered
 	if full {
 		a.forget(typ)
@@ -65,7 +65,7 @@ func (a *Active) enter(typ TypeID, e Entered) bool {
 }
 
 // forget forgets the context of a type that was entered first, or if there is none that of the type that has most.
-func (a *Active) forget(typ TypeID) {
+func (a *active) forget(typ TypeID) {
 	s := a.stack(typ)
 	for i := range a.stacks {
 		if other := &a.stacks[i]; len(s.entered) == 0 || s.typ != typ && len(other.entered) > len(s.entered) {
@@ -86,16 +86,16 @@ const (
 )
 
 // leave leaves a context if it is the active one of its type.
-func (a *Active) leave(c *Catalogue, typ TypeID, node NodeID) leaving {
+func (a *active) leave(c *Catalogue, typ TypeID, node NodeID) leaving {
 	s := a.stack(typ)
 	n := len(s.entered)
-	if n > 0 && c.SameText(s.entered[n-1].Node, node) {
+	if n > 0 && c.sameText(s.entered[n-1].Node, node) {
 		s.entered = s.entered[:n-1]
 		a.entered--
 		return left
 	}
 	for i := range s.entered {
-		if c.SameText(s.entered[i].Node, node) {
+		if c.sameText(s.entered[i].Node, node) {
 			return leftStacked
 		}
 	}
@@ -103,7 +103,7 @@ func (a *Active) leave(c *Catalogue, typ TypeID, node NodeID) leaving {
 }
 
 // destroy removes a context from all stacks, then leaves it under every type of which it is the active one.
-func (a *Active) destroy(c *Catalogue, node NodeID) {
+func (a *active) destroy(c *Catalogue, node NodeID) {
 	for i := range a.stacks {
 		s := &a.stacks[i]
 		n := len(s.entered)
@@ -111,8 +111,8 @@ func (a *Active) destroy(c *Catalogue, node NodeID) {
 			continue
 		}
 		top := s.entered[n-1]
-		kept := slices.DeleteFunc(s.entered[:n-1], func(e Entered) bool { return c.SameText(e.Node, node) })
-		if !c.SameText(top.Node, node) {
+		kept := slices.DeleteFunc(s.entered[:n-1], func(e Entered) bool { return c.sameText(e.Node, node) })
+		if !c.sameText(top.Node, node) {
 			kept = append(kept, top)
 		}
 		a.entered -= n - len(kept)
@@ -120,9 +120,9 @@ func (a *Active) destroy(c *Catalogue, node NodeID) {
 	}
 }
 
-// EndSlice leaves what was entered inside a slice that ends, for producers that forget to (attribution.md, rule 2), and reports
+// endSlice leaves what was entered inside a slice that ends, for producers that forget to (attribution.md, rule 2), and reports
 // whether there was anything.
-func (a *Active) EndSlice(start, end timeline.Nanos, event uint32) (changed bool) {
+func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool) {
 	for i := range a.stacks {
 		s := &a.stacks[i]
 		n := len(s.entered)
@@ -136,14 +136,14 @@ func (a *Active) EndSlice(start, end timeline.Nanos, event uint32) (changed bool
 }
 
 // apply carries out an explicit event. The log is nil where its problems were counted before.
-func (a *Active) apply(c *Catalogue, e *Evidence, o *ExplicitAt, log *problem.Log) {
+func (a *active) apply(c *Catalogue, e *Evidence, o *explicitAt, log *problem.Log) {
 	kind := problem.ContextLimit
-	switch e.Kind {
-	case Enters:
+	switch e.kind {
+	case enters:
 		if a.enter(e.Type, Entered{Node: e.Node, Began: o.TS, event: o.Event}) {
 			return
 		}
-	case Leaves:
+	case leaves:
 		switch a.leave(c, e.Type, e.Node) {
 		case left:
 			return
@@ -152,22 +152,22 @@ func (a *Active) apply(c *Catalogue, e *Evidence, o *ExplicitAt, log *problem.Lo
 		case notActive:
 			kind = problem.LeaveWithoutActive
 		}
-	case Destroys:
+	case destroys:
 		a.destroy(c, e.Node)
 		return
 	}
 	if log == nil {
 		return
 	}
-	at, name := problem.Position{Event: int64(o.Event), Offset: o.Offset}, c.Nodes[e.Node].Identity.String()
+	at, name := problem.Position{Event: int64(o.Event), Offset: o.offset}, c.Nodes[e.Node].Identity.String()
 	if kind == problem.LeaveStacked {
 		log.Add(problem.LeaveWithoutActive, at, name)
 	}
 	log.Add(kind, at, name)
 }
 
-// AppendInnermost appends the active contexts of all types.
-func (a *Active) AppendInnermost(innermost []Explicit) []Explicit {
+// appendInnermost appends the active contexts of all types.
+func (a *active) appendInnermost(innermost []Explicit) []Explicit {
 	for i := range a.stacks {
 		if e := a.stacks[i].entered; len(e) > 0 {
 			innermost = append(innermost, Explicit{a.stacks[i].typ, e[len(e)-1]})

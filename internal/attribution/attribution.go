@@ -33,7 +33,7 @@ func Run(ctx context.Context, t *timeline.Timeline, opts Rules) (*Result, error)
 		return nil, err
 	}
 	defer steps.Close()
-	found, err := Collect(ctx, t, cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)))
+	found, err := collect(ctx, t, cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}

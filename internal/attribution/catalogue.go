@@ -18,7 +18,7 @@ type Snapshot struct {
 	parent NodeID // 0: none
 	TS     timeline.Nanos
 	Event  uint32
-	Change Change
+	change change
 	Url    string
 	Class  string
 
@@ -26,20 +26,20 @@ type Snapshot struct {
 	Pid      int64  // of the process in which a frame is, as the browser says; Global or 0: unknown
 }
 
-// Change says what happened to an object.
-type Change uint8
+// change says what happened to an object.
+type change uint8
 
 const (
-	Created  Change = iota + 1 // its life begins: N
-	Changed                    // a snapshot: O
-	Deleted                    // its life ends: D
-	Followed                   // a frame that the browser reports; its life does not matter
+	created  change = iota + 1 // its life begins: N
+	changed                    // a snapshot: O
+	deleted                    // its life ends: D
+	followed                   // a frame that the browser reports; its life does not matter
 )
 
-// Reference names another object in a snapshot.
-type Reference struct {
+// reference names another object in a snapshot.
+type reference struct {
 	Scope, Id string
-	Process   int64  // pid; mainProcess
+	process   int64  // pid; mainProcess
 	IDSpace   string // of which the id is if it is that of no process
 }
 
@@ -49,7 +49,7 @@ const mainProcess int64 = -1
 // link is a reference to be resolved when all objects are known.
 type link struct {
 	from    SnapshotID
-	to      Reference
+	to      reference
 	sibling bool // joins the two objects; else it names the parent
 }
 
@@ -62,25 +62,25 @@ type Catalogue struct {
 	Types   []string // by TypeID
 	ByType  map[string]TypeID
 	Nodes   []Node // by NodeID; nodes[0] is none
-	byID    Index  // of nodes
-	byText  Index  // of those that are the first with their scope and id
+	byID    index  // of nodes
+	byText  index  // of those that are the first with their scope and id
 	key     []byte
 	strings map[string]string // scopes, urls and classes
 	Size    int               // bytes of nodes and strings
-	Dropped uint64            // what had no room
+	dropped uint64            // what had no room
 
 	Snapshots []Snapshot // by snapshotID
-	Unseen    uint64     // states that had no room
+	unseen    uint64     // states that had no room
 	links     []link
-	Entered   map[NodeID]EnteredAs // of explicit contexts
-	Classes   map[NodeID]string    // of contexts without snapshots
+	Entered   map[NodeID]enteredAs // of explicit contexts
+	classes   map[NodeID]string    // of contexts without snapshots
 
 	// Happened says of input events when they happened, from the start of the trace.
 	Happened map[NodeID]timeline.Nanos
 
 	States [][]state    // by NodeID; in the order of time
 	last   []SnapshotID // by NodeID: the snapshot that was valid last, 0 if there was none
-	Epochs []timeline.Nanos
+	epochs []timeline.Nanos
 
 	logical []NodeID // by NodeID: the representative of the logical node
 	members map[NodeID][]NodeID
@@ -93,9 +93,9 @@ type Catalogue struct {
 	visited []uint32 // by NodeID: the walk that has come by last
 	Walks   uint32
 
-	TreeChanges bool // something has different parents at different times
+	treeChanges bool // something has different parents at different times
 
-	MainPIDs map[string]int64 // of the main process of the browser in each id space
+	mainPIDs map[string]int64 // of the main process of the browser in each id space
 	isMain   map[int64]bool   // the pids of MainPIDs, from Build on
 }
 
@@ -105,11 +105,11 @@ type state struct {
 	Snapshot SnapshotID
 }
 
-func NewCatalogue(room Room) *Catalogue {
+func newCatalogue(room Room) *Catalogue {
 	c := &Catalogue{
 		Room: room, Types: slices.Clone(builtIn[:]), ByType: map[string]TypeID{}, Nodes: make([]Node, 1), strings: map[string]string{},
-		Entered: map[NodeID]EnteredAs{}, Snapshots: make([]Snapshot, 1), Classes: map[NodeID]string{}, Happened: map[NodeID]timeline.Nanos{},
-		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, MainPIDs: map[string]int64{},
+		Entered: map[NodeID]enteredAs{}, Snapshots: make([]Snapshot, 1), classes: map[NodeID]string{}, Happened: map[NodeID]timeline.Nanos{},
+		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, mainPIDs: map[string]int64{},
 	}
 	for id, name := range builtIn {
 		if id > 0 {
@@ -119,26 +119,26 @@ func NewCatalogue(room Room) *Catalogue {
 	return c
 }
 
-// AddState adds a state of an object; 0 if there are too many.
-func (c *Catalogue) AddState(s Snapshot) SnapshotID {
+// addState adds a state of an object; 0 if there are too many.
+func (c *Catalogue) addState(s Snapshot) SnapshotID {
 	if s.Node == 0 {
 		return 0 // counted
 	}
 	if len(c.Snapshots) >= c.Room.Of(maxSnapshots) {
-		c.Unseen++
+		c.unseen++
 		return 0
 	}
 	c.Snapshots = append(c.Snapshots, s)
 	return SnapshotID(len(c.Snapshots) - 1)
 }
 
-// Refer adds a reference in a snapshot.
-func (c *Catalogue) Refer(from SnapshotID, to Reference, sibling bool) {
+// refer adds a reference in a snapshot.
+func (c *Catalogue) refer(from SnapshotID, to reference, sibling bool) {
 	if from == 0 {
 		return
 	}
 	if len(c.links) >= c.Room.Of(maxSnapshots) {
-		c.Unseen++
+		c.unseen++
 		return
 	}
 	to.Scope, to.Id = c.Keep([]byte(to.Scope)), c.Keep([]byte(to.Id))
@@ -176,11 +176,11 @@ func (c *Catalogue) lives(changes []SnapshotID) []state {
 	before := timeline.Nanos(math.MinInt64) // the end of the life before
 	for _, id := range changes {
 		s := &c.Snapshots[id]
-		switch s.Change {
-		case Created:
+		switch s.change {
+		case created:
 			alive = true
 			out = append(out, state{s.TS, 0})
-		case Deleted:
+		case deleted:
 			alive, before = false, s.TS
 			out = append(out, state{s.TS, 0})
 		default:
@@ -226,9 +226,9 @@ func lastKnown(states []state) SnapshotID {
 	return 0
 }
 
-// MarkContexts finds out which objects belong to contexts: those that were entered, those with a url or with references,
+// markContexts finds out which objects belong to contexts: those that were entered, those with a url or with references,
 // and those that are referred to. Others, of which old traces of Chrome have many, are none.
-func (c *Catalogue) MarkContexts() {
+func (c *Catalogue) markContexts() {
 	for i := range c.Snapshots[1:] {
 		if s := &c.Snapshots[i+1]; s.Url != "" {
 			c.Nodes[s.Node].Context = true
@@ -239,26 +239,26 @@ func (c *Catalogue) MarkContexts() {
 	}
 }
 
-// FindEpochs finds the times at which something changes about contexts. Between two of them every context has one
+// findEpochs finds the times at which something changes about contexts. Between two of them every context has one
 // snapshot and one parent.
-func (c *Catalogue) FindEpochs() {
+func (c *Catalogue) findEpochs() {
 	for node, states := range c.States {
 		if !c.Nodes[node].Context {
 			continue
 		}
 		for _, s := range states {
-			c.Epochs = append(c.Epochs, s.From)
+			c.epochs = append(c.epochs, s.From)
 		}
 	}
-	slices.Sort(c.Epochs)
-	c.Epochs = slices.Compact(c.Epochs)
+	slices.Sort(c.epochs)
+	c.epochs = slices.Compact(c.epochs)
 }
 
 // resolve returns the object that a reference means.
-func (c *Catalogue) resolve(r *Reference) (NodeID, bool) {
-	pid := r.Process
+func (c *Catalogue) resolve(r *reference) (NodeID, bool) {
+	pid := r.process
 	if pid == mainProcess {
-		main, known := c.MainPIDs[r.IDSpace]
+		main, known := c.mainPIDs[r.IDSpace]
 		if !known {
 			return 0, false
 		}
@@ -269,7 +269,7 @@ func (c *Catalogue) resolve(r *Reference) (NodeID, bool) {
 		n, ok = c.Find(r.Scope, r.Id, pid)
 	}
 	if !ok {
-		n, ok = c.Find(r.Scope, string(AppendGlobal(nil, []byte(r.Id), r.IDSpace)), Global)
+		n, ok = c.Find(r.Scope, string(appendGlobal(nil, []byte(r.Id), r.IDSpace)), Global)
 	}
 	if !ok || int(n) >= len(c.States) {
 		return 0, false
@@ -277,12 +277,12 @@ func (c *Catalogue) resolve(r *Reference) (NodeID, bool) {
 	return n, len(c.States[n]) > 0
 }
 
-// Classify gives contexts of which only begin and end are known the class that these say.
-func (c *Catalogue) Classify() {
+// classify gives contexts of which only begin and end are known the class that these say.
+func (c *Catalogue) classify() {
 	for i := range c.Snapshots[1:] {
 		s := &c.Snapshots[i+1]
-		if c.Nodes[s.Node].Context && c.Classes[s.Node] == "" && c.At(s.Node, LastTime) == 0 {
-			c.Classes[s.Node] = s.Class
+		if c.Nodes[s.Node].Context && c.classes[s.Node] == "" && c.At(s.Node, LastTime) == 0 {
+			c.classes[s.Node] = s.Class
 		}
 	}
 }
@@ -322,16 +322,16 @@ func (c *Catalogue) classified(logical NodeID, ts timeline.Nanos) (class string,
 			return c.Snapshots[s].Class, m
 		}
 	}
-	return c.Classes[logical], logical
+	return c.classes[logical], logical
 }
 
 // scopeWords are put before numeric ids of contexts that have no class.
-var scopeWords = map[string]string{ScopeIsolate: "isolate", ScopeGraphics: "frame", ScopeTab: "tab"}
+var scopeWords = map[string]string{ScopeIsolate: "isolate", scopeGraphics: "frame", scopeTab: "tab"}
 
 // Label is how a context is called: its url, else its class and id, else its id (attribution.md, What is written).
 func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 	n := &c.Nodes[node]
-	if n.Scope == ScopeScript {
+	if n.Scope == scopeScript {
 		return n.ID
 	}
 	logical := c.LogicalOf(node)
@@ -350,8 +350,8 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 	return n.ID
 }
 
-// SameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
-func (c *Catalogue) SameText(a, b NodeID) bool { return c.Nodes[a].text == c.Nodes[b].text }
+// sameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
+func (c *Catalogue) sameText(a, b NodeID) bool { return c.Nodes[a].text == c.Nodes[b].text }
 
 // LabelOf is how a context is called in the state in which an entry means it: the url, else class and id, else the id. One
 // that is bound to no state although there are some is called by its id (attribution.md, rule 3).

@@ -13,7 +13,7 @@ import (
 // of it adds up.
 func TestCostLimits(t *testing.T) {
 	most := For(Full)
-	k := newCosts(NewCatalogue(most), NewSets(most), emptyTimeline(t), &CostOptions{})
+	k := newCosts(newCatalogue(most), newSets(most), emptyTimeline(t), &CostOptions{})
 	k.Cells = newCells(1<<20, t.TempDir())
 	w := &thread{id: 1}
 	*w.slices.Push(1 << 40) = slice{up: -1, cpu: cpuTime{known: true, used: 1 << 30}}
@@ -43,7 +43,7 @@ func TestCostLimits(t *testing.T) {
 // Where cells are spilled makes no difference to how many shares a slice has: else the limit would depend on the memory.
 func TestSharesOfSpilledCells(t *testing.T) {
 	most := For(Full)
-	k := newCosts(NewCatalogue(most), NewSets(most), emptyTimeline(t), &CostOptions{})
+	k := newCosts(newCatalogue(most), newSets(most), emptyTimeline(t), &CostOptions{})
 	w := &thread{id: 1}
 	*w.slices.Push(100) = slice{up: -1, cpu: cpuTime{known: true, used: 50}}
 	for i := range timeline.Nanos(10) {

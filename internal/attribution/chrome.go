@@ -59,7 +59,7 @@ func (p *chromeFrames) see(c *collecting, s *event) error {
 	if f.isolate != nil {
 		p.isolate(c, s, frame)
 	}
-	if frame == 0 || s.place.Place == PlaceOther || s.place.Place == PlaceObjects {
+	if frame == 0 || s.place.Place == placeOther || s.place.Place == placeObjects {
 		return nil
 	}
 	return c.own(s, TypeFrame, frame)
@@ -86,7 +86,7 @@ func (p *chromeFrames) isolate(c *collecting, s *event, frame NodeID) {
 	if s.place.Place == PlaceThread {
 		c.isolateOf[s.place.Thread] = c.isolateOf[s.place.Thread].with(isolate)
 	}
-	c.isolateOf[s.place.Process] = c.isolateOf[s.place.Process].with(isolate)
+	c.isolateOf[s.place.process] = c.isolateOf[s.place.process].with(isolate)
 	if frame != 0 && c.frames[frame] == 0 && (s.name.event == producers.FunctionCall || s.name.event == producers.ScriptCatchup) {
 		c.frames[frame] = isolate
 	}
@@ -159,7 +159,7 @@ func (p *chromeFrames) frame(c *collecting, s *event, dict timeline.Arg) {
 	node := c.frameNode(f.id, f.pid, s.place.idSpace)
 	if s.name.event == producers.FrameDeletedInBrowser {
 		delete(p.known, node)
-		c.contexts.AddState(Snapshot{Node: node, TS: s.TS, Event: s.Event, Change: Deleted})
+		c.contexts.addState(Snapshot{Node: node, TS: s.TS, Event: s.Event, change: deleted})
 		return
 	}
 	was, now := p.known[node], knownFrame{url: c.contexts.Keep(f.url)}
@@ -190,14 +190,14 @@ func (p *chromeFrames) add(c *collecting, s *event, node NodeID, now knownFrame,
 	if p.known == nil {
 		p.known = map[NodeID]knownFrame{}
 	}
-	if _, ok := p.known[node]; ok || c.contexts.HasRoom(knownSize) {
+	if _, ok := p.known[node]; ok || c.contexts.hasRoom(knownSize) {
 		p.known[node] = now
 	}
-	state := c.contexts.AddState(Snapshot{Node: node, TS: s.TS, Event: s.Event, Change: Followed, Url: now.url, Pid: pid})
+	state := c.contexts.addState(Snapshot{Node: node, TS: s.TS, Event: s.Event, change: followed, Url: now.url, Pid: pid})
 	if now.parent != "" {
 		process := c.contexts.Nodes[node].Process // of an address; Global otherwise
 		c.frameNode([]byte(now.parent), process, s.place.idSpace)
-		c.contexts.Refer(state, Reference{Scope: ScopeFrame, Id: now.parent, Process: process, IDSpace: s.place.idSpace}, false)
+		c.contexts.refer(state, reference{Scope: ScopeFrame, Id: now.parent, process: process, IDSpace: s.place.idSpace}, false)
 	}
 	return state
 }
@@ -322,14 +322,14 @@ func (chromeGraphics) see(c *collecting, s *event) error {
 	f := s.facts
 	pid := s.place.pid
 	if pid == Global && s.Thread != 0 { // asynchronous slices of no process
-		pid = c.found.Tracks[s.Thread].pid
+		pid = c.found.tracks[s.Thread].pid
 	}
 	if !f.hasSequence || !f.hasLayerTree || pid == Global {
 		return nil
 	}
 	id := strconv.AppendInt(nil, f.layerTree, 10)
 	id = strconv.AppendInt(append(id, '.'), f.sequence, 10)
-	return c.own(s, TypeGraphicsFrame, c.contexts.NodeOf(ScopeGraphics, id, pid))
+	return c.own(s, TypeGraphicsFrame, c.contexts.nodeOf(scopeGraphics, id, pid))
 }
 
 // collections finds the slices that collect garbage, and how much they freed.
@@ -343,8 +343,8 @@ func (p *collections) see(c *collecting, s *event) error {
 		return nil
 	}
 	if s.Kind == timeline.ItemBegin {
-		c.found.Isolates[s.place.Thread] = 0 // which one is known at the end
-		if err := c.add(Evidence{ordinal: s.ordinal, Kind: Collects}); err != nil {
+		c.found.isolates[s.place.Thread] = 0 // which one is known at the end
+		if err := c.add(Evidence{ordinal: s.ordinal, kind: collects}); err != nil {
 			return err
 		}
 	}
@@ -362,7 +362,7 @@ func (p *collections) see(c *collecting, s *event) error {
 	if !known || !f.hasAfter || before <= f.heapAfter {
 		return nil
 	}
-	return c.add(Evidence{ordinal: s.ordinal, Kind: Freed, Value: before - f.heapAfter})
+	return c.add(Evidence{ordinal: s.ordinal, kind: Freed, value: before - f.heapAfter})
 }
 
 // maxOpenCollections bounds the garbage collections of which the end is awaited.
@@ -388,5 +388,5 @@ func (scripts) see(c *collecting, s *event) error {
 	if url == nil || s.place.Place != PlaceThread || s.isEnd() && s.call {
 		return nil
 	}
-	return c.own(s, TypeScript, c.contexts.NodeOf(ScopeScript, url, Global))
+	return c.own(s, TypeScript, c.contexts.nodeOf(scopeScript, url, Global))
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Found is what the first pass leaves to those that follow: what the events of the trace say about contexts.
-type Found struct {
+// found is what the first pass leaves to those that follow: what the events of the trace say about contexts.
+type found struct {
 	T          *timeline.Timeline
 	workers    int
 	Contexts   *Catalogue
 	Evidence   *extsort.Sorter[Evidence] // by ordinal
-	Tracks     []Track                   // by TrackID
-	Names      []nameInfo                // by NameID
+	tracks     []track                   // by TrackID
+	names      []nameInfo                // by NameID
 	markers    map[string]*nameInfo      // by the names of markers that have others
-	Categories []categoryInfo            // by CategoryID
+	categories []categoryInfo            // by CategoryID
 	Requests   requests
-	Inputs     inputs
-	Isolates   map[timeline.TrackID]NodeID // of the threads that collect garbage
+	inputs     inputs
+	isolates   map[timeline.TrackID]NodeID // of the threads that collect garbage
 	Explicit   map[timeline.TrackID]bool   // threads with explicit events, on which nothing is collected for isolates
-	Attributed bool                        // the trace holds an earlier attribution
-	Own        OwnTracks
+	attributed bool                        // the trace holds an earlier attribution
+	Own        ownTracks
 	Runs       map[IsolateRun]bool // what threads do themselves
 
 	hasLanes bool // see nested
@@ -37,7 +37,7 @@ type Found struct {
 
 // pass is the first pass: it shows all events to the providers and keeps what they find.
 type collecting struct {
-	found     *Found
+	found     *found
 	contexts  *Catalogue
 	t         *timeline.Timeline
 	problems  *problem.Log
@@ -61,14 +61,14 @@ type collecting struct {
 	id         []byte                // see global
 }
 
-// OwnTracks are the tracks that an earlier attribution has written, and what is on them.
-type OwnTracks struct {
+// ownTracks are the tracks that an earlier attribution has written, and what is on them.
+type ownTracks struct {
 	Tracks           []timeline.TrackID
 	Slices, Instants int64
 }
 
 // see counts what is on such a track.
-func (w *OwnTracks) see(o *timeline.Head) {
+func (w *ownTracks) see(o *timeline.Head) {
 	switch o.Kind {
 	case timeline.ItemBegin:
 		w.Slices++
@@ -87,21 +87,21 @@ type openBegin struct {
 
 // newPass prepares the first pass.
 func newCollecting(t *timeline.Timeline, workers int) *collecting {
-	f := &Found{
-		T: t, workers: workers, Contexts: NewCatalogue(For(t.Memory())),
+	f := &found{
+		T: t, workers: workers, Contexts: newCatalogue(For(t.Memory())),
 		Evidence: extsort.New(evidenceOrder, t.Memory()/16, t.TempDir()),
-		Tracks:   TracksOf(t), Names: infosOf(t), markers: map[string]*nameInfo{}, Categories: categoriesOf(t), Requests: newRequests(), Inputs: newInputs(),
-		Isolates: map[timeline.TrackID]NodeID{}, Explicit: map[timeline.TrackID]bool{}, Runs: map[IsolateRun]bool{}, Attributed: WasAttributed(t),
+		tracks:   TracksOf(t), names: infosOf(t), markers: map[string]*nameInfo{}, categories: categoriesOf(t), Requests: newRequests(), inputs: newInputs(),
+		isolates: map[timeline.TrackID]NodeID{}, Explicit: map[timeline.TrackID]bool{}, Runs: map[IsolateRun]bool{}, attributed: WasAttributed(t),
 	}
-	for id := range f.Tracks {
-		f.hasLanes = f.hasLanes || f.Tracks[id].lane
-		if f.Tracks[id].Place == PlaceOwn {
+	for id := range f.tracks {
+		f.hasLanes = f.hasLanes || f.tracks[id].lane
+		if f.tracks[id].Place == placeOwn {
 			f.Own.Tracks = append(f.Own.Tracks, timeline.TrackID(id))
 		}
 	}
-	for id := range f.Tracks {
+	for id := range f.tracks {
 		if t.Role(timeline.TrackID(id)) == timeline.RoleMainProcess {
-			f.Contexts.MainPIDs[f.Tracks[id].idSpace] = f.Tracks[id].pid
+			f.Contexts.mainPIDs[f.tracks[id].idSpace] = f.tracks[id].pid
 		}
 	}
 	return &collecting{
@@ -120,13 +120,13 @@ type recordedPID struct {
 
 // renumberedProcesses returns the pids of the processes that have another one than where they were recorded. Where inputs that share an id
 // space have two processes of one pid, as containers do, a reference is taken for one to the process that has kept it.
-func renumberedProcesses(f *Found) map[recordedPID]int64 {
+func renumberedProcesses(f *found) map[recordedPID]int64 {
 	renumbered, kept := map[recordedPID]int64{}, map[recordedPID]bool{}
-	for id := range f.Tracks {
+	for id := range f.tracks {
 		if f.T.TrackKind(timeline.TrackID(id)) != timeline.ProcessTrack {
 			continue
 		}
-		p, tr := &f.Tracks[id], f.T.Track(timeline.TrackID(id))
+		p, tr := &f.tracks[id], f.T.Track(timeline.TrackID(id))
 		switch {
 		case !tr.Renumbered:
 			kept[recordedPID{p.idSpace, p.pid}] = true
@@ -149,9 +149,9 @@ func (c *collecting) pidOf(idSpace string, pid int64) int64 {
 // node returns the context with an id of a process, or of the whole id space if the pid is Global; 0 if there are too many.
 func (c *collecting) node(scope string, id []byte, pid int64, idSpace string) NodeID {
 	if pid != Global {
-		return c.contexts.NodeOf(scope, id, pid)
+		return c.contexts.nodeOf(scope, id, pid)
 	}
-	return c.contexts.NodeOf(scope, c.global(id, idSpace), Global)
+	return c.contexts.nodeOf(scope, c.global(id, idSpace), Global)
 }
 
 // global returns an id that belongs to no process as an id of the trace. It is valid until the next call.
@@ -159,12 +159,12 @@ func (c *collecting) global(id []byte, idSpace string) []byte {
 	if idSpace == "" {
 		return id
 	}
-	c.id = AppendGlobal(c.id[:0], id, idSpace)
+	c.id = appendGlobal(c.id[:0], id, idSpace)
 	return c.id
 }
 
-// Collect is the first pass over a timeline.
-func Collect(ctx context.Context, t *timeline.Timeline, workers int) (*Found, error) {
+// collect is the first pass over a timeline.
+func collect(ctx context.Context, t *timeline.Timeline, workers int) (*found, error) {
 	c := newCollecting(t, workers)
 	if err := c.run(ctx); err != nil {
 		return nil, errors.Join(err, c.found.Evidence.Close())
@@ -182,26 +182,26 @@ func (c *collecting) run(ctx context.Context) error {
 	if err := c.showAll(ctx); err != nil {
 		return err
 	}
-	if err := c.found.Inputs.finish(c); err != nil {
+	if err := c.found.inputs.finish(c); err != nil {
 		return err
 	}
-	for i := range c.found.Inputs.List {
-		in := &c.found.Inputs.List[i]
+	for i := range c.found.inputs.List {
+		in := &c.found.inputs.List[i]
 		c.contexts.Happened[in.node] = in.Start - c.t.Start()
 	}
-	for _, thread := range slices.Sorted(maps.Keys(c.found.Isolates)) {
-		c.found.Isolates[thread] = c.isolate(thread)
+	for _, thread := range slices.Sorted(maps.Keys(c.found.isolates)) {
+		c.found.isolates[thread] = c.isolate(thread)
 	}
 	c.contexts.Finish()
-	c.contexts.MarkContexts()
-	if err := c.contexts.Build(ctx, c.problems); err != nil {
+	c.contexts.markContexts()
+	if err := c.contexts.build(ctx, c.problems); err != nil {
 		return err
 	}
-	c.contexts.Classify()
-	if err := c.contexts.PlantIsolates(ctx, c.frames); err != nil {
+	c.contexts.classify()
+	if err := c.contexts.plantIsolates(ctx, c.frames); err != nil {
 		return err
 	}
-	c.contexts.FindEpochs()
+	c.contexts.findEpochs()
 	return nil
 }
 
@@ -213,8 +213,8 @@ func (c *collecting) showAll(ctx context.Context) error {
 	return c.t.Occurrences(ctx, true, func(group []timeline.Head) error { return c.show(group, nil) })
 }
 
-// Walk calls fn for everything that happens at each time, without arguments, in the order in which slices nest; see nested.
-func (f *Found) Walk(ctx context.Context, fn func(group []timeline.Head, inOrder bool) error) error {
+// walk calls fn for everything that happens at each time, without arguments, in the order in which slices nest; see nested.
+func (f *found) walk(ctx context.Context, fn func(group []timeline.Head, inOrder bool) error) error {
 	inNesting := func(group []timeline.Head) error { return fn(f.nested(group)) }
 	if f.workers > 1 {
 		return f.T.OccurrencesAhead(ctx, false, inNesting)
@@ -227,7 +227,7 @@ func (c *collecting) read(o *timeline.Head, f *arguments) {
 	if f.any {
 		*f = arguments{}
 	}
-	if place := c.found.Tracks[o.Track].Place; len(o.Args) > 0 && place != PlaceOwn && place != PlaceNone {
+	if place := c.found.tracks[o.Track].Place; len(o.Args) > 0 && place != placeOwn && place != placeNone {
 		f.any = true
 		f.read(c.args, o.Args)
 	}
@@ -275,13 +275,13 @@ func (c *collecting) occurrence(o *timeline.Head, at int) error {
 		return err
 	}
 	s := &c.event
-	s.Head, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.Tracks[o.Track], &c.found.Names[o.NameID]
-	s.call = c.found.Categories[o.CategoryID].call
+	s.Head, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.tracks[o.Track], &c.found.names[o.NameID]
+	s.call = c.found.categories[o.CategoryID].call
 	switch {
-	case s.place.Place == PlaceOwn:
+	case s.place.Place == placeOwn:
 		c.found.Own.see(o)
 		return nil
-	case s.place.Place == PlaceNone:
+	case s.place.Place == placeNone:
 		return nil
 	case o.Kind == timeline.ItemEnd:
 		begun, ok := c.open[o.BeginEvent]
@@ -296,7 +296,7 @@ func (c *collecting) occurrence(o *timeline.Head, at int) error {
 		if len(o.Args) == 0 && !o.Deletion {
 			return nil
 		}
-		s.ordinal, s.name = begun.ordinal, &c.found.Names[begun.name]
+		s.ordinal, s.name = begun.ordinal, &c.found.names[begun.name]
 	case o.Kind == timeline.ItemBegin && o.End != timeline.NoTime:
 		late := s.place.Place == PlaceThread && c.endsLate(s.place.Thread, o)
 		if !o.Complete {
@@ -307,7 +307,7 @@ func (c *collecting) occurrence(o *timeline.Head, at int) error {
 	s.facts = c.factsOf(o, at)
 	if name := s.facts.marker; name != nil {
 		s.name = c.found.markerInfo(name)
-		if err := c.add(Evidence{ordinal: s.ordinal, Kind: OwnCategory, Value: int64(s.name.Category)}); err != nil {
+		if err := c.add(Evidence{ordinal: s.ordinal, kind: ownCategory, value: int64(s.name.Category)}); err != nil {
 			return err
 		}
 	}
@@ -322,12 +322,12 @@ func (c *collecting) occurrence(o *timeline.Head, at int) error {
 // costFacts keeps what cost needs of the arguments.
 func (c *collecting) costFacts(s *event) error {
 	if s.facts.hasCPU {
-		if err := c.add(Evidence{ordinal: s.ordinal, Kind: UsedCPU, Value: int64(s.facts.cpu)}); err != nil {
+		if err := c.add(Evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(s.facts.cpu)}); err != nil {
 			return err
 		}
 	}
 	if s.facts.hasStack && (s.name.Category == producers.CategoryStyle || s.name.Category == producers.CategoryLayout) {
-		return c.add(Evidence{ordinal: s.ordinal, Kind: HasStack})
+		return c.add(Evidence{ordinal: s.ordinal, kind: hasStack})
 	}
 	return nil
 }
@@ -354,7 +354,7 @@ func (c *collecting) lateCPU(s *openBegin, end timeline.Nanos) error {
 	if !s.late || s.threadTime == timeline.NoTime || end == timeline.NoTime || end < s.threadTime {
 		return nil
 	}
-	return c.add(Evidence{ordinal: s.ordinal, Kind: UsedCPU, Value: int64(Add(end, -s.threadTime))})
+	return c.add(Evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(Add(end, -s.threadTime))})
 }
 
 // add adds evidence.
@@ -366,10 +366,10 @@ func (c *collecting) own(s *event, typ TypeID, node NodeID) error {
 		return nil
 	}
 	c.contexts.Nodes[node].Context = true
-	if run := (IsolateRun{s.Thread, node}); (typ == TypeFrame || typ == TypeScript) && s.place.Place == PlaceThread && !c.found.Runs[run] && c.contexts.HasRoom(runSize) {
+	if run := (IsolateRun{s.Thread, node}); (typ == TypeFrame || typ == TypeScript) && s.place.Place == PlaceThread && !c.found.Runs[run] && c.contexts.hasRoom(runSize) {
 		c.found.Runs[run] = true
 	}
-	return c.add(Evidence{ordinal: s.ordinal, Kind: OwnContext, Type: typ, Node: node})
+	return c.add(Evidence{ordinal: s.ordinal, kind: ownContext, Type: typ, Node: node})
 }
 
 // Run is a frame or script that a thread itself names in its slices, and not only through work that another thread has begun.
@@ -401,8 +401,8 @@ func (c *collecting) isolate(thread timeline.TrackID) NodeID {
 	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
 		return own.node
 	}
-	p := &c.found.Tracks[thread]
-	if of := c.isolateOf[p.Process]; p.Process != 0 && of.node != 0 && !of.several {
+	p := &c.found.tracks[thread]
+	if of := c.isolateOf[p.process]; p.process != 0 && of.node != 0 && !of.several {
 		return of.node
 	}
 	tr := c.t.Track(thread)

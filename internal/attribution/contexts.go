@@ -35,17 +35,17 @@ var builtIn = [NumBuiltIn]string{
 const (
 	ScopeFrame       = "frame"
 	ScopeWindow      = "window" // Firefox: innerWindowID
-	ScopeOrigin      = "origin" // the page of a self-profile, by its origin
+	scopeOrigin      = "origin" // the page of a self-profile, by its origin
 	ScopeIsolate     = "isolate"
-	ScopeScript      = "script"
+	scopeScript      = "script"
 	ScopeLatency     = "latency"     // trace ids of input events
-	ScopeEventTiming = "eventtiming" // input events of which only the EventTiming is known
-	ScopeDOMEvent    = "domevent"    // Firefox: input events, by the microsecond in which they happened
-	ScopeGraphics    = "graphics"
-	ScopeTab         = "tab"
-	ScopeRequest     = "request" // OpenTelemetry: requests of one kind, by service and route
+	scopeEventTiming = "eventtiming" // input events of which only the EventTiming is known
+	scopeDOMEvent    = "domevent"    // Firefox: input events, by the microsecond in which they happened
+	scopeGraphics    = "graphics"
+	scopeTab         = "tab"
+	scopeRequest     = "request" // OpenTelemetry: requests of one kind, by service and route
 
-	ScopePointer = "ptr" // of objects without scope
+	scopePointer = "ptr" // of objects without scope
 )
 
 // Via says how a context came to a piece of work.
@@ -57,7 +57,7 @@ const (
 	ViaArgs                       // named by an argument of the slice, or of one that encloses it
 	ViaAsync                      // in effect where the asynchronous slice began
 	ViaFlow                       // brought by a flow
-	ViaRequest                    // that of the network request that is handled
+	viaRequest                    // that of the network request that is handled
 	ViaIsolate                    // garbage collection, which works for the isolate
 	ViaDescendants                // named by what the slice consists of
 
@@ -65,7 +65,7 @@ const (
 )
 
 var ViaNames = [NumVia]string{
-	ViaExplicit: "explicit", ViaArgs: "args", ViaAsync: "async", ViaFlow: "flow", ViaRequest: "request",
+	ViaExplicit: "explicit", ViaArgs: "args", ViaAsync: "async", ViaFlow: "flow", viaRequest: "request",
 	ViaIsolate: "isolate", ViaDescendants: "descendants",
 }
 
@@ -91,13 +91,13 @@ func ParseSource(name string) (Via, error) {
 // Global is the process of contexts that belong to no process.
 const Global int64 = -1 << 63
 
-// AppendGlobal appends the id of a context that belongs to no process. In a trace of several inputs each has its own such ids, so that those of
+// appendGlobal appends the id of a context that belongs to no process. In a trace of several inputs each has its own such ids, so that those of
 // an id space with a name have that as well: "7@second".
-func AppendGlobal(b, id []byte, idSpace string) []byte {
+func appendGlobal(b, id []byte, idSpace string) []byte {
 	if idSpace == "" {
 		return append(b, id...)
 	}
-	b = append(b, id[:min(len(id), max(MaxIDText-1-len(idSpace), 0))]...)
+	b = append(b, id[:min(len(id), max(maxIDText-1-len(idSpace), 0))]...)
 	return append(append(b, '@'), idSpace...)
 }
 
@@ -133,27 +133,27 @@ type Node struct {
 const (
 	MaxNodes     = 1 << 18
 	MaxTypes     = 1 << 7   // at most one of each is in effect, so a set has no more
-	MaxIDText    = 4096     // bytes of an id or url; longer ones are truncated
+	maxIDText    = 4096     // bytes of an id or url; longer ones are truncated
 	MaxTableSize = 64 << 20 // bytes of nodes and texts
 
 	nodeSize = 176 // bytes that a node takes beside its id, with its places in tables and in the tree
 	textSize = 64  // bytes that a text takes beside itself
 )
 
-// HasRoom reports whether size bytes more may be taken, and counts what may not.
-func (c *Catalogue) HasRoom(size int) bool {
+// hasRoom reports whether size bytes more may be taken, and counts what may not.
+func (c *Catalogue) hasRoom(size int) bool {
 	if c.Size+size > c.Room.Of(MaxTableSize) {
-		c.Dropped++
+		c.dropped++
 		return false
 	}
 	c.Size += size
 	return true
 }
 
-// MayGrow reports whether one more may be added to n values of which there are at most some, and counts what may not.
-func (c *Catalogue) MayGrow(n, most int) bool {
+// mayGrow reports whether one more may be added to n values of which there are at most some, and counts what may not.
+func (c *Catalogue) mayGrow(n, most int) bool {
 	if n >= most {
-		c.Dropped++
+		c.dropped++
 		return false
 	}
 	return true
@@ -161,13 +161,13 @@ func (c *Catalogue) MayGrow(n, most int) bool {
 
 // Keep returns a copy of a text that is shared by all that are equal; "" if there is no room.
 func (c *Catalogue) Keep(text []byte) string {
-	if len(text) > MaxIDText {
-		text = text[:MaxIDText]
+	if len(text) > maxIDText {
+		text = text[:maxIDText]
 	}
 	if s, ok := c.strings[string(text)]; ok {
 		return s
 	}
-	if len(text) == 0 || !c.HasRoom(len(text)+textSize) {
+	if len(text) == 0 || !c.hasRoom(len(text)+textSize) {
 		return ""
 	}
 	s := strings.Clone(string(text))
@@ -181,7 +181,7 @@ func (c *Catalogue) TypeOf(name []byte) TypeID {
 		return id
 	}
 	if len(c.Types) >= MaxTypes {
-		c.Dropped++
+		c.dropped++
 		return 0
 	}
 	id := TypeID(len(c.Types))
@@ -191,10 +191,10 @@ func (c *Catalogue) TypeOf(name []byte) TypeID {
 	return id
 }
 
-// NodeOf returns the id of a context; 0 if there are too many.
-func (c *Catalogue) NodeOf(scope string, id []byte, process int64) NodeID {
-	if len(id) > MaxIDText {
-		id = id[:MaxIDText]
+// nodeOf returns the id of a context; 0 if there are too many.
+func (c *Catalogue) nodeOf(scope string, id []byte, process int64) NodeID {
+	if len(id) > maxIDText {
+		id = id[:maxIDText]
 	}
 	c.key = append(append(c.key[:0], scope...), id...)
 	text := len(c.key)
@@ -203,8 +203,8 @@ func (c *Catalogue) NodeOf(scope string, id []byte, process int64) NodeID {
 	if n := c.byID.Find(hash, func(n uint32) bool { return c.Nodes[n].is(scope, id, process) }); n != 0 {
 		return NodeID(n)
 	}
-	if len(c.Nodes) >= c.Room.Of(MaxNodes) || !c.HasRoom(len(id)+nodeSize) {
-		c.Dropped++
+	if len(c.Nodes) >= c.Room.Of(MaxNodes) || !c.hasRoom(len(id)+nodeSize) {
+		c.dropped++
 		return 0
 	}
 	kept := c.Keep([]byte(scope))
@@ -244,8 +244,8 @@ func (t *TypeSet) Add(typ TypeID) { t[typ>>6] |= 1 << (typ & 63) }
 
 func (t *TypeSet) Has(typ TypeID) bool { return t[typ>>6]>>(typ&63)&1 != 0 }
 
-// Minus returns the types that are not in another set.
-func (t *TypeSet) Minus(o *TypeSet) (out TypeSet) {
+// minus returns the types that are not in another set.
+func (t *TypeSet) minus(o *TypeSet) (out TypeSet) {
 	for i := range t {
 		out[i] = t[i] &^ o[i]
 	}

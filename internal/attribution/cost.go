@@ -63,7 +63,7 @@ type costs struct {
 
 	Cells   *cells
 	charged []SetID         // by SetID: 1 + the set that is charged in its place; 0: not known yet
-	owners  Index           // of the sets in charged, by their contexts
+	owners  index           // of the sets in charged, by their contexts
 	Named   Bitset          // sets of which something lies in the window
 	spans   [1 << 8]setSpan // what treeOf found last
 	Asyncs  map[asyncKey]timeline.Nanos
@@ -201,7 +201,7 @@ func (k *costs) sameOwners(a, b SetID) bool {
 }
 
 // skipNobody leaves out the entries at the begin of a list that have candidates only.
-func (k *costs) skipNobody(list []MemberID) []MemberID {
+func (k *costs) skipNobody(list []memberID) []memberID {
 	for len(list) > 0 && k.sets.Members[list[0]].Node == 0 {
 		list = list[1:]
 	}
@@ -210,7 +210,7 @@ func (k *costs) skipNobody(list []MemberID) []MemberID {
 
 // treeOf returns the time around ts in which the tree above the contexts of a set is the same.
 func (k *costs) treeOf(set SetID, ts timeline.Nanos) (since, until timeline.Nanos) {
-	if !k.c.TreeChanges || set == 0 {
+	if !k.c.treeChanges || set == 0 {
 		return math.MinInt64, LastTime
 	}
 	sp := &k.spans[int(set)%len(k.spans)]
@@ -220,7 +220,7 @@ func (k *costs) treeOf(set SetID, ts timeline.Nanos) (since, until timeline.Nano
 	*sp = setSpan{set: set, valid: true, since: math.MinInt64, until: LastTime}
 	for _, id := range k.sets.Lists.At(uint32(set)) {
 		if node := k.sets.Members[id].Node; node != 0 {
-			since, until := k.c.ChainSpan(k.c.LogicalOf(node), ts)
+			since, until := k.c.chainSpan(k.c.LogicalOf(node), ts)
 			sp.since, sp.until = max(sp.since, since), min(sp.until, until)
 		}
 	}
@@ -244,7 +244,7 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	if k.shown != nil && !w.spans {
 		k.shown.extend(w, inEffect, w.until, ts)
 	}
-	if from, to := k.window.Clip(w.until, ts); from < to && !top.left {
+	if from, to := k.window.clip(w.until, ts); from < to && !top.left {
 		k.Named.Add(inEffect)
 	}
 	set := k.chargedFor(inEffect)
@@ -267,7 +267,7 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 // charge charges an interval from a time on to a set; the tree above that is the same since some time.
 func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.Nanos) {
 	end := from + to.Wall
-	inside, until := k.window.Clip(from, end)
+	inside, until := k.window.clip(from, end)
 	wall := until - inside
 	if wall == 0 || top.left {
 		inside, wall = end, 0
@@ -365,8 +365,8 @@ func (k *costs) begin(w *thread, s *slice) {
 	if s.left {
 		return
 	}
-	from, to := k.window.Clip(s.ts, end)
-	if from == to && (end > s.ts || !k.window.Has(s.ts)) {
+	from, to := k.window.clip(s.ts, end)
+	if from == to && (end > s.ts || !k.window.has(s.ts)) {
 		return
 	}
 	k.Named.Add(s.atStart)
@@ -474,7 +474,7 @@ func portion(whole, part, total timeline.Nanos) timeline.Nanos {
 
 // instant counts an instant.
 func (k *costs) instant(thread timeline.TrackID, set SetID, ts timeline.Nanos) {
-	if !k.window.Has(ts) {
+	if !k.window.has(ts) {
 		return
 	}
 	k.Named.Add(set)
@@ -488,8 +488,8 @@ func (k *costs) async(o *timeline.Head, process timeline.TrackID, set SetID) {
 	if o.Kind != timeline.ItemBegin || o.End == timeline.NoTime {
 		return
 	}
-	from, to := k.window.Clip(o.TS, o.End)
-	if from == to && (o.End > o.TS || !k.window.Has(o.TS)) {
+	from, to := k.window.clip(o.TS, o.End)
+	if from == to && (o.End > o.TS || !k.window.has(o.TS)) {
 		return
 	}
 	k.Named.Add(set)

@@ -58,12 +58,12 @@ const (
 
 var NoteKeys = [...]string{NoteKey, OtherNoteKey}
 
-// NoteKeyBeside returns the first of noteKeys that is free, by index, given the evidence of an event.
-func NoteKeyBeside(found []Evidence) uint8 {
+// noteKeyBeside returns the first of noteKeys that is free, by index, given the evidence of an event.
+func noteKeyBeside(found []Evidence) uint8 {
 	taken := uint8(0)
 	for i := range found {
-		if found[i].Kind == noteTaken {
-			taken |= uint8(found[i].Value)
+		if found[i].kind == noteTaken {
+			taken |= uint8(found[i].value)
 		}
 	}
 	return uint8(bits.TrailingZeros8(^taken))
@@ -159,14 +159,14 @@ func (earlierNotes) see(c *collecting, s *event) error {
 	for i := range s.facts.notes {
 		if a := s.facts.notes[i]; a.Kind != 0 {
 			taken |= 1 << i
-			if c.found.Attributed && !s.isEnd() && isLikeNote(c.t, a) {
+			if c.found.attributed && !s.isEnd() && isLikeNote(c.t, a) {
 				note = i // the last one, as in noteIn
 			}
 		}
 	}
 	if note >= 0 {
 		taken &^= 1 << note
-		if s.Thread == 0 && (s.place.Place == PlaceAsync || s.place.Place == PlaceInstant) {
+		if s.Thread == 0 && (s.place.Place == placeAsync || s.place.Place == placeInstant) {
 			if err := (earlierNotes{}).inherit(c, s, s.facts.notes[note]); err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func (earlierNotes) see(c *collecting, s *event) error {
 	if taken == 0 {
 		return nil
 	}
-	return c.add(Evidence{ordinal: s.ordinal, Kind: noteTaken, Value: taken})
+	return c.add(Evidence{ordinal: s.ordinal, kind: noteTaken, value: taken})
 }
 
 // inherit takes over what a note says of the thread that wrote an asynchronous slice or an instant. What came by arguments
@@ -199,16 +199,16 @@ func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 		}
 		identity, ok := parseIdentity(string(id))
 		came, err := ParseSource(string(via))
-		if !ok || err != nil || came == ViaArgs || s.place.Place == PlaceAsync && came != ViaAsync {
+		if !ok || err != nil || came == ViaArgs || s.place.Place == placeAsync && came != ViaAsync {
 			continue
 		}
-		node, typ := c.contexts.NodeOf(identity.Scope, []byte(identity.ID), identity.Process), c.contexts.TypeOf(m.Key)
+		node, typ := c.contexts.nodeOf(identity.Scope, []byte(identity.ID), identity.Process), c.contexts.TypeOf(m.Key)
 		if node == 0 || typ == 0 {
 			continue
 		}
 		c.contexts.Nodes[node].Context = true
 		c.contexts.Nodes[node].IsFrame = c.contexts.Nodes[node].IsFrame || identity.Scope == ScopeFrame || identity.Scope == ScopeWindow
-		e := Evidence{ordinal: s.ordinal, Kind: Inherited, Type: typ, Node: node, Value: inheritedValue(came, hops)}
+		e := Evidence{ordinal: s.ordinal, kind: inherited, Type: typ, Node: node, value: inheritedValue(came, hops)}
 		if err := c.add(e); err != nil {
 			return err
 		}
@@ -218,10 +218,10 @@ func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 
 // inheritedValue is the value of inherited evidence, and inheritedVia its inverse.
 func inheritedValue(via Via, hops int64) int64 {
-	return int64(via)<<8 | min(max(hops, 0), MaxHops)
+	return int64(via)<<8 | min(max(hops, 0), maxHops)
 }
 
-func InheritedVia(value int64) (via Via, hops uint8) {
+func inheritedVia(value int64) (via Via, hops uint8) {
 	return Via(value >> 8), uint8(value)
 }
 
@@ -232,8 +232,8 @@ func parseIdentity(text string) (Identity, bool) {
 		return Identity{}, false
 	}
 	out := Identity{Scope: scope, ID: id, Process: Global}
-	global := scope == ScopeScript || scope == ScopeWindow || scope == ScopeLatency || scope == ScopeTab ||
-		scope == ScopeRequest
+	global := scope == scopeScript || scope == ScopeWindow || scope == ScopeLatency || scope == scopeTab ||
+		scope == scopeRequest
 	if i := strings.LastIndexByte(id, '@'); i > 0 && !global {
 		if pid, err := strconv.ParseInt(id[i+1:], 10, 64); err == nil {
 			out.ID, out.Process = id[:i], pid

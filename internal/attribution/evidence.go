@@ -11,46 +11,46 @@ import (
 // do not look at arguments again.
 type Evidence struct {
 	ordinal uint64 // of the slice or instant
-	Kind    Kind
+	kind    kind
 	Type    TypeID
 	Node    NodeID
-	Value   int64
+	value   int64
 }
 
-type Kind uint8
+type kind uint8
 
 const (
 	// ownContext: the arguments name a context of a type.
-	OwnContext Kind = iota + 1
+	ownContext kind = iota + 1
 	// collects: the slice collects garbage; the node is the isolate, set when all isolates are known.
-	Collects
+	collects
 	// Enters and leaves: an explicit event. destroys: the deletion of an object.
-	Enters
-	Leaves
-	Destroys
+	enters
+	leaves
+	destroys
 	// sends, handles and finishes: a request; value is its number. receives: node is the number, value the bytes.
-	Sends
-	Handles
-	Receives
-	Finishes
+	sends
+	handles
+	receives
+	finishes
 	// requested: a slice is a whole request, of which node is the number; value are the bytes, -1 if they are not known.
 	// unfinished: likewise, and its end is not the end of the request.
-	Requested
-	Unfinished
+	requested
+	unfinished
 	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs, and
 	// value the time at which it happened, 0 if the event does not say so.
-	Dispatches
+	dispatches
 	// inherited: an earlier attribution found a context on the thread that wrote an asynchronous slice, or an instant of a
 	// process; value is how it came there and the hops, see inheritedVia.
-	Inherited
+	inherited
 	// usedCPU: value is the CPU time of the slice in nanoseconds.
-	UsedCPU
+	usedCPU
 	// freed: value is the number of bytes that a garbage collection freed.
 	Freed
 	// hasStack: a call stack says who asked for it.
-	HasStack
+	hasStack
 	// ownCategory: the arguments say what kind of work the slice is. value is the Category.
-	OwnCategory
+	ownCategory
 	// noteTaken: the event has arguments of its own that are named as notes are; value has a bit for each of noteKeys.
 	noteTaken
 )
@@ -110,9 +110,9 @@ func (c *Cursor[T]) Of(ordinal uint64) ([]T, error) {
 	return c.held[first:end:end], nil
 }
 
-func EvidenceOrdinal(e *Evidence) uint64 { return e.ordinal }
+func evidenceOrdinal(e *Evidence) uint64 { return e.ordinal }
 
-// IsExplicit reports whether evidence changes what is entered on a thread.
-func (e *Evidence) IsExplicit() bool {
-	return e.Kind == Enters || e.Kind == Leaves || e.Kind == Destroys
+// isExplicit reports whether evidence changes what is entered on a thread.
+func (e *Evidence) isExplicit() bool {
+	return e.kind == enters || e.kind == leaves || e.kind == destroys
 }

@@ -19,33 +19,33 @@ func TestInputLimits(t *testing.T) {
 	t.Cleanup(func() { empty.Close() })
 	c := newCollecting(empty, 1)
 	for i := range maxInputs + 3 {
-		c.found.Inputs.add(c, Input{node: NodeID(i + 1)})
+		c.found.inputs.add(c, Input{node: NodeID(i + 1)})
 	}
-	if n := len(c.found.Inputs.List); n != maxInputs || c.contexts.Dropped != 3 {
-		t.Errorf("%d inputs, %d were counted", n, c.contexts.Dropped)
+	if n := len(c.found.inputs.List); n != maxInputs || c.contexts.dropped != 3 {
+		t.Errorf("%d inputs, %d were counted", n, c.contexts.dropped)
 	}
 	c = newCollecting(empty, 1)
 	for i := range maxUnnamed + 4 {
-		c.found.Inputs.begin(c, &event{Head: &timeline.Head{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
+		c.found.inputs.begin(c, &event{Head: &timeline.Head{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
 	}
-	if n := len(c.found.Inputs.begun); n != maxUnnamed || c.contexts.Dropped != 4 {
-		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.contexts.Dropped)
+	if n := len(c.found.inputs.begun); n != maxUnnamed || c.contexts.dropped != 4 {
+		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.contexts.dropped)
 	}
 	c = newCollecting(empty, 1)
 	for i := range MaxTypes + 5 {
-		c.found.Inputs.typeOf(c, fmt.Append(nil, i))
+		c.found.inputs.typeOf(c, fmt.Append(nil, i))
 	}
-	if n := len(c.found.Inputs.types); n != MaxTypes || c.contexts.Dropped != 5 {
-		t.Errorf("%d types of events, %d were counted", n, c.contexts.Dropped)
+	if n := len(c.found.inputs.types); n != MaxTypes || c.contexts.dropped != 5 {
+		t.Errorf("%d types of events, %d were counted", n, c.contexts.dropped)
 	}
 	c = newCollecting(empty, 1)
 	for i := range maxInputs + 6 {
-		s := &event{Head: &timeline.Head{TS: timeline.Nanos(i)}, place: &Track{}, facts: &arguments{asyncID: []byte("0x1")}}
-		c.found.Inputs.timing(c, s)
+		s := &event{Head: &timeline.Head{TS: timeline.Nanos(i)}, place: &track{}, facts: &arguments{asyncID: []byte("0x1")}}
+		c.found.inputs.timing(c, s)
 		c.contexts.Size = 0 // the limit in bytes is another one
 	}
-	if n := len(c.found.Inputs.timings); n != maxInputs || c.contexts.Dropped != 6 {
-		t.Errorf("%d timings, %d were counted", n, c.contexts.Dropped)
+	if n := len(c.found.inputs.timings); n != maxInputs || c.contexts.dropped != 6 {
+		t.Errorf("%d timings, %d were counted", n, c.contexts.dropped)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestPidOf(t *testing.T) {
 	for _, test := range []struct {
 		space     string
 		pid, want int64
-	}{{"", 7, 7}, {"other", 7, c.found.Tracks[now[2]].pid}, {"other", 8, 8}} {
+	}{{"", 7, 7}, {"other", 7, c.found.tracks[now[2]].pid}, {"other", 8, 8}} {
 		if got := c.pidOf(test.space, test.pid); got != test.want {
 			t.Errorf("pid %d of %q is %d, want %d", test.pid, test.space, got, test.want)
 		}

@@ -19,11 +19,11 @@ func newExplicitEvents(t *timeline.Timeline) *explicitEvents { return &explicitE
 
 func (p *explicitEvents) see(c *collecting, s *event) error {
 	switch s.place.Place {
-	case PlaceOther:
+	case placeOther:
 		if s.Kind == timeline.ItemInstant {
 			return p.enterOrLeave(c, s)
 		}
-	case PlaceObjects:
+	case placeObjects:
 		return p.object(c, s)
 	}
 	return nil
@@ -40,7 +40,7 @@ type eventID struct {
 
 // identity reads the dictionary weft of an event.
 func (p *explicitEvents) identity(s *event) (out eventID) {
-	out.scope = ScopePointer
+	out.scope = scopePointer
 	for weft := range p.t.ArgList(s.Args) {
 		if string(weft.Key) != timeline.OwnArgs || weft.Kind != timeline.ArgDict {
 			continue
@@ -103,15 +103,15 @@ func (p *explicitEvents) enterOrLeave(c *collecting, s *event) error {
 		return nil
 	}
 	c.found.Explicit[s.place.Thread] = true
-	kind := Leaves
+	kind := leaves
 	if id.phase == '(' {
-		kind = Enters
+		kind = enters
 		c.contexts.Nodes[node].Context = true
-		if _, ok := c.contexts.Entered[node]; !ok && c.contexts.HasRoom(EnteredSize) {
-			c.contexts.Entered[node] = EnteredAs{Type: c.contexts.Types[typ], Category: c.contexts.Keep(p.category(s))}
+		if _, ok := c.contexts.Entered[node]; !ok && c.contexts.hasRoom(enteredSize) {
+			c.contexts.Entered[node] = enteredAs{Type: c.contexts.Types[typ], Category: c.contexts.Keep(p.category(s))}
 		}
 	}
-	return c.add(Evidence{ordinal: s.Ordinal, Kind: kind, Type: typ, Node: node})
+	return c.add(Evidence{ordinal: s.Ordinal, kind: kind, Type: typ, Node: node})
 }
 
 // category returns the category of an event as the input has it; empty if it has none.
@@ -136,17 +136,17 @@ func (p *explicitEvents) object(c *collecting, s *event) error {
 	state := Snapshot{Node: node, TS: s.TS, Event: s.Event, Class: c.contexts.Keep([]byte(s.place.class)), Category: c.contexts.Keep(p.category(s))}
 	switch {
 	case s.Deletion:
-		state.Change = Deleted
-		c.contexts.AddState(state)
+		state.change = deleted
+		c.contexts.addState(state)
 		if node == 0 || s.Thread == 0 {
 			return nil
 		}
-		return c.add(Evidence{ordinal: s.Ordinal, Kind: Destroys, Node: node})
+		return c.add(Evidence{ordinal: s.Ordinal, kind: destroys, Node: node})
 	case s.Kind == timeline.ItemBegin:
-		state.Change = Created
-		c.contexts.AddState(state)
+		state.change = created
+		c.contexts.addState(state)
 	case s.Kind == timeline.ItemInstant:
-		state.Change = Changed
+		state.change = changed
 		p.snapshot(c, s, state)
 	}
 	return nil
@@ -167,12 +167,12 @@ func (p *explicitEvents) members(c *collecting, s *event, state Snapshot, list i
 			state.Url = c.contexts.Keep(text(&a))
 		}
 	}
-	id := c.contexts.AddState(state)
+	id := c.contexts.addState(state)
 	for a := range list {
 		switch name := string(a.Key); name {
 		case "parent", "sibling", "renderFrame", "frameTreeNode":
 			if to, ok := p.reference(c, a, s.place); ok {
-				c.contexts.Refer(id, to, name != "parent")
+				c.contexts.refer(id, to, name != "parent")
 				continue
 			}
 		}
@@ -188,7 +188,7 @@ func (p *explicitEvents) nested(c *collecting, s *event, outer Snapshot, a timel
 	}
 	class, id, category := p.nestedID(a)
 	if id != nil {
-		state := Snapshot{TS: outer.TS, Event: outer.Event, Change: Changed, Class: c.contexts.Keep(class), Category: outer.Category}
+		state := Snapshot{TS: outer.TS, Event: outer.Event, change: changed, Class: c.contexts.Keep(class), Category: outer.Category}
 		if category != nil {
 			state.Category = c.contexts.Keep(category)
 		}
@@ -227,11 +227,11 @@ func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 }
 
 // reference reads id_ref, pid_ref and scope of a reference, in both spellings (attribution.md, The model).
-func (p *explicitEvents) reference(c *collecting, dict timeline.Arg, from *Track) (out Reference, ok bool) {
+func (p *explicitEvents) reference(c *collecting, dict timeline.Arg, from *track) (out reference, ok bool) {
 	if dict.Kind != timeline.ArgDict {
 		return out, false
 	}
-	out = Reference{Scope: ScopePointer, Process: from.pid, IDSpace: from.idSpace}
+	out = reference{Scope: scopePointer, process: from.pid, IDSpace: from.idSpace}
 	for a := range p.t.Members(dict) {
 		switch string(a.Key) {
 		case "id_ref", "idRef":
@@ -240,7 +240,7 @@ func (p *explicitEvents) reference(c *collecting, dict timeline.Arg, from *Track
 		case "pid_ref", "pidRef":
 			p.id = appendNumber(p.id[:0], &a)
 			if v, valid := parsePID(p.id); valid {
-				out.Process = c.pidOf(from.idSpace, v)
+				out.process = c.pidOf(from.idSpace, v)
 			}
 		case "scope":
 			if scope := text(&a); scope != nil {

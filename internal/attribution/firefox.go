@@ -16,11 +16,11 @@ type firefoxWindows struct{}
 func (firefoxWindows) start(c *collecting) {
 	for _, page := range c.t.Pages() {
 		node := c.windowNode(page.Window, page.IDSpace)
-		state := c.contexts.AddState(Snapshot{Node: node, TS: c.t.Start(), Change: Followed, Url: c.contexts.Keep([]byte(page.URL))})
+		state := c.contexts.addState(Snapshot{Node: node, TS: c.t.Start(), change: followed, Url: c.contexts.Keep([]byte(page.URL))})
 		if page.Embedder != 0 {
 			c.windowNode(page.Embedder, page.IDSpace)
 			outer := strconv.FormatInt(page.Embedder, 10)
-			c.contexts.Refer(state, Reference{Scope: ScopeWindow, Id: outer, Process: Global, IDSpace: page.IDSpace}, false)
+			c.contexts.refer(state, reference{Scope: ScopeWindow, Id: outer, process: Global, IDSpace: page.IDSpace}, false)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (firefoxWindows) see(c *collecting, s *event) error {
 		return nil
 	}
 	if f.tab != 0 {
-		tab := c.node(ScopeTab, strconv.AppendInt(nil, f.tab, 10), Global, s.place.idSpace)
+		tab := c.node(scopeTab, strconv.AppendInt(nil, f.tab, 10), Global, s.place.idSpace)
 		if err := c.own(s, TypeTab, tab); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (firefoxInput) see(c *collecting, s *event) error {
 	}
 	start := s.TS - timeline.Nanos(math.Round(f.latency*1e3))*timeline.Microsecond
 	start -= start % timeline.Microsecond
-	node := c.node(ScopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid, s.place.idSpace)
+	node := c.node(scopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid, s.place.idSpace)
 	if node == 0 {
 		return nil
 	}
@@ -73,6 +73,6 @@ func (firefoxInput) see(c *collecting, s *event) error {
 	if s.End != timeline.NoTime {
 		i.Latency = Add(s.End, -start)
 	}
-	c.found.Inputs.add(c, i)
+	c.found.inputs.add(c, i)
 	return c.own(s, TypeInputEvent, node)
 }

@@ -10,7 +10,7 @@ import (
 
 // carried is what a flow brings along (attribution.md, rule 6).
 type carried struct {
-	set    []Entry
+	set    []entry
 	passed []uint64 // ordinals of the slices that it has passed
 }
 
@@ -35,7 +35,7 @@ func (p *propagating) flowStep(s *flowbind.Step) error {
 		delete(p.flows, s.Flow)
 	}
 	var th *openThread
-	if place := &p.found.Tracks[s.Track]; place.Place == PlaceThread {
+	if place := &p.found.tracks[s.Track]; place.Place == PlaceThread {
 		th = p.thread(place.Thread)
 		if err := p.closeBefore(th, s.At); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (p *propagating) flowStep(s *flowbind.Step) error {
 	}
 	if s.In && len(f.set) > 0 {
 		for i := range f.set {
-			f.set[i].Hops = min(f.set[i].Hops+1, MaxHops+1) // beyond the limit it does not matter by how much
+			f.set[i].hops = min(f.set[i].hops+1, maxHops+1) // beyond the limit it does not matter by how much
 		}
 		if slices.Contains(f.passed, s.Ordinal) {
 			p.count(problem.FlowReturned, s)
@@ -82,7 +82,7 @@ func (p *propagating) count(k problem.Kind, s *flowbind.Step) {
 func (p *propagating) comeIn(th *openThread, s *flowbind.Step, f *carried) error {
 	at := th.find(s.Ordinal)
 	for _, b := range f.set {
-		if b.Hops > MaxHops {
+		if b.hops > maxHops {
 			p.count(problem.FlowHopLimit, s)
 			continue
 		}
@@ -109,7 +109,7 @@ func (th *openThread) find(ordinal uint64) int {
 		return -1
 	}
 	last := th.slices.Len() - 1
-	for i := last; i >= Below(last); i-- {
+	for i := last; i >= below(last); i-- {
 		if th.slices.At(i).ordinal == ordinal {
 			return i
 		}
@@ -118,7 +118,7 @@ func (th *openThread) find(ordinal uint64) int {
 }
 
 // enter makes a context that a flow brings an entry of an open slice.
-func (p *propagating) enter(th *openThread, at int, b Entry) {
+func (p *propagating) enter(th *openThread, at int, b entry) {
 	s := th.slices.At(at)
 	if e := th.active.of(b.Type); e != nil && e.Began == s.ts {
 		return
@@ -126,43 +126,43 @@ func (p *propagating) enter(th *openThread, at int, b Entry) {
 	if own := s.of(b.Type); own != nil {
 		switch own.Via {
 		case ViaFlow:
-			*own = Span(p.contexts, p.sets, own, &b, s.ts)
-		case ViaRequest:
+			*own = span(p.contexts, p.sets, own, &b, s.ts)
+		case viaRequest:
 			*own = b
 		}
 		return
 	}
 	around, ok := p.effectOf(th, at-1, b.Type)
-	if ok && around.Node != 0 && !p.contexts.IsAncestor(p.contexts.LogicalOf(around.Node), p.contexts.LogicalOf(b.Node), s.ts) {
+	if ok && around.Node != 0 && !p.contexts.isAncestor(p.contexts.LogicalOf(around.Node), p.contexts.LogicalOf(b.Node), s.ts) {
 		p.problems.Add(problem.FlowConflict, problem.Position{Event: int64(s.event), Offset: -1}, "")
 		switch p.opts.FlowConflict {
 		case KeepActive:
 			return
 		case CommonAncestor:
-			b = Span(p.contexts, p.sets, &Entry{ordinal: b.ordinal, Type: b.Type, Node: around.Node, Via: ViaFlow, Hops: b.Hops}, &b, s.ts)
+			b = span(p.contexts, p.sets, &entry{ordinal: b.ordinal, Type: b.Type, Node: around.Node, Via: ViaFlow, hops: b.hops}, &b, s.ts)
 		}
 	}
 	s.add(b)
 }
 
-// Span returns the entry for work that two contexts are the cause of (attribution.md, rule 4): their common ancestor, or
+// span returns the entry for work that two contexts are the cause of (attribution.md, rule 4): their common ancestor, or
 // nobody.
-func Span(c *Catalogue, s *Sets, a, b *Entry, ts timeline.Nanos) Entry {
+func span(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
 	if a.Node != 0 && c.LogicalOf(a.Node) == c.LogicalOf(b.Node) {
 		return *a
 	}
 	out := *a
-	out.Hops = max(a.Hops, b.Hops)
+	out.hops = max(a.hops, b.hops)
 	list := []NodeID{a.Node}
-	if a.Candidates != 0 {
-		list = slices.Clone(s.Candidates.At(uint32(a.Candidates)))
+	if a.candidates != 0 {
+		list = slices.Clone(s.Candidates.At(uint32(a.candidates)))
 	}
 	if !slices.Contains(list, b.Node) {
 		list = append(list, b.Node)
 	}
-	out.Candidates = s.Intern(list)
+	out.candidates = s.Intern(list)
 	if a.Node != 0 {
-		out.Node = c.CommonAncestor(c.LogicalOf(a.Node), c.LogicalOf(b.Node), ts)
+		out.Node = c.commonAncestor(c.LogicalOf(a.Node), c.LogicalOf(b.Node), ts)
 	}
 	return out
 }
@@ -174,7 +174,7 @@ func (p *propagating) takeAlong(th *openThread, s *flowbind.Step, f *carried) {
 		if !p.travels(&b) {
 			continue
 		}
-		if old := OfType(f.set, b.Type); old != nil {
+		if old := ofType(f.set, b.Type); old != nil {
 			*old = b
 		} else if p.hold(begunSize) {
 			f.set = append(f.set, b)
@@ -183,7 +183,7 @@ func (p *propagating) takeAlong(th *openThread, s *flowbind.Step, f *carried) {
 }
 
 // setOf returns the contexts in effect in the slice that a flow passes.
-func (p *propagating) setOf(th *openThread, s *flowbind.Step) []Entry {
+func (p *propagating) setOf(th *openThread, s *flowbind.Step) []entry {
 	if th == nil {
 		track := p.asyncs[s.Track]
 		for i := range track.Len() {
@@ -203,13 +203,13 @@ func (p *propagating) setOf(th *openThread, s *flowbind.Step) []Entry {
 }
 
 // ofInstant returns the contexts of an instant: what it names itself, then those in effect around it.
-func (p *propagating) ofInstant(ordinal uint64, around []Entry) []Entry {
+func (p *propagating) ofInstant(ordinal uint64, around []entry) []entry {
 	for i := range p.instants {
 		own := p.instants[i]
 		if own.ordinal != ordinal {
 			continue
 		}
-		if other := OfType(around, own.Type); other != nil {
+		if other := ofType(around, own.Type); other != nil {
 			*other = own
 		} else {
 			around = append(around, own)

@@ -23,7 +23,7 @@ func (p *propagating) hold(size int) bool {
 		p.sweep()
 	}
 	if p.held+size > p.contexts.Room.Of(MaxHeld) {
-		p.contexts.Dropped++
+		p.contexts.dropped++
 		return false
 	}
 	p.held += size

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// History says which contexts are entered on a thread when the events of the input come, whatever the order in which they
+// history says which contexts are entered on a thread when the events of the input come, whatever the order in which they
 // are asked for. Each type has the events that have changed its active context.
-type History struct {
+type history struct {
 	types []typeHistory // sorted by type
 }
 
@@ -28,7 +28,7 @@ type topAt struct {
 }
 
 // Begin makes the history begin with what is entered now.
-func (h *History) Begin(a *Active) {
+func (h *history) Begin(a *active) {
 	for i := range a.stacks {
 		if s := &a.stacks[i]; len(s.entered) > 0 {
 			h.types = append(h.types, typeHistory{s.typ, []topAt{{top: s.entered[len(s.entered)-1]}}})
@@ -37,9 +37,9 @@ func (h *History) Begin(a *Active) {
 }
 
 // Apply carries out an explicit event and notes what that has changed.
-func (h *History) Apply(a *Active, c *Catalogue, e *Evidence, o *ExplicitAt, log *problem.Log) {
+func (h *history) Apply(a *active, c *Catalogue, e *Evidence, o *explicitAt, log *problem.Log) {
 	a.apply(c, e, o, log)
-	if e.Kind != Destroys {
+	if e.kind != destroys {
 		h.note(a, e.Type, o.Event)
 		return
 	}
@@ -49,7 +49,7 @@ func (h *History) Apply(a *Active, c *Catalogue, e *Evidence, o *ExplicitAt, log
 }
 
 // note notes the active context of a type after an event if it is another one than before.
-func (h *History) note(a *Active, typ TypeID, event uint32) {
+func (h *history) note(a *active, typ TypeID, event uint32) {
 	now := topAt{event: event}
 	if e := a.of(typ); e != nil {
 		now.top = *e
@@ -64,8 +64,8 @@ func (h *History) note(a *Active, typ TypeID, event uint32) {
 	}
 }
 
-// AppendInnermost appends what is entered when an event comes, by type.
-func (h *History) AppendInnermost(innermost []Explicit, event uint32) []Explicit {
+// appendInnermost appends what is entered when an event comes, by type.
+func (h *history) appendInnermost(innermost []Explicit, event uint32) []Explicit {
 	for i := range h.types {
 		t := &h.types[i]
 		later := t.changes[1:]
@@ -77,10 +77,10 @@ func (h *History) AppendInnermost(innermost []Explicit, event uint32) []Explicit
 	return innermost
 }
 
-// ExplicitAt is the place of an explicit event.
-type ExplicitAt struct {
+// explicitAt is the place of an explicit event.
+type explicitAt struct {
 	TS     timeline.Nanos
-	Offset int64
+	offset int64
 	Event  uint32
 	Thread timeline.TrackID
 }

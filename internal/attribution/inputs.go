@@ -73,7 +73,7 @@ const (
 // inputs holds the input events of a trace.
 type inputs struct {
 	List    []Input
-	ByNode  map[NodeID]int
+	byNode  map[NodeID]int
 	byStart map[inputBegin]startedInput // of those with a slice of their latency
 	begun   map[uint64]Input            // such slices whose trace id is not known yet, by ordinal
 	stages  map[timeline.TrackID]staged // the latest one of each track
@@ -127,7 +127,7 @@ type timingBegin struct {
 
 func newInputs() inputs {
 	return inputs{
-		ByNode: map[NodeID]int{}, byStart: map[inputBegin]startedInput{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
+		byNode: map[NodeID]int{}, byStart: map[inputBegin]startedInput{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
 		stages: map[timeline.TrackID]staged{},
 		byKey:  map[timingKey][]timing{}, byBegin: map[timingBegin]NodeID{}, ids: map[timeline.TrackID]string{},
 		reused: map[NodeID]reusedID{}, further: map[happenedAt]NodeID{},
@@ -138,7 +138,7 @@ func newInputs() inputs {
 // again, and developer tools that save a trace round trace ids, which are beyond 2^53, as other numbers. As with objects, a
 // reused id is somebody else (attribution.md, rule 3): the second one is called ID#2.
 func (in *inputs) happened(c *collecting, id NodeID, at timeline.Nanos) NodeID {
-	first, known := in.ByNode[id]
+	first, known := in.byNode[id]
 	if !known || in.List[first].Start == at {
 		return id
 	}
@@ -146,12 +146,12 @@ func (in *inputs) happened(c *collecting, id NodeID, at timeline.Nanos) NodeID {
 	if node, known := in.further[key]; known {
 		return node
 	}
-	if !c.contexts.HasRoom(furtherSize) {
+	if !c.contexts.hasRoom(furtherSize) {
 		return 0
 	}
 	n := max(1, in.reused[id].n) + 1
 	of := c.contexts.Nodes[id].Identity
-	node := c.contexts.NodeOf(of.Scope, fmt.Appendf(nil, "%s#%d", of.ID, n), of.Process)
+	node := c.contexts.nodeOf(of.Scope, fmt.Appendf(nil, "%s#%d", of.ID, n), of.Process)
 	if node != 0 {
 		in.reused[id], in.further[key] = reusedID{n, node}, node
 	}
@@ -168,12 +168,12 @@ func (in *inputs) latest(id NodeID) NodeID {
 
 // add keeps the details of an input event. Of several slices of one kind the first one counts, and the longest latency.
 func (in *inputs) add(c *collecting, i Input) {
-	if at, ok := in.ByNode[i.node]; ok {
+	if at, ok := in.byNode[i.node]; ok {
 		was := &in.List[at]
 		switch {
 		case i.from > was.from:
 			was.Type, was.Start, was.Latency, was.from = i.Type, i.Start, i.Latency, i.from
-			c.contexts.Classes[i.node] = i.Type
+			c.contexts.classes[i.node] = i.Type
 		case i.from == was.from:
 			was.Latency = max(was.Latency, i.Latency) // NoTime is less than any time
 		}
@@ -182,12 +182,12 @@ func (in *inputs) add(c *collecting, i Input) {
 		}
 		return
 	}
-	if !c.contexts.MayGrow(len(in.List), c.contexts.Room.Of(maxInputs)) || !c.contexts.HasRoom(InputSize) {
+	if !c.contexts.mayGrow(len(in.List), c.contexts.Room.Of(maxInputs)) || !c.contexts.hasRoom(InputSize) {
 		return
 	}
 	i.Presented = timeline.NoTime
-	c.contexts.Classes[i.node] = i.Type
-	in.ByNode[i.node] = len(in.List)
+	c.contexts.classes[i.node] = i.Type
+	in.byNode[i.node] = len(in.List)
 	in.List = append(in.List, i)
 }
 
@@ -196,7 +196,7 @@ func (in *inputs) typeOf(c *collecting, name []byte) TypeID {
 	if id, ok := in.types[string(name)]; ok {
 		return id
 	}
-	if !c.contexts.MayGrow(len(in.types), MaxTypes) {
+	if !c.contexts.mayGrow(len(in.types), MaxTypes) {
 		return 0
 	}
 	id := TypeID(len(in.types) + 1)
@@ -209,7 +209,7 @@ func (in *inputs) typeOf(c *collecting, name []byte) TypeID {
 type chromeInput struct{}
 
 func (chromeInput) see(c *collecting, s *event) error {
-	in, f := &c.found.Inputs, s.facts
+	in, f := &c.found.inputs, s.facts
 	switch {
 	case s.Kind == timeline.ItemBegin && (s.name.event == producers.InputLatency || s.name.event == producers.EventLatency):
 		in.begin(c, s)
@@ -219,7 +219,7 @@ func (chromeInput) see(c *collecting, s *event) error {
 	switch {
 	case f.traceID != nil:
 		node := in.identify(c, s, c.node(ScopeLatency, f.traceID, Global, s.place.idSpace))
-		if s.place.Place != PlaceThread && s.place.Place != PlaceAsync {
+		if s.place.Place != PlaceThread && s.place.Place != placeAsync {
 			return nil
 		}
 		return c.own(s, TypeInputEvent, node)
@@ -230,7 +230,7 @@ func (chromeInput) see(c *collecting, s *event) error {
 		if happened != 0 {
 			happened += int64(s.place.moved)
 		}
-		return c.add(Evidence{ordinal: s.ordinal, Kind: Dispatches, Type: in.typeOf(c, f.eventType), Value: happened})
+		return c.add(Evidence{ordinal: s.ordinal, kind: dispatches, Type: in.typeOf(c, f.eventType), value: happened})
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (in *inputs) begin(c *collecting, s *event) {
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - s.TS
 	}
-	if c.contexts.MayGrow(len(in.begun), maxUnnamed) {
+	if c.contexts.mayGrow(len(in.begun), maxUnnamed) {
 		in.begun[s.ordinal] = i
 	}
 }
@@ -265,13 +265,13 @@ func (in *inputs) identify(c *collecting, s *event, id NodeID) NodeID {
 	if i.from == fromStages {
 		i.Type = c.contexts.Keep(s.facts.stagesType)
 		_, known := in.stages[s.Track]
-		if i.Latency != timeline.NoTime && (known || c.contexts.HasRoom(stagesSize)) {
+		if i.Latency != timeline.NoTime && (known || c.contexts.hasRoom(stagesSize)) {
 			in.stages[s.Track] = staged{node: node, end: i.Start + i.Latency}
 		}
 	}
 	in.add(c, i)
 	begin := inputBegin{s.place.idSpace, i.Start}
-	if known, ok := in.byStart[begin]; known.from < i.from && (ok || c.contexts.HasRoom(startSize)) {
+	if known, ok := in.byStart[begin]; known.from < i.from && (ok || c.contexts.hasRoom(startSize)) {
 		in.byStart[begin] = startedInput{node, i.from}
 	}
 	return node
@@ -284,7 +284,7 @@ func (in *inputs) stage(s *event) {
 	if !ok || s.isEnd() || s.TS > of.end {
 		return
 	}
-	at, ok := in.ByNode[of.node]
+	at, ok := in.byNode[of.node]
 	if !ok {
 		return
 	}
@@ -308,11 +308,11 @@ func (in *inputs) timing(c *collecting, s *event) {
 	t := timing{
 		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(c, s.facts.eventType), joins: s.facts.interaction,
 		processing: Add(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.contexts.Keep(s.facts.eventType), idSpace: s.place.idSpace,
-		id: Identity{Scope: ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
+		id: Identity{Scope: scopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
 	}
 	if id := s.facts.asyncID; id != nil { // only the outermost slice of an id has it
 		id = id[:min(len(id), MaxAsyncText)]
-		if _, known := in.ids[s.Track]; known || c.contexts.HasRoom(asyncIDSize+MaxAsyncText) {
+		if _, known := in.ids[s.Track]; known || c.contexts.hasRoom(asyncIDSize+MaxAsyncText) {
 			in.ids[s.Track] = string(id)
 		}
 	}
@@ -323,7 +323,7 @@ func (in *inputs) timing(c *collecting, s *event) {
 		t.id.ID = strconv.FormatInt(int64(s.TS), 10)
 	}
 	t.id.ID = strings.Clone(t.id.ID[:min(len(t.id.ID), MaxAsyncText)])
-	if c.contexts.MayGrow(len(in.timings), c.contexts.Room.Of(maxInputs)) && c.contexts.HasRoom(TimingSize+len(t.id.ID)) {
+	if c.contexts.mayGrow(len(in.timings), c.contexts.Room.Of(maxInputs)) && c.contexts.hasRoom(TimingSize+len(t.id.ID)) {
 		in.timings = append(in.timings, t)
 	}
 }
@@ -346,7 +346,7 @@ func (in *inputs) finish(c *collecting) error {
 		}
 		in.add(c, input)
 		c.contexts.Nodes[t.node].Context = true
-		if err := c.add(Evidence{ordinal: t.ordinal, Kind: OwnContext, Type: TypeInputEvent, Node: t.node}); err != nil {
+		if err := c.add(Evidence{ordinal: t.ordinal, kind: ownContext, Type: TypeInputEvent, Node: t.node}); err != nil {
 			return err
 		}
 		key := timingKey{t.idSpace, t.thread, t.typ}
@@ -368,10 +368,10 @@ func (in *inputs) finish(c *collecting) error {
 // maxDispatchDistance is how far the dispatch of an event may be from the time at which its processing began.
 const maxDispatchDistance = 1000 * timeline.Microsecond
 
-// Dispatched returns the input of which an event of a type was dispatched at a time; 0 if there is none. What happened when
+// dispatched returns the input of which an event of a type was dispatched at a time; 0 if there is none. What happened when
 // the event says counts, else the nearest processing.
-func (f *Found) Dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
-	in, key := &f.Inputs, timingKey{f.Tracks[thread].idSpace, thread, typ}
+func (f *found) dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
+	in, key := &f.inputs, timingKey{f.tracks[thread].idSpace, thread, typ}
 	list := in.byKey[key]
 	if len(list) == 0 {
 		key.thread = 0

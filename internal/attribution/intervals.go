@@ -102,7 +102,7 @@ func (v *intervals) extend(w *thread, set SetID, from, to timeline.Nanos) {
 }
 
 // appendShown appends an interval that begins with an entry, unless that is nobody's.
-func (v *intervals) appendShown(open []Interval, id MemberID, thread timeline.TrackID, from timeline.Nanos) []Interval {
+func (v *intervals) appendShown(open []Interval, id memberID, thread timeline.TrackID, from timeline.Nanos) []Interval {
 	e := &v.sets.Members[id]
 	if e.Node == 0 {
 		return open

@@ -16,7 +16,7 @@ const (
 // (attribution.md, Cost), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
 // from a Perfetto trace, as tracks of their own: then one track comes after the other. The result is valid until the
 // next call.
-func (f *Found) nested(group []timeline.Head) ([]timeline.Head, bool) {
+func (f *found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 	if !f.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {
 		return group, true
 	}
@@ -37,9 +37,9 @@ func (f *Found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 	}
 	for i := range group {
 		if o := &group[i]; f.onLane(o) {
-			thread := f.Tracks[o.Track].Thread
+			thread := f.tracks[o.Track].Thread
 			at := slices.IndexFunc(out, func(other timeline.Head) bool {
-				p := &f.Tracks[other.Track]
+				p := &f.tracks[other.Track]
 				return p.Place == PlaceThread && p.Thread == thread && other.Kind != timeline.ItemEnd && around(o, &other)
 			})
 			if at < 0 {
@@ -53,8 +53,8 @@ func (f *Found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 }
 
 // onLane reports whether a slice starts on a track of slices that overlap others of their thread.
-func (f *Found) onLane(o *timeline.Head) bool {
-	return o.Kind == timeline.ItemBegin && f.Tracks[o.Track].lane
+func (f *found) onLane(o *timeline.Head) bool {
+	return o.Kind == timeline.ItemBegin && f.tracks[o.Track].lane
 }
 
 // around reports whether, of two things that start at one time, the first is around the other: the longer slice, and every

@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// Lists interns lists of numbers: equal lists have equal numbers, and the empty one is 0. All lists lie one
+// lists interns lists of numbers: equal lists have equal numbers, and the empty one is 0. All lists lie one
 // after the other.
-type Lists[E ~uint32] struct {
-	Values   []E
+type lists[E ~uint32] struct {
+	values   []E
 	ends     []uint32 // by number; a list begins where the one before it ends
-	index    Index
+	index    index
 	key      []byte
-	MaxCount int // lists
-	MaxTotal int // values
+	maxCount int // lists
+	maxTotal int // values
 }
 
-func NewLists[E ~uint32](maxCount, maxTotal int) Lists[E] {
-	return Lists[E]{ends: make([]uint32, 1), MaxCount: maxCount, MaxTotal: maxTotal}
+func newLists[E ~uint32](maxCount, maxTotal int) lists[E] {
+	return lists[E]{ends: make([]uint32, 1), maxCount: maxCount, maxTotal: maxTotal}
 }
 
 // Len returns the number of lists, with the empty one.
-func (l *Lists[E]) Len() int { return len(l.ends) }
+func (l *lists[E]) Len() int { return len(l.ends) }
 
 // At returns the list with a number. It must not be changed.
-func (l *Lists[E]) At(number uint32) []E {
+func (l *lists[E]) At(number uint32) []E {
 	if number == 0 {
 		return nil
 	}
-	return l.Values[l.ends[number-1]:l.ends[number]:l.ends[number]]
+	return l.values[l.ends[number-1]:l.ends[number]:l.ends[number]]
 }
 
 // Intern returns the number of a list; 0 and false if there is no room for it.
-func (l *Lists[E]) Intern(list []E) (uint32, bool) {
+func (l *lists[E]) Intern(list []E) (uint32, bool) {
 	if len(list) == 0 {
 		return 0, true
 	}
@@ -44,12 +44,12 @@ func (l *Lists[E]) Intern(list []E) (uint32, bool) {
 	if number := l.index.Find(hash, func(number uint32) bool { return slices.Equal(l.At(number), list) }); number != 0 {
 		return number, true
 	}
-	if len(l.ends) >= l.MaxCount || len(l.Values)+len(list) > l.MaxTotal {
+	if len(l.ends) >= l.maxCount || len(l.values)+len(list) > l.maxTotal {
 		return 0, false
 	}
 	number := uint32(len(l.ends))
-	l.Values = append(l.Values, list...)
-	l.ends = append(l.ends, uint32(len(l.Values)))
+	l.values = append(l.values, list...)
+	l.ends = append(l.ends, uint32(len(l.values)))
 	l.index.Add(hash, number)
 	return number, true
 }

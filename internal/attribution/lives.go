@@ -9,14 +9,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// EnteredAs is how a context was entered first: by an event of a type and category.
-type EnteredAs struct {
+// enteredAs is how a context was entered first: by an event of a type and category.
+type enteredAs struct {
 	Type     string
 	Category string
 }
 
-// EnteredSize is what an enteredAs takes, with its place.
-const EnteredSize = 80
+// enteredSize is what an enteredAs takes, with its place.
+const enteredSize = 80
 
 // life is one of the objects that had an identity, from its begin to its end.
 type life struct {
@@ -88,19 +88,19 @@ func (c *Catalogue) lifeEvents(changes []SnapshotID) []lifeEvent {
 			byClass[s.Class] = o
 		}
 		from := s.TS
-		if o.life == nil || s.Change == Created {
+		if o.life == nil || s.change == created {
 			if o.life != nil {
 				events = append(events, lifeEvent{ts: s.TS, life: o.life})
-			} else if s.Change != Created {
+			} else if s.change != created {
 				from = o.before
 			}
 			as := c.Entered[s.Node]
 			o.life = &life{class: s.Class == as.Type, category: s.Category == as.Category, began: i}
 		}
-		switch s.Change {
-		case Created:
+		switch s.change {
+		case created:
 			events = append(events, lifeEvent{ts: s.TS, life: o.life, alive: true})
-		case Deleted:
+		case deleted:
 			events = append(events, lifeEvent{ts: s.TS, life: o.life})
 			o.life, o.before = nil, s.TS
 		default:

@@ -64,7 +64,7 @@ func infosOf(t *timeline.Timeline) []nameInfo {
 }
 
 // markerInfo looks at the name of a marker of Firefox that the timeline has as an argument.
-func (f *Found) markerInfo(name []byte) *nameInfo {
+func (f *found) markerInfo(name []byte) *nameInfo {
 	info, ok := f.markers[string(name)]
 	if !ok {
 		made := infoOf(string(name))

@@ -96,8 +96,8 @@ type Rules struct {
 	Intervals bool
 }
 
-// Has reports whether contexts are found in a certain way.
-func (o *Rules) Has(via Via) bool {
+// has reports whether contexts are found in a certain way.
+func (o *Rules) has(via Via) bool {
 	if o.Sources == nil {
 		return true
 	}
@@ -144,11 +144,11 @@ func (o *CostOptions) Resolve(start timeline.Nanos) Window {
 	return w
 }
 
-// Clip returns the part of an interval that lies in a resolved window, which may be empty.
-func (w Window) Clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
+// clip returns the part of an interval that lies in a resolved window, which may be empty.
+func (w Window) clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
 	from = max(from, w.From)
 	return from, max(from, min(to, w.To))
 }
 
-// Has reports whether a time lies in a resolved window.
-func (w Window) Has(ts timeline.Nanos) bool { return w.From <= ts && ts < w.To }
+// has reports whether a time lies in a resolved window.
+func (w Window) has(ts timeline.Nanos) bool { return w.From <= ts && ts < w.To }

@@ -14,14 +14,14 @@ func (selfProfiles) see(c *collecting, s *event) error {
 	if s.place.origin == "" || s.place.Place != PlaceThread || s.isEnd() {
 		return nil
 	}
-	n := c.contexts.NodeOf(ScopeOrigin, []byte(s.place.origin), Global)
+	n := c.contexts.nodeOf(scopeOrigin, []byte(s.place.origin), Global)
 	c.contexts.Nodes[n].IsFrame = n != 0
 	return c.own(s, TypeFrame, n)
 }
 
 // findOrigins finds the threads of self-profiles, and the origins of their pages: the track below such a thread that says what
 // the browser was doing has them.
-func findOrigins(t *timeline.Timeline, places []Track) {
+func findOrigins(t *timeline.Timeline, places []track) {
 	origins := map[timeline.TrackID]string{}
 	for id := range places {
 		if t.Role(timeline.TrackID(id)) == timeline.RolePageStates {

@@ -8,27 +8,27 @@ import (
 type Place uint8
 
 const (
-	PlaceNone    Place = iota // nothing on it is attributed
+	placeNone    Place = iota // nothing on it is attributed
 	PlaceThread               // the slices of a thread
-	PlaceAsync                // asynchronous slices
-	PlaceInstant              // instants of a process or of the trace
-	PlaceOther                // what has no place of its own; contexts are entered and left here
-	PlaceObjects              // the lives and snapshots of objects
-	PlaceOwn                  // written by an earlier attribution
+	placeAsync                // asynchronous slices
+	placeInstant              // instants of a process or of the trace
+	placeOther                // what has no place of its own; contexts are entered and left here
+	placeObjects              // the lives and snapshots of objects
+	placeOwn                  // written by an earlier attribution
 )
 
-// Track is what attribution knows of a track.
-type Track struct {
+// track is what attribution knows of a track.
+type track struct {
 	Place   Place
 	Thread  timeline.TrackID // the thread that it is or belongs to, of spans the track itself; 0: none
-	Process timeline.TrackID // 0: none
+	process timeline.TrackID // 0: none
 	pid     int64            // of the process, as in the input; Global without process
 	moved   timeline.Nanos   // by how much the events of the process are later than times in their arguments
 	class   string           // PlaceObjects: of the objects
 	lane    bool             // PlaceThread: of slices that overlap others of the thread
 	network bool             // Firefox's requests are on it
-	Sampled bool             // what samples say is on it: no asynchronous slices
-	Beside  bool             // slices of the thread as another recorder has seen them, which cost nothing more
+	sampled bool             // what samples say is on it: no asynchronous slices
+	beside  bool             // slices of the thread as another recorder has seen them, which cost nothing more
 	origin  string           // of the page, in self-profiles
 	idSpace string           // of ids that are not of its process, see timeline.Timeline.IDSpace
 }
@@ -37,9 +37,9 @@ type Track struct {
 const maxTrackDepth = 100
 
 // TracksOf looks at all tracks.
-func TracksOf(t *timeline.Timeline) []Track {
-	places := make([]Track, t.TrackCount())
-	places[0] = Track{Place: PlaceInstant, pid: Global, idSpace: t.IDSpace(0)}
+func TracksOf(t *timeline.Timeline) []track {
+	places := make([]track, t.TrackCount())
+	places[0] = track{Place: placeInstant, pid: Global, idSpace: t.IDSpace(0)}
 	for id := range places[1:] {
 		tr := t.Track(timeline.TrackID(id + 1))
 		places[id+1] = placeOf(t, &tr)
@@ -48,8 +48,8 @@ func TracksOf(t *timeline.Timeline) []Track {
 	return places
 }
 
-func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
-	p := Track{pid: Global, idSpace: t.IDSpace(tr.ID)}
+func placeOf(t *timeline.Timeline, tr *timeline.Track) track {
+	p := track{pid: Global, idSpace: t.IDSpace(tr.ID)}
 	for up, n := tr, 0; n < maxTrackDepth; n++ {
 		switch up.Kind {
 		case timeline.ThreadTrack:
@@ -57,9 +57,9 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
 				p.Thread = up.ID
 			}
 		case timeline.ProcessTrack:
-			p.Process, p.pid, p.moved = up.ID, pidOf(up), up.Moved
+			p.process, p.pid, p.moved = up.ID, pidOf(up), up.Moved
 		}
-		if up.ID == 0 || p.Process != 0 {
+		if up.ID == 0 || p.process != 0 {
 			break
 		}
 		next := t.Track(up.Parent)
@@ -69,7 +69,7 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
 	case timeline.ThreadTrack:
 		p.Place = PlaceThread
 	case timeline.AsyncTrack:
-		p.Place = PlaceAsync
+		p.Place = placeAsync
 	case timeline.NamedTrack:
 		p.declared(tr)
 	}
@@ -78,33 +78,33 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
 
 // declared takes over what the reader has declared a track to be. Tracks without role are those of other producers: their
 // slices are asynchronous ones.
-func (p *Track) declared(tr *timeline.Track) {
+func (p *track) declared(tr *timeline.Track) {
 	spec := tr.Spec
-	p.Place = PlaceAsync
+	p.Place = placeAsync
 	switch spec.Role {
 	case timeline.RoleSpans:
 		p.Place, p.Thread = PlaceThread, tr.ID
 	case timeline.RoleOther:
-		p.Place = PlaceOther
+		p.Place = placeOther
 	case timeline.RoleObjects:
-		p.Place, p.class = PlaceObjects, spec.Subject
+		p.Place, p.class = placeObjects, spec.Subject
 	case timeline.RoleLane, timeline.RoleStream:
 		if p.lane = p.Thread != 0; p.lane {
 			p.Place = PlaceThread
 		}
 	case timeline.RoleInstants:
-		p.Place = PlaceInstant
+		p.Place = placeInstant
 	case timeline.RoleThreadState, timeline.RoleClockSync, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories,
 		timeline.RoleLongTasks:
-		p.Place = PlaceNone
+		p.Place = placeNone
 	case timeline.RoleCalls, timeline.RoleSamplePages:
-		p.Sampled = true
+		p.sampled = true
 	case timeline.RoleInput:
-		p.Beside = true
+		p.beside = true
 	case timeline.RoleNetwork:
 		p.network = true
 	case timeline.RoleContexts, timeline.RoleCatalogue:
-		p.Place = PlaceOwn
+		p.Place = placeOwn
 	}
 }
 

@@ -21,14 +21,14 @@ func (layoutProbes) see(c *collecting, s *event) error {
 	}
 	id, phase := layoutArguments(c.t, s.Args)
 	if phase != producers.CategoryNone {
-		if err := c.add(Evidence{ordinal: s.ordinal, Kind: OwnCategory, Value: int64(phase)}); err != nil {
+		if err := c.add(Evidence{ordinal: s.ordinal, kind: ownCategory, value: int64(phase)}); err != nil {
 			return err
 		}
 	}
 	if id == nil {
 		return nil
 	}
-	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(ScopePointer, id, s.place.pid, s.place.idSpace))
+	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(scopePointer, id, s.place.pid, s.place.idSpace))
 }
 
 // CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: that of a phase of layout, else producers.CategoryNone.

@@ -12,25 +12,25 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Entry is an entry that begins and ends with a slice, or with an instant (attribution.md, The model). Those of asynchronous
+// entry is an entry that begins and ends with a slice, or with an instant (attribution.md, The model). Those of asynchronous
 // slices are all that they have.
-type Entry struct {
+type entry struct {
 	ordinal    uint64
 	Node       NodeID
-	Candidates CandidatesID
+	candidates candidatesID
 	Type       TypeID
 	Via        Via
-	Hops       uint8
+	hops       uint8
 }
 
-var entryOrder = extsort.Order[Entry]{
+var entryOrder = extsort.Order[entry]{
 	Compare: compareEntries,
-	Key:     func(e *Entry) uint64 { return e.ordinal },
+	Key:     func(e *entry) uint64 { return e.ordinal },
 }
 
-func compareEntries(a, b *Entry) int { return cmp.Compare(a.ordinal, b.ordinal) }
+func compareEntries(a, b *entry) int { return cmp.Compare(a.ordinal, b.ordinal) }
 
-func EntryOrdinal(e *Entry) uint64 { return e.ordinal }
+func entryOrdinal(e *entry) uint64 { return e.ordinal }
 
 // pass is the second pass. It follows contexts through the trace in the order of time: into asynchronous slices,
 // over flows, with requests. It leaves behind the entries of every slice, by its ordinal; what they mean inside other
@@ -38,11 +38,11 @@ func EntryOrdinal(e *Entry) uint64 { return e.ordinal }
 type propagating struct {
 	problems  *problem.Log
 	contexts  *Catalogue
-	found     *Found
+	found     *found
 	opts      Rules
 	sets      *Sets
 	requests  []sentRequest // by number
-	out       *extsort.Sorter[Entry]
+	out       *extsort.Sorter[entry]
 	evidence  Cursor[Evidence]
 	steps     *flowbind.Steps
 	step      flowbind.Step
@@ -53,13 +53,13 @@ type propagating struct {
 
 	threads  []*openThread // by TrackID; nil: nothing was there
 	asyncs   map[timeline.TrackID]timeline.OpenSlices[openAsync]
-	pending  map[uint64][]Entry // what flows bring to slices that have not begun
+	pending  map[uint64][]entry // what flows bring to slices that have not begun
 	last     uint64             // ordinal up to which everything has begun
 	flows    map[uint64]*carried
 	kinds    []Evidence // of the group, with
 	actions  []action
-	effect   []Entry // result of inEffect
-	instants []Entry // what instants of the group name
+	effect   []entry // result of inEffect
+	instants []entry // what instants of the group name
 	held     int     // bytes, see hold
 	now      timeline.Nanos
 	patience int // how often hold fails before what is over is looked for again
@@ -71,10 +71,10 @@ type openThread struct {
 	slices      timeline.OpenSlices[openSlice]
 	collections int // open slices that collect garbage
 	endless     int // open slices without end
-	active      Active
+	active      active
 	endedAt     timeline.Nanos
 	ended       []ended
-	endedSets   []Entry // of all ended
+	endedSets   []entry // of all ended
 }
 
 // ended is a slice that has ended at the latest time.
@@ -91,7 +91,7 @@ type openSlice struct {
 	collects bool
 	types    TypeSet // of own
 	endless  bool    // it has no end of its own
-	own      []Entry
+	own      []entry
 	frames   foundFrames
 }
 
@@ -105,7 +105,7 @@ type foundFrames struct {
 // openAsync is an asynchronous slice that is open.
 type openAsync struct {
 	ordinal uint64
-	set     []Entry
+	set     []entry
 }
 
 // action is something of a group that happens after its slices have begun, in the order of the input.
@@ -119,13 +119,13 @@ type action struct {
 
 // Entries are what the second pass leaves to the third: what begins with each slice and instant, by ordinal.
 type Entries struct {
-	Sorted   *extsort.Sorter[Entry]
+	Sorted   *extsort.Sorter[entry]
 	Sets     *Sets
 	Requests []sentRequest // by number
 }
 
 // Run is the second pass.
-func propagate(ctx context.Context, f *Found, steps *flowbind.Steps, opts Rules) (*Entries, error) {
+func propagate(ctx context.Context, f *found, steps *flowbind.Steps, opts Rules) (*Entries, error) {
 	p := newPropagating(f, steps, opts)
 	if err := p.run(ctx); err != nil {
 		return nil, errors.Join(err, p.out.Close())
@@ -133,16 +133,16 @@ func propagate(ctx context.Context, f *Found, steps *flowbind.Steps, opts Rules)
 	return &Entries{p.out, p.sets, p.requests}, nil
 }
 
-func newPropagating(f *Found, steps *flowbind.Steps, opts Rules) *propagating {
+func newPropagating(f *found, steps *flowbind.Steps, opts Rules) *propagating {
 	p := &propagating{
-		requests: make([]sentRequest, len(f.Requests.Ids)), problems: f.T.Problems(), contexts: f.Contexts, found: f, opts: opts, sets: NewSets(f.Contexts.Room), steps: steps,
+		requests: make([]sentRequest, len(f.Requests.Ids)), problems: f.T.Problems(), contexts: f.Contexts, found: f, opts: opts, sets: newSets(f.Contexts.Room), steps: steps,
 		out:     extsort.New(entryOrder, f.T.Memory()/16, f.T.TempDir()),
-		threads: make([]*openThread, len(f.Tracks)), asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, flows: map[uint64]*carried{}, pending: map[uint64][]Entry{}, stepsAt: timeline.NoTime,
+		threads: make([]*openThread, len(f.tracks)), asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, flows: map[uint64]*carried{}, pending: map[uint64][]entry{}, stepsAt: timeline.NoTime,
 	}
 	for i := range p.requests {
 		p.requests[i] = sentRequest{Start: timeline.NoTime, End: timeline.NoTime, Bytes: -1}
 	}
-	p.evidence = Cursor[Evidence]{Next: f.Evidence.Next, Ordinal: EvidenceOrdinal}
+	p.evidence = Cursor[Evidence]{Next: f.Evidence.Next, Ordinal: evidenceOrdinal}
 	return p
 }
 
@@ -152,7 +152,7 @@ func (p *propagating) run(ctx context.Context) error {
 	if err := p.nextStep(); err != nil {
 		return err
 	}
-	if err := p.found.Walk(ctx, p.group); err != nil {
+	if err := p.found.walk(ctx, p.group); err != nil {
 		return err
 	}
 	if err := p.stepsUntil(LastTime); err != nil {
@@ -174,7 +174,7 @@ func (p *propagating) run(ctx context.Context) error {
 
 // nextStep reads the next step of a flow.
 func (p *propagating) nextStep() (err error) {
-	if p.opts.Has(ViaFlow) {
+	if p.opts.has(ViaFlow) {
 		p.hasStep, err = p.steps.Next(&p.step)
 	}
 	return err
@@ -241,14 +241,14 @@ func (p *propagating) occurrence(o *timeline.Head, at int) error {
 	if err != nil {
 		return err
 	}
-	place := &p.found.Tracks[o.Track]
+	place := &p.found.tracks[o.Track]
 	if o.Kind == timeline.ItemBegin && place.Place == PlaceThread {
 		return p.begin(o, place.Thread, list)
 	}
-	if o.Kind == timeline.ItemBegin && place.Place == PlaceAsync || len(list) > 0 {
+	if o.Kind == timeline.ItemBegin && place.Place == placeAsync || len(list) > 0 {
 		p.actions = append(p.actions, action{event: o.Event, at: at, first: len(p.kinds), count: len(list)})
 		p.kinds = append(p.kinds, list...)
-	} else if o.Kind == timeline.ItemInstant && place.Place == PlaceAsync {
+	} else if o.Kind == timeline.ItemInstant && place.Place == placeAsync {
 		p.actions = append(p.actions, action{event: o.Event, at: at})
 	}
 	return nil
@@ -264,8 +264,8 @@ func (p *propagating) thread(id timeline.TrackID) *openThread {
 	return th
 }
 
-// MaxEndless bounds the slices without end that are open on a thread. Those beyond it hold nothing but themselves.
-const MaxEndless = 1 << 9
+// maxEndless bounds the slices without end that are open on a thread. Those beyond it hold nothing but themselves.
+const maxEndless = 1 << 9
 
 // begin begins a slice of a thread. One without end holds what follows, as far as the slice around it does.
 func (p *propagating) begin(o *timeline.Head, thread timeline.TrackID, list []Evidence) error {
@@ -275,7 +275,7 @@ func (p *propagating) begin(o *timeline.Head, thread timeline.TrackID, list []Ev
 	}
 	end, endless := o.End, o.End == timeline.NoTime
 	switch {
-	case endless && th.endless < MaxEndless:
+	case endless && th.endless < maxEndless:
 		end = LastTime
 		th.endless++
 	case endless:
@@ -290,7 +290,7 @@ func (p *propagating) begin(o *timeline.Head, thread timeline.TrackID, list []Ev
 		p.beginWith(th, s, &list[i])
 	}
 	for i := range list { // after what the slice says itself
-		if list[i].Kind == Handles && p.opts.Has(ViaRequest) {
+		if list[i].kind == handles && p.opts.has(viaRequest) {
 			p.handle(th, s, int(list[i].Node))
 		}
 	}
@@ -316,22 +316,22 @@ func (th *openThread) push(end timeline.Nanos) *openSlice {
 
 // beginWith gives a slice that begins what is evident about it.
 func (p *propagating) beginWith(th *openThread, s *openSlice, e *Evidence) {
-	b := Entry{ordinal: s.ordinal, Type: e.Type, Node: e.Node, Via: ViaArgs}
-	switch e.Kind {
-	case OwnContext:
-		if p.opts.Has(ViaArgs) && s.of(e.Type) == nil {
+	b := entry{ordinal: s.ordinal, Type: e.Type, Node: e.Node, Via: ViaArgs}
+	switch e.kind {
+	case ownContext:
+		if p.opts.has(ViaArgs) && s.of(e.Type) == nil {
 			s.add(b)
 		}
-	case Collects:
-		if p.opts.Has(ViaIsolate) && th.collections == 0 && !p.found.Explicit[th.id] {
-			b.Type, b.Via, b.Node = TypeFrame, ViaIsolate, p.found.Isolates[th.id]
+	case collects:
+		if p.opts.has(ViaIsolate) && th.collections == 0 && !p.found.Explicit[th.id] {
+			b.Type, b.Via, b.Node = TypeFrame, ViaIsolate, p.found.isolates[th.id]
 			s.collects = true
 			th.collections++
 			s.put(b)
 		}
-	case Dispatches:
-		if p.opts.Has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
-			if b.Node = p.found.Dispatched(th.id, e.Type, s.ts, timeline.Nanos(e.Value)); b.Node != 0 {
+	case dispatches:
+		if p.opts.has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
+			if b.Node = p.found.dispatched(th.id, e.Type, s.ts, timeline.Nanos(e.value)); b.Node != 0 {
 				b.Type = TypeInputEvent
 				s.add(b)
 			}
@@ -342,13 +342,13 @@ func (p *propagating) beginWith(th *openThread, s *openSlice, e *Evidence) {
 // maxSearch bounds how many of the slices around a place are looked at. Deeper nesting is an error of the producer.
 const maxSearch = 1 << 9
 
-// Below returns where a search from the slice of an index outwards ends.
-func Below(slice int) int { return max(slice-maxSearch, 0) }
+// below returns where a search from the slice of an index outwards ends.
+func below(slice int) int { return max(slice-maxSearch, 0) }
 
 // within reports whether an open slice has an entry of a type that came a certain way.
 func (th *openThread) within(typ TypeID, via Via) bool {
 	last := th.slices.Len() - 1
-	for i := last; i >= Below(last); i-- {
+	for i := last; i >= below(last); i-- {
 		if b := th.slices.At(i).of(typ); b != nil && b.Via == via {
 			return true
 		}
@@ -357,7 +357,7 @@ func (th *openThread) within(typ TypeID, via Via) bool {
 }
 
 // of returns the entry of a type that begins with the slice; nil if there is none.
-func (s *openSlice) of(typ TypeID) *Entry {
+func (s *openSlice) of(typ TypeID) *entry {
 	if !s.types.Has(typ) {
 		return nil
 	}
@@ -370,7 +370,7 @@ func (s *openSlice) of(typ TypeID) *Entry {
 }
 
 // put makes an entry that of its type.
-func (s *openSlice) put(b Entry) {
+func (s *openSlice) put(b entry) {
 	if old := s.of(b.Type); old != nil {
 		*old = b
 		return
@@ -379,7 +379,7 @@ func (s *openSlice) put(b Entry) {
 }
 
 // add adds an entry of a type that the slice has none of.
-func (s *openSlice) add(b Entry) {
+func (s *openSlice) add(b entry) {
 	s.own = append(s.own, b)
 	s.types.Add(b.Type)
 }
@@ -390,9 +390,9 @@ func (p *propagating) act(a *action, group []timeline.Head) error {
 		return p.flowStep(&a.step)
 	}
 	o := &group[a.at]
-	place := &p.found.Tracks[o.Track]
+	place := &p.found.tracks[o.Track]
 	list := p.kinds[a.first : a.first+a.count]
-	if o.Kind != timeline.ItemEnd && place.Place == PlaceAsync {
+	if o.Kind != timeline.ItemEnd && place.Place == placeAsync {
 		return p.async(o, list)
 	}
 	for i := range list {
@@ -404,32 +404,32 @@ func (p *propagating) act(a *action, group []timeline.Head) error {
 }
 
 // instant handles one of the things in list that are evident about an instant, or the end event of an object.
-func (p *propagating) instant(o *timeline.Head, place *Track, list []Evidence, e *Evidence) error {
+func (p *propagating) instant(o *timeline.Head, place *track, list []Evidence, e *Evidence) error {
 	thread := cmp.Or(o.Thread, place.Thread)
 	switch {
-	case e.IsExplicit() && thread != 0:
-		if p.opts.Has(ViaExplicit) {
+	case e.isExplicit() && thread != 0:
+		if p.opts.has(ViaExplicit) {
 			th := p.thread(thread)
 			if err := p.closeBefore(th, o.TS); err != nil {
 				return err
 			}
-			th.active.apply(p.contexts, e, &ExplicitAt{o.TS, o.Offset, o.Event, thread}, p.problems)
+			th.active.apply(p.contexts, e, &explicitAt{o.TS, o.Offset, o.Event, thread}, p.problems)
 		}
-	case e.Kind == OwnContext && p.opts.Has(ViaArgs):
-		own := Entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: ViaArgs}
+	case e.kind == ownContext && p.opts.has(ViaArgs):
+		own := entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: ViaArgs}
 		if p.stepsAt == o.TS && len(p.instants) < maxEnded { // a flow may take it along
 			p.instants = append(p.instants, own)
 		}
 		return p.out.Add(own)
-	case e.Kind == Inherited:
-		if via, hops := InheritedVia(e.Value); p.opts.Has(via) {
-			return p.out.Add(Entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: via, Hops: hops})
+	case e.kind == inherited:
+		if via, hops := inheritedVia(e.value); p.opts.has(via) {
+			return p.out.Add(entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: via, hops: hops})
 		}
-	case e.Kind == Sends || e.Kind == Receives || e.Kind == Finishes:
+	case e.kind == sends || e.kind == receives || e.kind == finishes:
 		p.request(o, thread, list, e)
-	case e.Kind == Handles && p.opts.Has(ViaRequest): // where nothing is in effect, see costing.instant
+	case e.kind == handles && p.opts.has(viaRequest): // where nothing is in effect, see costing.instant
 		for _, b := range p.requests[e.Node].Entries {
-			b.ordinal, b.Via = o.Ordinal, ViaRequest
+			b.ordinal, b.Via = o.Ordinal, viaRequest
 			if err := p.out.Add(b); err != nil {
 				return err
 			}
@@ -464,7 +464,7 @@ func (p *propagating) closeUntil(th *openThread, ts timeline.Nanos) error {
 		case s.endless:
 			th.endless--
 		case p.opts.EndWithSlice:
-			th.active.EndSlice(s.ts, end, s.event)
+			th.active.endSlice(s.ts, end, s.event)
 		}
 		th.slices.Pop()
 	}
@@ -482,7 +482,7 @@ func (p *propagating) remember(th *openThread, slice int) {
 }
 
 // endedSet returns the set of a slice that has ended at the latest time; false if it has not, or was not remembered.
-func (th *openThread) endedSet(ordinal uint64) ([]Entry, bool) {
+func (th *openThread) endedSet(ordinal uint64) ([]entry, bool) {
 	i := slices.IndexFunc(th.ended, func(e ended) bool { return e.ordinal == ordinal })
 	if i < 0 {
 		return nil, false
@@ -497,7 +497,7 @@ func (th *openThread) endedSet(ordinal uint64) ([]Entry, bool) {
 // close ends the slice on top of a thread: its entries are complete now, and so are the frames in it.
 func (p *propagating) close(th *openThread, s *openSlice) error {
 	frame := s.of(TypeFrame)
-	if frame == nil && s.frames.any && p.opts.Has(ViaDescendants) {
+	if frame == nil && s.frames.any && p.opts.has(ViaDescendants) {
 		s.add(p.fromDescendants(s))
 	}
 	for i := range s.own {
@@ -506,7 +506,7 @@ func (p *propagating) close(th *openThread, s *openSlice) error {
 		}
 	}
 	n := th.slices.Len() - 1
-	if n == 0 || !p.opts.Has(ViaDescendants) {
+	if n == 0 || !p.opts.has(ViaDescendants) {
 		return nil
 	}
 	up := &th.slices.At(n - 1).frames
@@ -518,10 +518,10 @@ func (p *propagating) close(th *openThread, s *openSlice) error {
 }
 
 // fromDescendants is the entry that a slice has because of the frames of what is in it (attribution.md, rule 10).
-func (p *propagating) fromDescendants(s *openSlice) Entry {
-	b := Entry{ordinal: s.ordinal, Type: TypeFrame, Node: s.frames.common, Via: ViaDescendants}
+func (p *propagating) fromDescendants(s *openSlice) entry {
+	b := entry{ordinal: s.ordinal, Type: TypeFrame, Node: s.frames.common, Via: ViaDescendants}
 	if len(s.frames.list) > 1 {
-		b.Candidates = p.sets.Intern(s.frames.list)
+		b.candidates = p.sets.Intern(s.frames.list)
 	}
 	return b
 }
@@ -545,7 +545,7 @@ func (f *foundFrames) addAll(c *Catalogue, inner *foundFrames, ts timeline.Nanos
 
 // note adds a frame to the list.
 func (f *foundFrames) note(frame NodeID) {
-	if len(f.list) < MaxCandidates && !slices.Contains(f.list, frame) {
+	if len(f.list) < maxCandidates && !slices.Contains(f.list, frame) {
 		f.list = append(f.list, frame)
 	}
 }
@@ -556,5 +556,5 @@ func (f *foundFrames) meet(c *Catalogue, frame NodeID, ts timeline.Nanos) {
 		f.common, f.any = frame, true
 		return
 	}
-	f.common = c.CommonAncestor(f.common, frame, ts)
+	f.common = c.commonAncestor(f.common, frame, ts)
 }

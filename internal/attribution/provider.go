@@ -41,7 +41,7 @@ func providers(t *timeline.Timeline) []provider {
 type event struct {
 	*timeline.Head
 	ordinal uint64 // of the slice, also at its end
-	place   *Track
+	place   *track
 	name    *nameInfo
 	call    bool // a call of a function, as samples show it
 	facts   *arguments

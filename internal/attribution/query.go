@@ -38,15 +38,15 @@ func (r *Result) Set(set SetID) []Context {
 	return out
 }
 
-// TaskContext is a context in a long task.
-type TaskContext struct {
+// taskContext is a context in a long task.
+type taskContext struct {
 	Type, Name string
 	Self       timeline.Nanos // self time in the task
 }
 
 // ContextsOfTask returns, by type, the context with the most self time in a long task: of several with the same time the one
 // that worked first.
-func (r *Result) ContextsOfTask(t *LongTask) []TaskContext {
+func (r *Result) ContextsOfTask(t *LongTask) []taskContext {
 	type key struct {
 		typ  TypeID
 		node NodeID
@@ -70,10 +70,10 @@ func (r *Result) ContextsOfTask(t *LongTask) []TaskContext {
 		return cmp.Or(cmp.Compare(r.Contexts.Types[a.typ], r.Contexts.Types[b.typ]), cmp.Compare(sums[b], sums[a]))
 	})
 	order = slices.CompactFunc(order, func(a, b key) bool { return a.typ == b.typ })
-	var out []TaskContext
+	var out []taskContext
 	for _, k := range order {
 		if sums[k] > 0 {
-			out = append(out, TaskContext{r.Contexts.Types[k.typ], r.Contexts.Label(k.node, t.Start+t.Length), sums[k]})
+			out = append(out, taskContext{r.Contexts.Types[k.typ], r.Contexts.Label(k.node, t.Start+t.Length), sums[k]})
 		}
 	}
 	return out
@@ -131,9 +131,9 @@ func (r *Result) Current(thread timeline.TrackID, ts timeline.Nanos) (map[string
 func (r *Result) LongTasks() []LongTask { return slices.Clone(r.Costs.Tasks) }
 
 // ByTypeName returns the entries of a set in the order of their types' names.
-func (r *Result) ByTypeName(set SetID) []MemberID {
+func (r *Result) ByTypeName(set SetID) []memberID {
 	list := slices.Clone(r.Sets.Lists.At(uint32(set)))
-	slices.SortFunc(list, func(a, b MemberID) int {
+	slices.SortFunc(list, func(a, b memberID) int {
 		return cmp.Compare(r.Contexts.Types[r.Sets.Members[a].Type], r.Contexts.Types[r.Sets.Members[b].Type])
 	})
 	return list
@@ -141,7 +141,7 @@ func (r *Result) ByTypeName(set SetID) []MemberID {
 
 // SentInWindow reports whether a request counts.
 func (r *Result) SentInWindow(q Request) bool {
-	return q.Start != timeline.NoTime && r.Costs.window.Has(q.Start) && (r.Costs.countsThread == nil || r.Costs.countsThread(q.Thread))
+	return q.Start != timeline.NoTime && r.Costs.window.has(q.Start) && (r.Costs.countsThread == nil || r.Costs.countsThread(q.Thread))
 }
 
 // IndexOfInput returns the place in Inputs of the input event that a context is.

@@ -28,7 +28,7 @@ func (r *requests) number(c *Catalogue, id []byte) (int, bool) {
 	if n, ok := r.byID[string(id)]; ok {
 		return n, true
 	}
-	if len(r.Ids) >= c.Room.Of(maxRequests) || len(id) > MaxIDText || !c.HasRoom(len(id)+requestSize) {
+	if len(r.Ids) >= c.Room.Of(maxRequests) || len(id) > maxIDText || !c.hasRoom(len(id)+requestSize) {
 		return 0, false
 	}
 	n := len(r.Ids)
@@ -54,13 +54,13 @@ func (chromeRequests) see(c *collecting, s *event) error {
 	e := Evidence{ordinal: s.ordinal, Node: NodeID(n)}
 	switch {
 	case s.name.event == producers.ResourceSendRequest:
-		e.Kind = Sends
+		e.kind = sends
 	case s.name.event == producers.ResourceReceivedData:
-		e.Kind, e.Value = Receives, max(f.bytes, 0)
+		e.kind, e.value = receives, max(f.bytes, 0)
 	case s.name.event == producers.ResourceFinish:
-		e.Kind, e.Value = Finishes, max(f.bytes, 0)
-	case s.Kind == timeline.ItemBegin && (s.place.Place == PlaceThread || s.place.Place == PlaceAsync):
-		e.Kind = Handles
+		e.kind, e.value = finishes, max(f.bytes, 0)
+	case s.Kind == timeline.ItemBegin && (s.place.Place == PlaceThread || s.place.Place == placeAsync):
+		e.kind = handles
 	default:
 		return nil
 	}
@@ -79,20 +79,20 @@ const (
 
 func (p *firefoxRequests) see(c *collecting, s *event) error {
 	f := s.facts
-	e := Evidence{ordinal: s.ordinal, Value: -1}
+	e := Evidence{ordinal: s.ordinal, value: -1}
 	switch {
 	case s.isEnd():
 		return nil
 	case s.place.network && f.hasID && s.Kind == timeline.ItemBegin && bytes.HasPrefix(f.status, []byte(statusPrefix)):
 		p.id = appendNumber(p.id[:0], &f.id)
-		if e.Kind = Requested; s.End == timeline.NoTime || string(f.status) == statusStart {
-			e.Kind = Unfinished
+		if e.kind = requested; s.End == timeline.NoTime || string(f.status) == statusStart {
+			e.kind = unfinished
 		}
 		if f.hasCount && f.count >= 0 && f.count < 1<<53 {
-			e.Value = int64(f.count)
+			e.value = int64(f.count)
 		}
-	case f.hasChannel && (s.place.Place == PlaceThread || s.place.Place == PlaceAsync):
-		p.id, e.Kind = appendNumber(p.id[:0], &f.channel), Handles
+	case f.hasChannel && (s.place.Place == PlaceThread || s.place.Place == placeAsync):
+		p.id, e.kind = appendNumber(p.id[:0], &f.channel), handles
 	default:
 		return nil
 	}

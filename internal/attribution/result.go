@@ -20,7 +20,7 @@ type Result struct {
 	EventSets *extsort.Sorted[EventSet] // nil when they were handed over
 	Intervals *intervals                // nil: none were asked for
 	Used      Bitset                    // sets that slices and instants have
-	Own       OwnTracks
+	Own       ownTracks
 	Runs      map[IsolateRun]bool // frames and scripts that threads themselves name
 	Uses      firstUses
 
@@ -40,7 +40,7 @@ type Request struct {
 }
 
 // Run is the third pass: it finds what each slice and instant belongs to, and what each context cost.
-func sumCosts(ctx context.Context, f *Found, e *Entries, opts Rules) (r *Result, err error) {
+func sumCosts(ctx context.Context, f *found, e *Entries, opts Rules) (r *Result, err error) {
 	t, sets := f.T, e.Sets
 	r = &Result{Timeline: t, Contexts: f.Contexts, Sets: sets, Costs: newCosts(f.Contexts, sets, t, &opts.Cost)}
 	if opts.Intervals {
@@ -62,18 +62,18 @@ func sumCosts(ctx context.Context, f *Found, e *Entries, opts Rules) (r *Result,
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	r.Requests, r.Inputs, r.inputIndex = s.finishRequests(e.Requests), f.Inputs.List, f.Inputs.ByNode
-	r.Used, r.Own, r.Runs, r.Attributed, r.Uses = s.used, f.Own, f.Runs, f.Attributed, s.uses
+	r.Requests, r.Inputs, r.inputIndex = s.finishRequests(e.Requests), f.inputs.List, f.inputs.byNode
+	r.Used, r.Own, r.Runs, r.Attributed, r.Uses = s.used, f.Own, f.Runs, f.attributed, s.uses
 	r.countLimits(f)
 	return r, nil
 }
 
 // countLimits counts what had no room.
-func (r *Result) countLimits(f *Found) {
+func (r *Result) countLimits(f *found) {
 	log := r.Timeline.Problems()
-	dropped := f.Contexts.Dropped + r.Sets.Full
+	dropped := f.Contexts.dropped + r.Sets.Full
 	if len(f.Explicit) > 0 {
-		dropped += f.Contexts.Unseen // else objects are not contexts: recordings of the compositor have very many
+		dropped += f.Contexts.unseen // else objects are not contexts: recordings of the compositor have very many
 	}
 	if dropped > 0 {
 		log.AddN(problem.ContextLimit, dropped, problem.NoPosition, "")

@@ -9,11 +9,11 @@ import (
 // SetID identifies a set of contexts, at most one of each type. Equal sets have equal ids; 0 is the empty set.
 type SetID uint32
 
-// MemberID identifies an entry: a context of a type with the way it came.
-type MemberID uint32
+// memberID identifies an entry: a context of a type with the way it came.
+type memberID uint32
 
-// CandidatesID identifies a list of contexts of which none could be chosen, or their common ancestor was; 0 is none.
-type CandidatesID uint32
+// candidatesID identifies a list of contexts of which none could be chosen, or their common ancestor was; 0 is none.
+type candidatesID uint32
 
 // Member is a context of a type as it is in effect somewhere.
 type Member struct {
@@ -22,11 +22,11 @@ type Member struct {
 	Hops       uint8        // edges of flows since a slice that had the context from another source
 	Node       NodeID       // 0: unattributed, there are candidates only
 	Snapshot   SnapshotID   // which state of the object is meant; 0: none is known
-	Candidates CandidatesID // what was found where several contexts apply (attribution.md, rule 4)
+	Candidates candidatesID // what was found where several contexts apply (attribution.md, rule 4)
 }
 
-// MaxHops is the number of edges over which a context is handed on (attribution.md, rule 6).
-const MaxHops = 64
+// maxHops is the number of edges over which a context is handed on (attribution.md, rule 6).
+const maxHops = 64
 
 // Limits of the tables of sets, 90 MiB altogether, see limits. A recording of 190 MB fills 3 % of them. When one is full,
 // further sets lack what is new in them.
@@ -36,7 +36,7 @@ const (
 	maxInSets         = 1 << 22 // entries of all sets together
 	maxLists          = 1 << 18 // of candidates
 	maxInLists        = 1 << 21 // candidates of all lists together
-	MaxCandidates     = 64      // of one entry
+	maxCandidates     = 64      // of one entry
 	maxChanges        = 1 << 14 // results of with that are remembered
 	setChangeMultiple = 0x9e3779b1
 )
@@ -44,35 +44,35 @@ const (
 // Sets interns entries, sets and lists of candidates.
 type Sets struct {
 	Members []Member // by entryID
-	byEntry Index
+	byEntry index
 
-	Candidates Lists[NodeID]   // by candidatesID
-	Lists      Lists[MemberID] // by SetID, sorted by type
+	Candidates lists[NodeID]   // by candidatesID
+	Lists      lists[memberID] // by SetID, sorted by type
 
 	maxEntries int
 
 	changes []setChange // what with found last
 	Key     []byte
-	merged  []MemberID
+	merged  []memberID
 	Full    uint64 // how often something had no room
 }
 
 // setChange is a set, the entry that is put into it, and the result.
 type setChange struct {
 	set   SetID
-	entry MemberID
+	entry memberID
 	out   SetID
 }
 
-func NewSets(room Room) *Sets {
+func newSets(room Room) *Sets {
 	return &Sets{
 		Members: make([]Member, 1), maxEntries: room.Of(maxEntries), changes: make([]setChange, maxChanges),
-		Candidates: NewLists[NodeID](room.Of(maxLists), room.Of(maxInLists)), Lists: NewLists[MemberID](room.Of(maxSets), room.Of(maxInSets)),
+		Candidates: newLists[NodeID](room.Of(maxLists), room.Of(maxInLists)), Lists: newLists[memberID](room.Of(maxSets), room.Of(maxInSets)),
 	}
 }
 
 // Member interns an entry; 0 if there are too many.
-func (s *Sets) Member(e Member) MemberID {
+func (s *Sets) Member(e Member) memberID {
 	le := binary.LittleEndian
 	key := append(s.Key[:0], byte(e.Via), e.Hops)
 	key = le.AppendUint16(key, uint16(e.Type))
@@ -80,28 +80,28 @@ func (s *Sets) Member(e Member) MemberID {
 	s.Key = key
 	hash := s.byEntry.Hash(key)
 	if id := s.byEntry.Find(hash, func(id uint32) bool { return s.Members[id] == e }); id != 0 {
-		return MemberID(id)
+		return memberID(id)
 	}
 	if len(s.Members) >= s.maxEntries {
 		s.Full++
 		return 0
 	}
-	id := MemberID(len(s.Members))
+	id := memberID(len(s.Members))
 	s.Members = append(s.Members, e)
 	s.byEntry.Add(hash, uint32(id))
 	return id
 }
 
 // Intern interns a list of contexts.
-func (s *Sets) Intern(list []NodeID) CandidatesID {
-	if len(list) > MaxCandidates {
-		list = list[:MaxCandidates]
+func (s *Sets) Intern(list []NodeID) candidatesID {
+	if len(list) > maxCandidates {
+		list = list[:maxCandidates]
 	}
-	return CandidatesID(s.intern(s.Candidates.Intern(list)))
+	return candidatesID(s.intern(s.Candidates.Intern(list)))
 }
 
 // Set interns a set of entries, which are sorted by type.
-func (s *Sets) Set(list []MemberID) SetID { return SetID(s.intern(s.Lists.Intern(list))) }
+func (s *Sets) Set(list []memberID) SetID { return SetID(s.intern(s.Lists.Intern(list))) }
 
 // intern counts lists for which there was no room.
 func (s *Sets) intern(id uint32, ok bool) uint32 {
@@ -112,7 +112,7 @@ func (s *Sets) intern(id uint32, ok bool) uint32 {
 }
 
 // With returns a set with an entry in the place of the one that it has of this type.
-func (s *Sets) With(set SetID, e MemberID) SetID {
+func (s *Sets) With(set SetID, e memberID) SetID {
 	if e == 0 {
 		return set
 	}
@@ -144,16 +144,16 @@ func (s *Sets) With(set SetID, e MemberID) SetID {
 	return out
 }
 
-// WithAll returns a set with entries in the place of those that it has of their types; of several of one type the last one
+// withAll returns a set with entries in the place of those that it has of their types; of several of one type the last one
 // counts. The list is sorted afterwards.
-func (s *Sets) WithAll(set SetID, list []MemberID) SetID {
+func (s *Sets) withAll(set SetID, list []memberID) SetID {
 	switch len(list) {
 	case 0:
 		return set
 	case 1:
 		return s.With(set, list[0])
 	}
-	slices.SortStableFunc(list, func(a, b MemberID) int { return cmp.Compare(s.Members[a].Type, s.Members[b].Type) })
+	slices.SortStableFunc(list, func(a, b memberID) int { return cmp.Compare(s.Members[a].Type, s.Members[b].Type) })
 	s.merged = s.merged[:0]
 	old := s.Lists.At(uint32(set))
 	for i, e := range list {
@@ -176,7 +176,7 @@ func (s *Sets) WithAll(set SetID, list []MemberID) SetID {
 }
 
 // Of returns the entry of a type in a set, 0 if there is none.
-func (s *Sets) Of(set SetID, typ TypeID) MemberID {
+func (s *Sets) Of(set SetID, typ TypeID) memberID {
 	for _, e := range s.Lists.At(uint32(set)) {
 		if s.Members[e].Type == typ {
 			return e

@@ -7,8 +7,8 @@ import (
 // A set has the old context of a type, or none, where there is no room for another set.
 func TestSetLimits(t *testing.T) {
 	most := For(Full)
-	s := NewSets(most)
-	s.Lists.MaxCount = 3
+	s := newSets(most)
+	s.Lists.maxCount = 3
 	a, b := s.Member(Member{Type: 1, Node: 1}), s.Member(Member{Type: 2, Node: 2})
 	one := s.With(0, a)
 	two := s.With(one, b)
@@ -21,9 +21,9 @@ func TestSetLimits(t *testing.T) {
 	if got := s.With(0, a); got != one {
 		t.Errorf("set %d, want %d", got, one)
 	}
-	s.Lists.MaxCount, s.Lists.MaxTotal = 10, 4
-	if got := s.With(0, b); got == 0 || len(s.Lists.Values) != 4 {
-		t.Errorf("set %d; %d entries in sets, want 4", got, len(s.Lists.Values))
+	s.Lists.maxCount, s.Lists.maxTotal = 10, 4
+	if got := s.With(0, b); got == 0 || len(s.Lists.values) != 4 {
+		t.Errorf("set %d; %d entries in sets, want 4", got, len(s.Lists.values))
 	}
 	if got := s.With(0, s.Member(Member{Type: 5, Node: 1})); got != 0 {
 		t.Errorf("set %d, want none", got)

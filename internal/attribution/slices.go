@@ -31,27 +31,27 @@ func compareEventSets(a, b *EventSet) int { return cmp.Compare(a.Ordinal, b.Ordi
 type costing struct {
 	problems  *problem.Log
 	contexts  *Catalogue
-	found     *Found
+	found     *found
 	sets      *Sets
 	opts      Rules
 	evidence  Cursor[Evidence]
 	kinds     []Evidence // of the group
-	entries   Cursor[Entry]
+	entries   Cursor[entry]
 	eventSets *extsort.Sorter[EventSet]
 	costs     *costs
 
 	threads []*thread // by TrackID; nil: nothing was there
 	ranges  []int     // of the group: where the evidence of each occurrence ends in kinds
 	marks   []mark
-	merged  []MemberID
-	adding  []MemberID // to a set
+	merged  []memberID
+	adding  []memberID // to a set
 	used    Bitset     // sets that something has
 	key     uint8      // for the note of what is stamped now, by index of noteKeys
 	uses    firstUses
 
 	// orders holds for threads with explicit events at this time what was entered when each start came
 	// (attribution.md, rule 1), and ordered these threads in the order of the input.
-	orders   map[timeline.TrackID]*History
+	orders   map[timeline.TrackID]*history
 	ordered  []timeline.TrackID
 	explicit []Explicit // of what starts
 }
@@ -61,7 +61,7 @@ type thread struct {
 	id       timeline.TrackID
 	spans    bool // it is a track of spans, below which contexts are not shown: each span says its own
 	slices   timeline.OpenSlices[slice]
-	active   Active
+	active   active
 	explicit []Explicit     // of active
 	current  SetID          // in effect in the innermost slice
 	endless  int            // open slices without end
@@ -116,14 +116,14 @@ type mark struct {
 	evidence Evidence
 }
 
-func newCosting(f *Found, e *Entries, costs *costs, opts Rules) *costing {
+func newCosting(f *found, e *Entries, costs *costs, opts Rules) *costing {
 	s := &costing{
 		problems: f.T.Problems(), contexts: f.Contexts, found: f, sets: e.Sets, opts: opts, costs: costs,
 		eventSets: extsort.New(eventSetOrder, f.T.Memory()/16, f.T.TempDir()),
-		threads:   make([]*thread, len(f.Tracks)), orders: map[timeline.TrackID]*History{},
+		threads:   make([]*thread, len(f.tracks)), orders: map[timeline.TrackID]*history{},
 	}
-	s.evidence = Cursor[Evidence]{Next: f.Evidence.Next, Ordinal: EvidenceOrdinal}
-	s.entries = Cursor[Entry]{Next: e.Sorted.Next, Ordinal: EntryOrdinal}
+	s.evidence = Cursor[Evidence]{Next: f.Evidence.Next, Ordinal: evidenceOrdinal}
+	s.entries = Cursor[entry]{Next: e.Sorted.Next, Ordinal: entryOrdinal}
 	return s
 }
 
@@ -132,7 +132,7 @@ func (s *costing) run(ctx context.Context) error {
 	if err := s.found.Evidence.Rewind(); err != nil {
 		return err
 	}
-	if err := s.found.Walk(ctx, s.group); err != nil {
+	if err := s.found.walk(ctx, s.group); err != nil {
 		return err
 	}
 	for _, w := range s.threads {
@@ -157,7 +157,7 @@ func (s *costing) group(group []timeline.Head, inOrder bool) error {
 			return err
 		}
 		for k := range list {
-			explicit = explicit || list[k].IsExplicit() && s.opts.Has(ViaExplicit)
+			explicit = explicit || list[k].isExplicit() && s.opts.has(ViaExplicit)
 		}
 		s.kinds = append(s.kinds, list...)
 		s.ranges = append(s.ranges, len(s.kinds))
@@ -176,7 +176,7 @@ func (s *costing) group(group []timeline.Head, inOrder bool) error {
 		w := s.thread(id)
 		s.closeUntil(w, group[0].TS)
 		s.costs.advance(w, group[0].TS)
-		w.explicit = w.active.AppendInnermost(w.explicit[:0])
+		w.explicit = w.active.appendInnermost(w.explicit[:0])
 		s.settle(w)
 	}
 	return nil
@@ -197,7 +197,7 @@ func (s *costing) orderExplicit(group []timeline.Head) {
 	s.marks = s.marks[:0]
 	for i := range group {
 		for _, e := range s.evidenceOf(i) {
-			if thread := s.threadOf(&group[i]); thread != 0 && e.IsExplicit() {
+			if thread := s.threadOf(&group[i]); thread != 0 && e.isExplicit() {
 				s.marks = append(s.marks, mark{thread, i, e})
 			}
 		}
@@ -209,11 +209,11 @@ func (s *costing) orderExplicit(group []timeline.Head) {
 		h := s.orders[m.thread]
 		if h == nil {
 			s.closeUntil(w, o.TS)
-			h = new(History)
+			h = new(history)
 			h.Begin(&w.active)
 			s.orders[m.thread], s.ordered = h, append(s.ordered, m.thread)
 		}
-		h.Apply(&w.active, s.contexts, &m.evidence, &ExplicitAt{TS: o.TS, Offset: o.Offset, Event: o.Event, Thread: m.thread}, nil)
+		h.Apply(&w.active, s.contexts, &m.evidence, &explicitAt{TS: o.TS, offset: o.Offset, Event: o.Event, Thread: m.thread}, nil)
 	}
 }
 
@@ -224,13 +224,13 @@ func (s *costing) explicitAt(w *thread, event uint32) ([]Explicit, bool) {
 	if h == nil {
 		return w.explicit, false
 	}
-	s.explicit = h.AppendInnermost(s.explicit[:0], event)
+	s.explicit = h.appendInnermost(s.explicit[:0], event)
 	return s.explicit, true
 }
 
 // threadOf returns the thread of an occurrence, 0 if it is unknown.
 func (s *costing) threadOf(o *timeline.Head) timeline.TrackID {
-	return cmp.Or(o.Thread, s.found.Tracks[o.Track].Thread)
+	return cmp.Or(o.Thread, s.found.tracks[o.Track].Thread)
 }
 
 func (s *costing) thread(id timeline.TrackID) *thread {
@@ -248,9 +248,9 @@ func (s *costing) occurrence(o *timeline.Head, found []Evidence) error {
 	if err != nil {
 		return err
 	}
-	s.key = NoteKeyBeside(found)
-	place := &s.found.Tracks[o.Track]
-	if place.Place != PlaceOwn {
+	s.key = noteKeyBeside(found)
+	place := &s.found.tracks[o.Track]
+	if place.Place != placeOwn {
 		s.uses.spans(o)
 	}
 	switch {
@@ -259,20 +259,20 @@ func (s *costing) occurrence(o *timeline.Head, found []Evidence) error {
 			s.thread(place.Thread).usedUntil(o.BeginEvent, at)
 		}
 		return nil
-	case place.Place == PlaceNone, place.Place == PlaceOwn, place.Place == PlaceObjects, place.Place == PlaceOther:
+	case place.Place == placeNone, place.Place == placeOwn, place.Place == placeObjects, place.Place == placeOther:
 		return nil
 	case o.Kind == timeline.ItemBegin && place.Place == PlaceThread:
 		return s.begin(o, s.thread(place.Thread), found, own)
-	case place.Place == PlaceAsync:
+	case place.Place == placeAsync:
 		set := SetID(0)
 		s.adding = s.adding[:0]
 		own = s.oneOfEachType(own, o.TS)
 		for i := range own {
 			s.adding = append(s.adding, s.bind(&own[i], o.TS))
 		}
-		set = s.sets.WithAll(set, s.adding)
-		if !place.Sampled && !place.Beside && s.costs.counts(o) {
-			s.costs.async(o, place.Process, set)
+		set = s.sets.withAll(set, s.adding)
+		if !place.sampled && !place.beside && s.costs.counts(o) {
+			s.costs.async(o, place.process, set)
 		}
 		return s.put(o, set)
 	}
@@ -299,7 +299,7 @@ func (s *costing) put(o *timeline.Head, set SetID) error {
 
 // instant stamps a point in time, on a thread if that is known. Its contexts have the states of that time
 // (attribution.md, rule 3), whenever the slice around it began.
-func (s *costing) instant(o *timeline.Head, w *thread, own []Entry) error {
+func (s *costing) instant(o *timeline.Head, w *thread, own []entry) error {
 	set := SetID(0)
 	if w != nil {
 		s.closeUntil(w, o.TS)
@@ -319,17 +319,17 @@ func (s *costing) instant(o *timeline.Head, w *thread, own []Entry) error {
 			added.Add(typ)
 		}
 	}
-	set = s.sets.WithAll(set, s.adding)
-	if w != nil && s.found.Tracks[o.Track].Place == PlaceThread && s.costs.counts(o) {
+	set = s.sets.withAll(set, s.adding)
+	if w != nil && s.found.tracks[o.Track].Place == PlaceThread && s.costs.counts(o) {
 		s.costs.instant(w.id, set, o.TS)
 	}
 	return s.put(o, set)
 }
 
 // bind makes an entry of what a pass found: the state of the object is that which is valid at a time.
-func (s *costing) bind(b *Entry, ts timeline.Nanos) MemberID {
+func (s *costing) bind(b *entry, ts timeline.Nanos) memberID {
 	return s.sets.Member(Member{
-		Type: b.Type, Via: b.Via, Hops: b.Hops, Node: b.Node, Candidates: b.Candidates, Snapshot: s.stateOf(b.Node, ts),
+		Type: b.Type, Via: b.Via, Hops: b.hops, Node: b.Node, Candidates: b.candidates, Snapshot: s.stateOf(b.Node, ts),
 	})
 }
 
@@ -342,7 +342,7 @@ func (s *costing) stateOf(node NodeID, ts timeline.Nanos) SnapshotID {
 }
 
 // begin begins a slice of a thread.
-func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []Entry) error {
+func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []entry) error {
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
 	innermost, _ := s.explicitAt(w, o.Event)
@@ -363,7 +363,7 @@ func (s *costing) begin(o *timeline.Head, w *thread, found []Evidence, own []Ent
 	s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
 	switch {
 	case o.End != timeline.NoTime: // where the next task begins
-	case w.endless < MaxEndless:
+	case w.endless < maxEndless:
 		next.endless = true
 		w.endless++
 	default:
@@ -390,16 +390,16 @@ func (s *costing) endOf(w *thread, o *timeline.Head) timeline.Nanos {
 
 // nest gives a slice what it has from the slices around it, and its CPU time.
 func (s *costing) nest(w *thread, next *slice, o *timeline.Head, found []Evidence) {
-	name := &s.found.Names[o.NameID]
+	name := &s.found.names[o.NameID]
 	next.category, next.runs = name.Category, name.Runs
 	for i := range found {
-		if found[i].Kind == OwnCategory {
-			next.category = producers.Category(found[i].Value)
+		if found[i].kind == ownCategory {
+			next.category = producers.Category(found[i].value)
 			next.runs = next.category == producers.CategoryScript
 		}
 	}
 	own := next.category
-	if next.category == producers.CategoryNone && s.found.Categories[o.CategoryID].Script {
+	if next.category == producers.CategoryNone && s.found.categories[o.CategoryID].Script {
 		next.category, next.runs = producers.CategoryScript, true
 	}
 	forcedBy := false
@@ -417,20 +417,20 @@ func (s *costing) nest(w *thread, next *slice, o *timeline.Head, found []Evidenc
 	next.cpu.start, _ = o.ThreadTime.Nanos()
 	next.cpu.used, next.cpu.known = o.ThreadDuration.Nanos()
 	for i := range found {
-		switch found[i].Kind {
-		case UsedCPU:
-			next.cpu.known, next.cpu.used = true, timeline.Nanos(found[i].Value)
-		case HasStack:
+		switch found[i].kind {
+		case usedCPU:
+			next.cpu.known, next.cpu.used = true, timeline.Nanos(found[i].value)
+		case hasStack:
 			forcedBy = true
 		case Freed:
-			next.freed = found[i].Value
+			next.freed = found[i].value
 		}
 	}
 	next.forced = forcedBy && (own == producers.CategoryStyle || own == producers.CategoryLayout)
 }
 
 // setOf returns the set of the entries of a slice and those around it.
-func (s *costing) setOf(w *thread, next *slice, own []Entry) SetID {
+func (s *costing) setOf(w *thread, next *slice, own []entry) SetID {
 	n := w.slices.Len()
 	set := SetID(0)
 	if n > 1 {
@@ -454,21 +454,21 @@ func (s *costing) setOf(w *thread, next *slice, own []Entry) SetID {
 		s.adding = append(s.adding, s.bind(b, next.ts))
 		next.begins(b.Type, b.Via)
 	}
-	return s.sets.WithAll(set, s.adding)
+	return s.sets.withAll(set, s.adding)
 }
 
 // oneOfEachType decides between the entries of one type that begin with a slice, in place. Several come of flows into
 // asynchronous slices, and into slices that were cut before: their other entries are complete by then. What the slice says
 // itself and the isolate count more than what flows bring (attribution.md, rule 6), between flows rule 4 decides.
-func (s *costing) oneOfEachType(own []Entry, ts timeline.Nanos) []Entry {
+func (s *costing) oneOfEachType(own []entry, ts timeline.Nanos) []entry {
 	out := own[:0]
 	for _, b := range own {
-		old := OfType(out, b.Type)
+		old := ofType(out, b.Type)
 		switch {
 		case old == nil:
 			out = append(out, b)
 		case b.Via == ViaFlow && old.Via == ViaFlow:
-			*old = Span(s.contexts, s.sets, old, &b, ts)
+			*old = span(s.contexts, s.sets, old, &b, ts)
 		case b.Via != ViaFlow || old.Via != ViaArgs && old.Via != ViaIsolate:
 			*old = b
 		}
@@ -535,10 +535,10 @@ func (s *costing) effectiveIn(w *thread, slice int, innermost []Explicit) SetID 
 	for i := range innermost {
 		if s.explicitIsInner(w, slice, &innermost[i]) {
 			ts := max(ts, innermost[i].Began)
-			s.adding = append(s.adding, s.bind(&Entry{Type: innermost[i].Type, Node: innermost[i].Node, Via: ViaExplicit}, ts))
+			s.adding = append(s.adding, s.bind(&entry{Type: innermost[i].Type, Node: innermost[i].Node, Via: ViaExplicit}, ts))
 		}
 	}
-	return s.sets.WithAll(set, s.adding)
+	return s.sets.withAll(set, s.adding)
 }
 
 // explicitIsInner decides between an explicit context and the innermost entry of its type in an open slice.
@@ -546,14 +546,14 @@ func (s *costing) explicitIsInner(w *thread, last int, t *Explicit) bool {
 	if last < 0 || s.sets.Of(w.slices.At(last).set, t.Type) == 0 {
 		return true
 	}
-	for i := last; i >= Below(last); i-- {
+	for i := last; i >= below(last); i-- {
 		around := w.slices.At(i)
 		if !around.types.Has(t.Type) {
 			continue
 		}
 		for _, own := range around.own {
 			if own.typ == t.Type {
-				return ExplicitWins(&t.Entered, own.via, around.ts)
+				return explicitWins(&t.Entered, own.via, around.ts)
 			}
 		}
 	}
@@ -562,7 +562,7 @@ func (s *costing) explicitIsInner(w *thread, last int, t *Explicit) bool {
 
 // epochAt returns the number of the epoch of a time, which does not decrease from call to call for a thread.
 func (s *costing) epochAt(w *thread, ts timeline.Nanos) int {
-	if rest := s.contexts.Epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
+	if rest := s.contexts.epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
 		w.epoch += sort.Search(len(rest), func(i int) bool { return rest[i] > ts })
 	}
 	return w.epoch
@@ -580,8 +580,8 @@ func (s *costing) closeUntil(w *thread, ts timeline.Nanos) {
 			s.costs.end(w)
 			w.busy = top.up
 		}
-		if s.opts.EndWithSlice && !top.endless && w.active.EndSlice(top.ts, end, top.event) {
-			w.explicit = w.active.AppendInnermost(w.explicit[:0])
+		if s.opts.EndWithSlice && !top.endless && w.active.endSlice(top.ts, end, top.event) {
+			w.explicit = w.active.appendInnermost(w.explicit[:0])
 		}
 		w.slices.Pop()
 		s.settle(w)
@@ -598,7 +598,7 @@ func (w *thread) push(end timeline.Nanos) *slice {
 // usedUntil notes the CPU time of the thread at the end of a slice.
 func (w *thread) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
 	last := w.slices.Len() - 1
-	for i := last; i >= Below(last); i-- {
+	for i := last; i >= below(last); i-- {
 		if s := w.slices.At(i); s.event == beginEvent {
 			if s.cpu.start != timeline.NoTime && threadTime >= s.cpu.start {
 				s.cpu.known, s.cpu.used = true, Add(threadTime, -s.cpu.start)
@@ -615,7 +615,7 @@ func (s *costing) finishRequests(seen []sentRequest) []Request {
 		r := &seen[i]
 		list[i] = Request{ID: s.found.Requests.Ids[i], Start: r.Start, End: r.End, Bytes: r.Bytes, Thread: r.Thread}
 		if r.Bytes < 0 {
-			list[i].Bytes = r.FromData
+			list[i].Bytes = r.fromData
 		}
 		for k := range r.Entries {
 			list[i].Set = s.sets.With(list[i].Set, s.bind(&r.Entries[k], r.Start))

@@ -14,5 +14,5 @@ func (spans) see(c *collecting, s *event) error {
 	if s.Kind != timeline.ItemBegin || s.facts.request == nil {
 		return nil
 	}
-	return c.own(s, c.contexts.TypeOf([]byte(typeRequest)), c.contexts.NodeOf(ScopeRequest, s.facts.request, Global))
+	return c.own(s, c.contexts.TypeOf([]byte(typeRequest)), c.contexts.nodeOf(scopeRequest, s.facts.request, Global))
 }

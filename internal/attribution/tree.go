@@ -19,15 +19,15 @@ const (
 	maxMembers   = 64
 )
 
-// Build joins the objects that are one context and makes the tree (attribution.md, The types). Edges are taken in the order in
+// build joins the objects that are one context and makes the tree (attribution.md, The types). Edges are taken in the order in
 // which the input has them; one that would close a circle is left out.
-func (c *Catalogue) Build(ctx context.Context, problems *problem.Log) error {
+func (c *Catalogue) build(ctx context.Context, problems *problem.Log) error {
 	c.logical = make([]NodeID, len(c.Nodes))
 	for i := range c.logical {
 		c.logical[i] = NodeID(i)
 	}
-	c.isMain = make(map[int64]bool, len(c.MainPIDs))
-	for _, pid := range c.MainPIDs {
+	c.isMain = make(map[int64]bool, len(c.mainPIDs))
+	for _, pid := range c.mainPIDs {
 		c.isMain[pid] = true
 	}
 	slices.SortStableFunc(c.links, func(a, b link) int {
@@ -49,7 +49,7 @@ func (c *Catalogue) Build(ctx context.Context, problems *problem.Log) error {
 		targets[i] = to
 		c.Nodes[to].Context = true
 		if l.sibling && !c.join(from.Node, to) {
-			c.Dropped++
+			c.dropped++
 		}
 	}
 	c.findMembers()
@@ -288,7 +288,7 @@ func (c *Catalogue) findEdges(ctx context.Context) error {
 			list = appendEdge(list, edge{ch.from, c.LogicalOf(firstParent(parents))})
 		}
 		c.edges[logical] = list
-		c.TreeChanges = c.TreeChanges || len(list) > 1
+		c.treeChanges = c.treeChanges || len(list) > 1
 	}
 	return nil
 }
@@ -337,8 +337,8 @@ func firstParent(parents []NodeID) NodeID {
 	return 0
 }
 
-// ChainSpan returns the time around ts in which nothing changes about what is above a logical node.
-func (c *Catalogue) ChainSpan(logical NodeID, ts timeline.Nanos) (since, until timeline.Nanos) {
+// chainSpan returns the time around ts in which nothing changes about what is above a logical node.
+func (c *Catalogue) chainSpan(logical NodeID, ts timeline.Nanos) (since, until timeline.Nanos) {
 	since, until = math.MinInt64, LastTime
 	for _, n := range c.Ancestors(logical, ts) {
 		if int(n) < len(c.edges) {
@@ -349,9 +349,9 @@ func (c *Catalogue) ChainSpan(logical NodeID, ts timeline.Nanos) (since, until t
 	return since, until
 }
 
-// PlantIsolates puts isolates into the tree (attribution.md, rule 9): above the frames that run in them, below what was
+// plantIsolates puts isolates into the tree (attribution.md, rule 9): above the frames that run in them, below what was
 // above these. A logical node of several frames runs in the isolate of the one that was seen first.
-func (c *Catalogue) PlantIsolates(ctx context.Context, frames map[NodeID]NodeID) error {
+func (c *Catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID) error {
 	if len(frames) == 0 {
 		return nil
 	}
@@ -374,12 +374,12 @@ func (c *Catalogue) PlantIsolates(ctx context.Context, frames map[NodeID]NodeID)
 			continue
 		}
 		if before, several := common[isolate]; several {
-			own = c.CommonAncestor(before, own, LastTime)
+			own = c.commonAncestor(before, own, LastTime)
 		}
 		common[isolate] = own
 	}
 	for _, isolate := range slices.Sorted(maps.Keys(common)) {
-		if above := common[isolate]; above != 0 && !c.IsAncestor(isolate, above, LastTime) {
+		if above := common[isolate]; above != 0 && !c.isAncestor(isolate, above, LastTime) {
 			c.above[isolate] = above
 		}
 	}
@@ -408,8 +408,8 @@ func (c *Catalogue) appendAncestors(chain []NodeID, logical NodeID, ts timeline.
 	return chain
 }
 
-// IsAncestor reports whether a logical node is another one or above it.
-func (c *Catalogue) IsAncestor(above, below NodeID, ts timeline.Nanos) bool {
+// isAncestor reports whether a logical node is another one or above it.
+func (c *Catalogue) isAncestor(above, below NodeID, ts timeline.Nanos) bool {
 	if above == below {
 		return true
 	}
@@ -419,9 +419,9 @@ func (c *Catalogue) IsAncestor(above, below NodeID, ts timeline.Nanos) bool {
 	return slices.Contains(c.Ancestors(below, ts), above)
 }
 
-// CommonAncestor returns the lowest logical node that is above two, or one of them; 0 if they have different roots, or one
+// commonAncestor returns the lowest logical node that is above two, or one of them; 0 if they have different roots, or one
 // of them is none.
-func (c *Catalogue) CommonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
+func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	if a == b || a == 0 || b == 0 {
 		return min(a, b)
 	}
@@ -450,7 +450,7 @@ func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 
 // UrlOf returns the url of a context as it was last, "" if it has none.
 func (c *Catalogue) UrlOf(node NodeID) string {
-	if n := &c.Nodes[node]; n.Scope == ScopeScript {
+	if n := &c.Nodes[node]; n.Scope == scopeScript {
 		return n.ID
 	}
 	return c.Url(node, LastTime)
