@@ -23,7 +23,7 @@ func TestSampledRecordings(t *testing.T) {
 		for _, f := range recording.In(t, folder) {
 			name := recording.Name(f.Name)
 			t.Run(f.Name, func(t *testing.T) {
-				for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate, convert.JSCallsOff} {
+				for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsOff} {
 					p, _ := mustProject(t, recording.Read(t, f.Path), convert.Options{JSCalls: mode})
 					lanes, open := 0, 0
 					for _, s := range p.slices {
@@ -50,7 +50,7 @@ func TestSamplesDoNotChangeCalls(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-small.json", "cpuprofile/cdp-page-small.cpuprofile", "jsprofile/selfprof-small.json"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			path := recording.Path(t, "traces/"+name)
-			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate} {
+			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined} {
 				var first []string
 				for i, form := range []pftrace.Samples{pftrace.StackSample, pftrace.NoSamples} {
 					p, _ := mustProject(t, recording.Read(t, path), convert.Options{JSCalls: mode, Samples: form})

@@ -134,7 +134,7 @@ func (l *loader) keep(dst io.Writer, tl *timeline.Timeline, began time.Time, wri
 		return nil, err
 	}
 	l.report.BytesOut, l.report.Copied = counted.n, true
-	l.report.count(tl, l.joined)
+	l.report.count(tl)
 	l.report.Durations.Write = time.Since(writing)
 	l.report.Durations.Total = time.Since(began)
 	return l.report, nil

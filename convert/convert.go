@@ -105,7 +105,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 		return nil, err
 	}
 	report.BytesOut = counted.n
-	report.count(tl, l.joined)
+	report.count(tl)
 	report.Events.Samples = l.opts.samplesWritten(tl)
 	report.Durations.Write = time.Since(writing)
 	report.Durations.Total = time.Since(began)
@@ -154,7 +154,7 @@ func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 	}
 	report := l.report
 	walked := func() {
-		report.count(tl, l.joined)
+		report.count(tl)
 		report.Durations.Total = time.Since(began)
 		if opts.Report != nil {
 			*opts.Report = *report
@@ -213,7 +213,6 @@ type loader struct {
 	reading   bool             // of a merge: the events are being read, not the clues
 	profileOf timeline.TrackID // of a merge: the thread that the .cpuprofile being read is of; 0: one of its own
 	pages     pages            // of a merge: where the self-profiles being read go
-	joined    Format           // of the trace that self-profiles were put into
 
 	attributed *attribution.Result // nil if that was not asked for
 	kept       *keptTrace          // nil if it is not kept
@@ -279,12 +278,7 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 			return err
 		}
 	}
-	if l.opts.SelfProfile.Join != nil {
-		counted.n, err = l.readJoined(ctx, plain)
-	} else {
-		err = l.readFormat(ctx, counted, r.Format)
-	}
-	if err != nil {
+	if err := l.readFormat(ctx, counted, r.Format); err != nil {
 		return err
 	}
 	r.Containers = unpacked.Containers

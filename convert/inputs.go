@@ -18,10 +18,7 @@ func (l *loader) addInput(in timeline.Input, read func() error) error {
 		t.Problems = l.builder.Problems() // what is found while calls are made
 		l.placeCalls(t, known)
 	}
-	clocks := l.builder.EndInput()
-	if in.Unmarked && in.Reference && clocks.Trace != 0 {
-		l.builder.SetClocks(clocks)
-	}
+	l.builder.EndInput()
 	return err
 }
 
@@ -46,9 +43,9 @@ func (l *loader) cpuProfile() cpuprofile.Options {
 	o := &l.opts
 	opts := cpuprofile.Options{
 		Problems: l.problems, Offset: o.TimeOffset, KeepArg: o.keepArg(), Memory: o.profileMemory(),
-		NoCalls: o.JSCalls == JSCallsOff, SeparateCalls: o.JSCalls == JSCallsSeparate, Thread: l.profileOf,
+		NoCalls: o.JSCalls == JSCallsOff, Thread: l.profileOf,
 	}
-	if l.profileOf == 0 || opts.NoCalls || opts.SeparateCalls {
+	if l.profileOf == 0 || opts.NoCalls {
 		return opts
 	}
 	if slices.ContainsFunc(l.js.threads, func(t *jsThread) bool { return t.Track == l.profileOf }) {

@@ -9,7 +9,6 @@ import (
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/pftrace"
@@ -68,7 +67,7 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 		return nil
 	}
 	a := v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
-		StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
+		Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
 		SampleMemory: cmp.Or(l.opts.Memory, timeline.DefaultMemory)/sampleShare + 1, TempDir: l.opts.TempDir,
 	})
 	l.assembled = append(l.assembled, a)
@@ -107,7 +106,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		}}
 		if !r.Chosen {
 			// Nobody knows which thread it was, or that shows another one.
-			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: jsprofile.V8ProfileThread + r.ID})
+			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: v8profile.ThreadName + r.ID})
 		}
 		if j.opts.Samples != pftrace.NoSamples {
 			j.describeSamples(b, t)
@@ -121,9 +120,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		if !r.Chosen || j.opts.JSCalls == JSCallsOff {
 			continue
 		}
-		if t.calls = t.Track; j.opts.JSCalls == JSCallsSeparate {
-			t.calls = b.RoleTrack(t.Track, timeline.RoleCalls)
-		}
+		t.calls = t.Track
 		j.threads = append(j.threads, t)
 	}
 	return nil

@@ -87,16 +87,6 @@ var profileCases = []struct {
 		[]string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
 	},
 	{
-		"begin of the sampler", []string{head(2, 100, "0x1", ""), piece(150, "0x1")},
-		convert.Options{ProfileBase: convert.ProfileBaseStartTime},
-		[]string{"107 1/2 sample", "107 1/2 f +10", "107 1/2/track:V8_state script +20", "117 1/2 sample"}, "",
-	},
-	{
-		"begin of the sampler, and another offset", []string{head(2, 100, "0x1", ""), piece(150, "0x1")},
-		convert.Options{ProfileBase: convert.ProfileBaseStartTime, TimeOffset: 1_000_000},
-		[]string{"1107 1/2 sample", "1107 1/2 f +10", "1107 1/2/track:V8_state script +20", "1117 1/2 sample"}, "",
-	},
-	{
 		"a whole profile in one event", []string{wholeProfile}, convert.Options{},
 		[]string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
 	},

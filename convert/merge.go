@@ -17,7 +17,6 @@ import (
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -167,10 +166,7 @@ func (m *merger) eachInput(read func(i int) bool) {
 func (m *merger) detect(ctx context.Context) error {
 	for i := range m.job.Sources {
 		err := m.open(ctx, i, func(_ io.Reader, f Format) error {
-			switch {
-			case m.job.Joined && i == 0 && f != FormatChromeJSON && f != FormatPerfetto:
-				return fmt.Errorf("this is %s, and neither %s nor %s", formats[f], formats[FormatChromeJSON], formats[FormatPerfetto])
-			case f == FormatCPUProfile || f == FormatJSProfile:
+			if f == FormatCPUProfile || f == FormatJSProfile {
 				m.profiles = true
 			}
 			m.formats[i] = f
@@ -224,7 +220,7 @@ func (m *merger) open(ctx context.Context, i int, use func(in io.Reader, f Forma
 func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err error) {
 	problems := new(problem.Log) // they are counted when the events are read
 	c := merge.NewCollector(merge.CollectOptions{
-		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Invocations: m.profiles,
+		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Profiles: m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto),
 	})
 	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
 	defer b.Close()
@@ -243,42 +239,7 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 	if err != nil || clues != nil {
 		return clues, err
 	}
-	clues = c.Finish(b.Clocks())
-	if m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto) {
-		clues.Traced, err = m.tracedProfiles(ctx, i)
-	}
-	return clues, err
-}
-
-// tracedProfiles reads what the profiles in a trace tell.
-func (m *merger) tracedProfiles(ctx context.Context, i int) (clues *jsprofile.Clues, err error) {
-	err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
-		if f == FormatPerfetto {
-			clues, err = m.cluesOfPerfetto(ctx, in)
-		} else {
-			clues, err = jsprofile.ReadClues(ctx, in)
-		}
-		return err
-	})
-	return clues, err
-}
-
-// cluesOfPerfetto reads the profiles of a Perfetto trace, whose packets have to be understood and sorted for that.
-func (m *merger) cluesOfPerfetto(ctx context.Context, in io.Reader) (*jsprofile.Clues, error) {
-	problems := new(problem.Log) // they are counted when the trace is read for the output
-	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems})
-	if err := perfetto.Read(ctx, in, b, perfetto.Options{Problems: problems, TempDir: m.opts.TempDir}); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	tl, err := b.Finish(ctx)
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	var clues *jsprofile.Clues
-	if err = tl.Nest(ctx); err == nil {
-		clues, err = jsprofile.CluesOf(ctx, tl)
-	}
-	return clues, errors.Join(err, tl.Close())
+	return c.Finish(b.Clocks()), nil
 }
 
 // observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.
@@ -320,7 +281,7 @@ func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline
 		return nil, err
 	}
 	c, first := merge.WithPages(pages), &pages[0]
-	if first.Origin != nil && !m.job.Joined {
+	if first.Origin != nil {
 		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -first.Step, High: first.Step, By: "its time origin"}
 	}
 	return c, nil
@@ -360,7 +321,7 @@ func (m *merger) readAll(ctx context.Context) error {
 // keepLinkArgs has readers keep the arguments that connect inputs, and returns the names of those that are not to be in the output.
 func (m *merger) keepLinkArgs() (dropped []string) {
 	o := &m.opts
-	if o.allArgs() || m.job.Joined {
+	if o.allArgs() {
 		return nil
 	}
 	for _, name := range m.job.Args() {
@@ -419,12 +380,10 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 	if m.job.LinkFlows {
 		m.builder.JoinFlows()
 	}
-	if !m.job.Joined {
-		m.builder.RankProcesses(placed.ranking)
-		m.builder.SetClocks(plan.Clocks)
-		m.report.Format = m.formats[plan.Reference]
-		m.describeInputs(placed.of)
-	}
+	m.builder.RankProcesses(placed.ranking)
+	m.builder.SetClocks(plan.Clocks)
+	m.report.Format = m.formats[plan.Reference]
+	m.describeInputs(placed.of)
 	return nil
 }
 
@@ -457,13 +416,9 @@ func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
 	in := timeline.Input{
 		Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: placed.dropArgs,
 		KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(placed.of[earlier], i, id) },
-		Unmarked: m.job.Joined,
 	}
 	if m.formats[i] == FormatJSProfile {
 		in.Offset = 0 // its reader moves the profiles, each to the time origin of its page
-	}
-	if m.job.Joined {
-		return in
 	}
 	if m.job.Machines {
 		in.Machine = plan.Inputs[i].Machine
@@ -523,7 +478,7 @@ func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 		}
 		placed.places = append(placed.places, place)
 	}
-	if len(all) > 0 && !m.job.Joined {
+	if len(all) > 0 {
 		placed.input = m.job.Sources[i].Name
 	}
 	return placed

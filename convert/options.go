@@ -41,9 +41,6 @@ type Options struct {
 	// With JSCallsOff and pftrace.NoSamples, Convert leaves the events of V8 profiles in traces as they are.
 	JSCalls JSCalls
 
-	// ProfileBase says from when the times of V8 profiles in traces count; the zero value takes what DevTools takes.
-	ProfileBase ProfileBase
-
 	// Profile says which of the V8 profiles in a trace are shown: "" of each thread the one that DevTools shows; ProfileAll
 	// these, and each of the others on a thread of its own; else the one with this id, and of other threads those that
 	// DevTools shows. Ids are unique in a process only: "1234:0x3" is one of process 1234. It is an error if there is none.
@@ -114,20 +111,8 @@ const (
 	// JSCallsDevTools makes the calls in such traces that Chrome DevTools shows. For profiles without events it is the same as
 	// JSCallsRefined.
 	JSCallsDevTools JSCalls = "devtools"
-	// JSCallsSeparate makes the calls of JSCallsDevTools on a track with trace.RoleCalls below the thread.
-	JSCallsSeparate JSCalls = "separate"
 	// JSCallsOff makes no calls. Samples and states are not concerned.
 	JSCallsOff JSCalls = "off"
-)
-
-// ProfileBase says from when the times of V8 profiles in traces count.
-type ProfileBase string
-
-const (
-	// ProfileBaseTS takes the time of the event that begins the profile, as DevTools does.
-	ProfileBaseTS ProfileBase = "ts"
-	// ProfileBaseStartTime takes the start time that the sampler says.
-	ProfileBaseStartTime ProfileBase = "startTime"
 )
 
 // Validate returns an error if an option has a value that does not exist; it lists those that do. Functions that take
@@ -143,8 +128,7 @@ func (o *Options) complete() error {
 	return cmp.Or(
 		err,
 		choose("format", &o.From, Formats()...),
-		choose("kind of calls", &o.JSCalls, JSCallsRefined, JSCallsDevTools, JSCallsSeparate, JSCallsOff),
-		choose("begin of profiles", &o.ProfileBase, ProfileBaseTS, ProfileBaseStartTime),
+		choose("kind of calls", &o.JSCalls, JSCallsRefined, JSCallsDevTools, JSCallsOff),
 	)
 }
 

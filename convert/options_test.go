@@ -8,16 +8,15 @@ func TestOptionWords(t *testing.T) {
 	if err := opts.complete(); err != nil {
 		t.Fatal(err)
 	}
-	if opts.From != FormatAuto || opts.JSCalls != JSCallsRefined || opts.ProfileBase != ProfileBaseTS {
-		t.Errorf("the defaults are %q, %q and %q", opts.From, opts.JSCalls, opts.ProfileBase)
+	if opts.From != FormatAuto || opts.JSCalls != JSCallsRefined {
+		t.Errorf("the defaults are %q and %q", opts.From, opts.JSCalls)
 	}
 	for message, opts := range map[string]Options{
 		`unknown format "x"; use auto, chrome-json, perfetto, cpuprofile, firefox, jsprofile, probes, otlp or har`: {From: "x"},
 		`unknown compression "x"; use none, zlib or zstd`:                                                          {Compression: "x"},
 		`unknown form of packets "x"; use plain or compact`:                                                        {Packets: "x"},
 		`unknown form of samples "x"; use stack-sample or none`:                                                    {Samples: "x"},
-		`unknown kind of calls "x"; use refined, devtools, separate or off`:                                        {JSCalls: "x"},
-		`unknown begin of profiles "x"; use ts or startTime`:                                                       {ProfileBase: "x"},
+		`unknown kind of calls "x"; use refined, devtools or off`:                                                  {JSCalls: "x"},
 		`NoArgs and Args cannot be combined`:                                                                       {NoArgs: true, Args: []string{"url"}},
 	} {
 		if err := opts.Validate(); err == nil || err.Error() != message {

@@ -92,19 +92,6 @@ var nativeCases = []struct {
 		convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}, nil, 2, "",
 	},
 	{
-		"begin of the sampler", []string{nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)},
-		convert.Options{ProfileBase: convert.ProfileBaseStartTime},
-		[]string{"107 1/2 sample", "107 1/2 f +10", "107 1/2/track:V8_state script +20", "117 1/2 sample"}, 1, "",
-	},
-	{
-		// The sampler reads the clock MONOTONIC (3), which is 40 µs behind that of the trace, BOOTTIME (6).
-		"begin of the sampler, on its clock", []string{
-			`packet { clock_snapshot { clocks { clock_id: 6 timestamp: 1040000 } clocks { clock_id: 3 timestamp: 1000000 } } }`,
-			nativePiece(2, 100, "Profile", 1, "legacy_json_value", `{"startTime":57}`), nativeChunk(150, 1, 2, 2),
-		}, convert.Options{ProfileBase: convert.ProfileBaseStartTime},
-		[]string{"107 1/2 sample", "107 1/2 f +10", "107 1/2/track:V8_state script +20", "117 1/2 sample"}, 1, "",
-	},
-	{
 		"another profile of the thread", []string{
 			nativeHead(100, 1, "SelfProfiling"), nativeChunk(150, 1, 1, 1), nativeHead(100, 2, "Internal"), nativeChunk(350, 2, 2, 2),
 		}, convert.Options{}, running, 2, "profile_not_chosen×1",

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -87,28 +86,6 @@ func (r *replay) spill(p []byte) error {
 	}
 	return nil
 }
-
-// readAll reads the rest of the input, for whole.
-func (r *replay) readAll() error {
-	for {
-		if _, err := r.Peek(); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-}
-
-// whole gives all that Peek has read, from the start, as often as it is called.
-func (r *replay) whole() io.Reader {
-	if r.file == nil {
-		return bytes.NewReader(r.mem)
-	}
-	return io.MultiReader(bytes.NewReader(r.mem), io.NewSectionReader(r.file, 0, r.inFile))
-}
-
-// size returns how much Peek has read.
-func (r *replay) size() int64 { return int64(len(r.mem)) + r.inFile }
 
 // Read gives the input from its start, once.
 func (r *replay) Read(p []byte) (int, error) {

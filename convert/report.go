@@ -34,9 +34,6 @@ type Report struct {
 	// Clock is what the headers of probe lines say of their times, also in a Perfetto trace made of them; nil if they say nothing.
 	Clock *RecordedClock `json:"clock,omitempty"`
 
-	// Joined says where in a trace self-profiles were placed, see SelfProfileOptions.Join.
-	Joined []Joined `json:"joined,omitempty"`
-
 	// Contexts are the types of which an attribution has found contexts, by name; nil if none was asked for.
 	Contexts []string `json:"contexts,omitzero"`
 

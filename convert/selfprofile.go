@@ -19,7 +19,7 @@ type SelfProfileOptions struct {
 	SampleInterval trace.Nanos
 
 	// TimeOrigin is the moment from which the times of the page count, its performance.timeOrigin; nil: what the input
-	// says, or 0. With Join it is a time on the clock of that trace; nil: what that says.
+	// says, or 0.
 	TimeOrigin *trace.Nanos
 
 	// End is the time, from the time origin, at which the recording ended; the last sample lasts until then. nil: what the
@@ -28,12 +28,6 @@ type SelfProfileOptions struct {
 
 	// ThreadName is the name of the thread; "": "JS main". A profile does not say whether it is one of a page or a worker.
 	ThreadName string
-
-	// Join opens the trace of Chrome that was recorded beside the profile, JSON or Perfetto, plain or packed. The output is that trace, with
-	// the profile as one more thread in the process of the page, and Report.Joined says how its place was found. It is an
-	// error if the trace does not tell, and in WebAssembly for browsers, whose module reads one file at a time. Join is called several
-	// times, for the same bytes; what it returns is closed.
-	Join func() (io.ReadCloser, error)
 
 	// Required makes it an error if the input is not a self-profile. Otherwise these options do not affect it.
 	Required bool
@@ -62,23 +56,12 @@ func (o *SelfProfileOptions) check(f Format) error {
 	switch {
 	case f == what:
 		return nil
-	case o.Join != nil:
-		return fmt.Errorf("this is %s; only %s can be joined with a trace, and has to be the input", formats[f], formats[what])
 	case o.Required && o.given() != "":
 		return fmt.Errorf("this is %s; %s can be given only for %s, so leave it out", formats[f], o.given(), formats[what])
 	case o.Required:
 		return fmt.Errorf("this is %s and not %s", formats[f], formats[what])
 	}
 	return nil
-}
-
-// Joined says how a JS self-profile was placed in a trace of Chrome.
-type Joined struct {
-	By          string      `json:"by"`             // "samples" or "navigation"; see docs/formats/jsprofile.md
-	TimeOrigin  trace.Nanos `json:"time_origin_ns"` // of the page, on the clock of the trace
-	Uncertainty trace.Nanos `json:"uncertainty_ns"` // at most
-	PID         int64       `json:"pid"`
-	TID         int64       `json:"tid"`
 }
 
 // pages are where self-profiles of a merge go.
@@ -99,9 +82,8 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 		Offset:     o.TimeOffset,
 		Memory:     o.profileMemory(),
 
-		NoCalls:       o.JSCalls == JSCallsOff,
-		SeparateCalls: o.JSCalls == JSCallsSeparate,
-		KeepArg:       o.keepArg(),
+		NoCalls: o.JSCalls == JSCallsOff,
+		KeepArg: o.keepArg(),
 	}
 }
 

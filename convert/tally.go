@@ -10,7 +10,7 @@ import (
 )
 
 // count fills in what is known when the timeline is resolved, or written.
-func (r *Report) count(tl *timeline.Timeline, joined Format) {
+func (r *Report) count(tl *timeline.Timeline) {
 	totals := tl.Totals()
 	r.Clock = recordedClock(tl)
 	r.Events = EventCounts{
@@ -52,7 +52,7 @@ func (r *Report) count(tl *timeline.Timeline, joined Format) {
 	}
 	r.Problems = bridge.Trace[trace.Trace](context.Background(), tl).Problems()
 	for i := range r.Problems {
-		if name := r.Problems[i].Name; problem.Usual(name, string(r.Format)) != "" || problem.Usual(name, string(joined)) != "" {
+		if name := r.Problems[i].Name; problem.Usual(name, string(r.Format)) != "" {
 			r.Usual = append(r.Usual, name)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -258,7 +258,7 @@ func appendText(b []byte, text string) []byte {
 	if err != nil {
 		return append(b, `""`...) // cannot happen: texts always have a JSON form
 	}
-	return append(b, jsontext.Escape(quoted)...)
+	return append(b, jsonscan.Escape(quoted)...)
 }
 
 // eventArgs are the arguments of an event of the engine.

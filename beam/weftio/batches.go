@@ -9,6 +9,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/fileio"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
@@ -38,7 +39,7 @@ func (fn *toWorkFn) ProcessElement(_ context.Context, file fileio.FileMetadata) 
 
 func toWork(o *Options, file fileio.FileMetadata) (w work) {
 	name, outside := belowRoot(o.Root, file.Path)
-	w.Found = migrate.Found{Path: migrate.EscapeName(name), Size: file.Size, Mtime: file.LastModified.UnixNano(), Named: o.Named}
+	w.Found = migrate.Found{Path: inputs.EscapeName(name), Size: file.Size, Mtime: file.LastModified.UnixNano(), Named: o.Named}
 	if file.LastModified.IsZero() {
 		w.Found.Mtime = 0
 	}

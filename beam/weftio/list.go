@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"google.golang.org/api/iterator"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
@@ -60,7 +61,7 @@ func (fn *matchFn) ProcessElement(ctx context.Context, _ []byte, emit func(filei
 			if f.State != "" && f.Kind != migrate.KindMissing {
 				continue // a link to a folder, a device, a folder that cannot be listed
 			}
-			file := fileio.FileMetadata{Path: filepath.Join(o.Root, filepath.FromSlash(migrate.UnescapeName(f.Path))), Size: f.Size}
+			file := fileio.FileMetadata{Path: filepath.Join(o.Root, filepath.FromSlash(inputs.UnescapeName(f.Path))), Size: f.Size}
 			if isRemote(o.Root) {
 				file.Path = joinPlace(o.Root, f.Path)
 			}
@@ -119,21 +120,15 @@ func rootOf(pattern string) string {
 	return base
 }
 
-// splitPattern divides a pattern in the folder before the first wildcard and the rest.
+// splitPattern is inputs.SplitPattern for names with a scheme, too; the folder ends without a slash.
 func splitPattern(pattern string) (base, glob string) {
-	start := 0
-	if i := strings.Index(pattern, "://"); i >= 0 {
-		start = i + len("://")
+	scheme, rest, isRemote := strings.Cut(pattern, "://")
+	if !isRemote {
+		base, glob = inputs.SplitPattern(pattern)
+		return strings.TrimSuffix(base, "/"), glob
 	}
-	i := strings.IndexAny(pattern[start:], "*?[")
-	if i < 0 {
-		return strings.TrimSuffix(pattern, "/"), ""
-	}
-	k := strings.LastIndexByte(pattern[:start+i], '/')
-	if k < start {
-		return ".", pattern
-	}
-	return pattern[:k], pattern[k+1:]
+	base, glob = inputs.SplitPattern(rest)
+	return scheme + "://" + strings.TrimSuffix(base, "/"), glob
 }
 
 // find goes through the inputs that patterns name below the root of options.
@@ -237,7 +232,7 @@ func findListed(ctx context.Context, o *Options, stores *stores, list string, yi
 func findRemote(ctx context.Context, o *Options, stores *stores, pattern string, take func(string) bool, seen *migrate.Collisions,
 	yield func(*work, error) bool) error {
 	base, glob := splitPattern(pattern)
-	matches, err := migrate.MatchGlob(glob)
+	matches, err := inputs.ParseGlob(glob)
 	if err != nil {
 		return err
 	}
@@ -251,7 +246,7 @@ func findRemote(ctx context.Context, o *Options, stores *stores, pattern string,
 			slices.Contains(strings.Split(below, "/"), migrate.StateFolder) {
 			continue
 		}
-		if glob != "" && !matches(migrate.EscapeName(below)) {
+		if glob != "" && !matches.Match(strings.Split(below, "/")) {
 			continue
 		}
 		n++

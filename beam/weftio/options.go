@@ -67,14 +67,13 @@ var settings = map[string]setting{
 		}
 		return nil
 	}},
-	"compress":     {"zlib", func(c *migrate.Config, v string) error { c.Convert.Compression = pftrace.Compression(v); return nil }},
-	"packets":      {"compact", func(c *migrate.Config, v string) error { c.Convert.Packets = pftrace.Packets(v); return nil }},
-	"samples":      {"stack-sample", func(c *migrate.Config, v string) error { c.Convert.Samples = pftrace.Samples(v); return nil }},
-	"screenshots":  {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoScreenshots })},
-	"long-tasks":   {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoLongTasks })},
-	"js-calls":     {"refined", func(c *migrate.Config, v string) error { c.Convert.JSCalls = convert.JSCalls(v); return nil }},
-	"profile-base": {"ts", func(c *migrate.Config, v string) error { c.Convert.ProfileBase = convert.ProfileBase(v); return nil }},
-	"perfetto":     {"skip", func(c *migrate.Config, v string) error { c.Perfetto = v; return nil }},
+	"compress":    {"zlib", func(c *migrate.Config, v string) error { c.Convert.Compression = pftrace.Compression(v); return nil }},
+	"packets":     {"compact", func(c *migrate.Config, v string) error { c.Convert.Packets = pftrace.Packets(v); return nil }},
+	"samples":     {"stack-sample", func(c *migrate.Config, v string) error { c.Convert.Samples = pftrace.Samples(v); return nil }},
+	"screenshots": {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoScreenshots })},
+	"long-tasks":  {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoLongTasks })},
+	"js-calls":    {"refined", func(c *migrate.Config, v string) error { c.Convert.JSCalls = convert.JSCalls(v); return nil }},
+	"perfetto":    {"skip", func(c *migrate.Config, v string) error { c.Perfetto = v; return nil }},
 	"attribute": {"false", func(c *migrate.Config, v string) error {
 		on, err := strconv.ParseBool(v)
 		if on {

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	"google.golang.org/api/googleapi"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
@@ -92,7 +93,7 @@ func checkObjectName(name string) error {
 
 // joinPlace returns the name of something below a folder.
 func joinPlace(folder, name string) string {
-	return strings.TrimSuffix(folder, "/") + "/" + migrate.UnescapeName(name)
+	return strings.TrimSuffix(folder, "/") + "/" + inputs.UnescapeName(name)
 }
 
 // placeError says what an error of a store is about: a *migrate.Stopped if the next file would fail as well. Beam's S3 has only the text

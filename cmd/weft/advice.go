@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -21,15 +21,14 @@ func advised(err error) string {
 	advise := func(about error, advice string) {
 		text = strings.Replace(text, about.Error(), about.Error()+advice, 1)
 	}
-	if full := (*room.Error)(nil); errors.As(err, &full) {
+	if full := (*collections.RoomError)(nil); errors.As(err, &full) {
 		advice := "; allow more with --memory"
 		if trace := (*v8profile.AssemblyError)(nil); errors.As(err, &trace) {
 			advice += "; --js-calls off and --samples none leave them out"
 		}
 		advise(full, advice)
 	}
-	unplaced := (*merge.UnplacedError)(nil)
-	if errors.As(err, &unplaced) {
+	if unplaced := (*merge.UnplacedError)(nil); errors.As(err, &unplaced) {
 		text += fmt.Sprintf(". --offset %s=DUR says what to add to its times", unplaced.Input)
 	}
 	if hosts := (*merge.HostsError)(nil); errors.As(err, &hosts) {
@@ -51,15 +50,8 @@ func advised(err error) string {
 	if uncertain := (*merge.UncertainError)(nil); errors.As(err, &uncertain) {
 		text += fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", uncertain.Input)
 	}
-	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) && unplaced == nil { // weft merge has no --time-origin
-		advice := "; --time-origin can say where it belongs"
-		if len(clock.Places) > 0 {
-			advice = "; --time-origin can say which"
-		}
-		advise(clock, advice)
-	}
-	if errors.Is(err, jsprofile.ErrNoSamples) {
-		advise(jsprofile.ErrNoSamples, ": join the recording itself, or what --profile all makes of it")
+	if errors.Is(err, merge.ErrNoSamples) {
+		advise(merge.ErrNoSamples, ": merge the recording itself, or what --profile all makes of it")
 	}
 	if unknown := (*v8profile.NotFoundError)(nil); errors.As(err, &unknown) && len(unknown.Has) > 0 {
 		advise(unknown, " (weft info --details lists them with their threads)")

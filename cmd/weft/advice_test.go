@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // What the library says is wrong comes with the flags and commands that help.
 func TestAdvice(t *testing.T) {
-	full := &room.Error{What: "profiles are held in memory while they are read", Limit: 256 << 20}
+	full := &collections.RoomError{What: "profiles are held in memory while they are read", Limit: 256 << 20}
 	const room = "profiles are held in memory while they are read, and there is more in this input than the 256 MiB that they may have; allow more with --memory"
 	for _, c := range []struct {
 		err  error
@@ -25,16 +25,13 @@ func TestAdvice(t *testing.T) {
 	}{
 		{full, room},
 		{&v8profile.AssemblyError{Err: full}, room + "; --js-calls off and --samples none leave them out"},
-		{&merge.UnplacedError{Input: "a", Why: &jsprofile.ClockError{Places: []jsprofile.Match{
-			{By: jsprofile.ByNavigation, URL: "u", At: 1e9}, {By: jsprofile.ByNavigation, URL: "v", At: 2e9},
+		{&merge.UnplacedError{Input: "a", Why: &merge.ClockError{Places: []merge.Match{
+			{By: merge.ByNavigation, URL: "u", At: 1e9}, {By: merge.ByNavigation, URL: "v", At: 2e9},
 		}}}, "nothing says where a belongs in time. a: . : ; no common clock: 2 places in the trace fit equally well: the navigations to u at 1.000000 s, " +
 			"to v at 2.000000 s. --offset a=DUR says what to add to its times"},
-		{&jsprofile.ClockError{Places: make([]jsprofile.Match, 2)}, "no common clock: 2 places in the trace fit equally well; --time-origin can say which"},
-		{&jsprofile.ClockError{}, "no common clock: the trace has neither the samples of this profile (as a profile of the source SelfProfiling) " +
-			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
-		{&jsprofile.ClockError{Why: jsprofile.ErrNoSamples}, "no common clock: the trace has neither the samples of this profile (as a profile of the source " +
-			"SelfProfiling; it names one, but has none of its samples: join the recording itself, or what --profile all makes of it) " +
-			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
+		{&merge.ClockError{Why: merge.ErrNoSamples}, "no common clock: the trace has neither the samples of this profile (as a profile of the source " +
+			"SelfProfiling; it names one, but has none of its samples: merge the recording itself, or what --profile all makes of it) " +
+			"nor the navigation to one of its pages"},
 		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info --details lists them with their threads)"},
 		{&v8profile.NotFoundError{ID: "0x3"}, "there is no V8 profile 0x3; the trace has none"},
 		{&tracer.NotInstalledError{Tracer: probescripts.Bpftrace}, "bpftrace is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/pfwire"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/suggest"
@@ -399,7 +399,7 @@ func eachFile(c *cli.Context, env *environment, fn func(name string, src *input)
 		return usagef("no file; name one, or use \"-\" for standard input")
 	}
 	failed := false
-	for _, name := range expanded(c.Args().Slice()) {
+	for _, name := range inputs.Expand(c.Args().Slice()) {
 		src, err := openInput(c.Context, env, name)
 		if err == nil {
 			err = fn(name, src)
@@ -426,21 +426,6 @@ func eachFile(c *cli.Context, env *environment, fn func(name string, src *input)
 		return errReported
 	}
 	return nil
-}
-
-// expanded replaces patterns by the names of the files that they match, sorted: not every shell does that, and none with a
-// pattern in quotes. What is the name of a file, or matches none, stays as it is.
-func expanded(names []string) (files []string) {
-	for _, name := range names {
-		if _, err := os.Lstat(name); strings.ContainsAny(name, "*?[") && errors.Is(err, fs.ErrNotExist) {
-			if found, err := filepath.Glob(name); err == nil && len(found) > 0 {
-				files = append(files, found...)
-				continue
-			}
-		}
-		files = append(files, name)
-	}
-	return files
 }
 
 // withoutPath strips operation and file name from an error of package os; messages begin with the name already.

@@ -256,7 +256,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words(timeModes[:]...)
 	case "script":
 		return append(scriptCandidates(), candidate{text: completeFiles})
-	case "o", "html", "report-file", "phases", "join", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
+	case "o", "html", "report-file", "phases", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
 		return words(completeFiles)
 	case "out-dir", "tmp", "out", "root":
 		return words(completeDirs)
@@ -272,7 +272,7 @@ var choices = map[string][]string{
 	"compress":      {"zlib", "zstd", "none"},
 	"context-scope": {"thread", "slice"},
 	"flow-conflict": {"replace", "keep", "lca"},
-	"js-calls":      {"refined", "devtools", "separate", "off"},
+	"js-calls":      {"refined", "devtools", "off"},
 	"of":            {"samples", "slices"},
 	"memory":        {"64MiB", "256MiB", "1GiB", "4GiB"},
 	"packets":       {"compact", "plain"},
@@ -280,7 +280,6 @@ var choices = map[string][]string{
 	"per":           {"recording", "second"},
 	"profile":       {"all"},
 	"redo":          {"version", "all"},
-	"profile-base":  {"ts", "startTime"},
 	"report":        {"text", "json"},
 	"samples":       {"stack-sample", "none"},
 	"screenshots":   {"on", "off"},

@@ -21,7 +21,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
@@ -197,7 +197,6 @@ type convertJob struct {
 	strict      strictness
 	quiet       bool
 	selfProfile []string // flags that are set and need a self-profile
-	joined      string   // the trace of --join
 	reportJSON  bool
 	reportFile  string
 	outDir      string
@@ -215,7 +214,6 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		outDir:     c.String("out-dir"),
 
 		selfProfile: setSelfProfileFlags(c),
-		joined:      c.String("join"),
 	}
 	for _, name := range []string{"o", "out-dir", "report-file", filesFrom} {
 		if c.IsSet(name) && c.String(name) == "" {
@@ -425,7 +423,7 @@ func (j *convertJob) run(ctx context.Context) error {
 		l := lossesOf(c.report)
 		lost = losses{problem.Sum(lost.all, l.all), problem.Sum(lost.unusual, l.unusual)}
 		sum.add(c)
-		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict, joined: joinedWord(j.joined)}
+		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict}
 		p.print(func() { err = j.writeReport(&line, reportOutput) })
 		if reportErr == nil {
 			reportErr = err
@@ -492,7 +490,6 @@ type inputReport struct {
 	Durations durations `json:"durations"`
 
 	strict strictness
-	joined string // joinedWord of --join
 }
 
 // openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
@@ -554,9 +551,6 @@ func (r *inputReport) writeText(w io.Writer) error {
 	if line := callSummary(r.Report); line != "" {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
-	for i := range r.Joined {
-		fmt.Fprintf(&b, "  %s\n", joinedLine(&r.Joined[i]))
-	}
 	switch {
 	case len(r.Contexts) > 0:
 		fmt.Fprintf(&b, "  contexts: %s; weft report cost shows the cost of each\n", printable(strings.Join(r.Contexts, ", ")))
@@ -602,9 +596,6 @@ func (r *inputReport) writeLine(w io.Writer) error {
 		line += " over " + lengthText(r.Span.End-r.Span.Start)
 	}
 	problems := r.told()
-	for i := range r.Joined {
-		line += "; " + joinedLine(&r.Joined[i])
-	}
 	if counts := countProblems(r.Report, problems); counts != "" {
 		line += "; problems: " + counts
 	}
@@ -685,21 +676,13 @@ func (r *inputReport) details() string {
 	case r.Input == inputName("-"):
 		return "--report json"
 	case r.Contexts != nil:
-		return problemsOf("--attribute " + shellWord(printable(r.Input)) + r.joined)
+		return problemsOf("--attribute " + shellWord(printable(r.Input)))
 	}
-	return problemsOf(shellWord(printable(r.Input)) + r.joined)
+	return problemsOf(shellWord(printable(r.Input)))
 }
 
 // problemsOf is the command that lists the problems of a file.
 func problemsOf(file string) string { return "weft info --problems " + file }
-
-// joinedWord is how the trace of --join follows the input in such a command; empty without one.
-func joinedWord(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " " + shellWord(printable(name))
-}
 
 func writeJSON(w io.Writer, v any) error {
 	var line bytes.Buffer
@@ -708,7 +691,7 @@ func writeJSON(w io.Writer, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(jsontext.Escape(line.Bytes()))
+	_, err := w.Write(jsonscan.Escape(line.Bytes()))
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/moment"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -147,5 +147,5 @@ func appendNumber(b []byte, n timeline.Number) []byte {
 	if n.IsInt() {
 		return strconv.AppendInt(b, n.Int(), 10)
 	}
-	return jsontext.AppendDouble(b, n.Float())
+	return jsonscan.AppendDouble(b, n.Float())
 }

@@ -47,7 +47,7 @@ func eventFormFlags() []cli.Flag {
 // contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
 var contentFlags = []string{
 	"types", "args", "places", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
-	"from", "to", "format", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
+	"from", "to", "format", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
 }
 
 // An eventExport is one call of the export command for a form that has events.
@@ -69,7 +69,6 @@ type eventExport struct {
 	rules     engine.Rules
 	places    bool     // events say where they are in the input
 	content   []string // contentFlags that are set, as NAME=VALUE
-	joined    string   // the trace of --join; "": none
 }
 
 // splitRule says when a new part begins; both 0: never.
@@ -115,7 +114,6 @@ func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) 
 		}
 	}
 	slices.Sort(x.content)
-	x.joined = c.String("join")
 	if err := x.readCodec(c, job); err != nil {
 		return nil, err
 	}
@@ -263,34 +261,11 @@ func (x *eventExport) open(ctx context.Context) (*trace.Trace, *eventstream.Head
 	if x.input != "-" {
 		inputs[0].Name = filepath.Base(x.input)
 	}
-	if x.joined != "" {
-		joined, err := x.hashJoined(ctx)
-		if err != nil {
-			return nil, nil, errors.Join(err, tr.Close())
-		}
-		inputs = append(inputs, joined)
-	}
 	header := &eventstream.Header{WeftVersion: pfwire.Version, Inputs: inputs, Options: x.content}
 	if tl := bridge.Timeline(tr); tl != nil {
 		header.Clock, header.Attributes = tl.Clocks(), tl.Attributes()
 	}
 	return tr, header, nil
-}
-
-// hashJoined returns what the header says of the trace that a self-profile is put into.
-func (x *eventExport) hashJoined(ctx context.Context) (eventstream.Input, error) {
-	src, err := openInput(ctx, x.env, x.joined)
-	if err != nil {
-		return eventstream.Input{}, err
-	}
-	defer src.Close()
-	hashed := &hashedReader{r: src, hash: sha256.New()}
-	if _, err := io.Copy(io.Discard, hashed); err != nil {
-		return eventstream.Input{}, fmt.Errorf("%s: %w", inputName(x.joined), withoutPath(err))
-	}
-	return eventstream.Input{
-		Name: filepath.Base(x.joined), Format: string(convert.FormatChromeJSON), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil)),
-	}, nil
 }
 
 // hashedReader hashes what is read.
@@ -424,7 +399,7 @@ func (x *eventExport) report(out *parts) error {
 		}
 		fmt.Fprintf(x.env.stderr, "%s: %s\n", printable(name), words)
 		if !cmp.Or(x.strict, strictUnusual).allows(out.lost) {
-			n, why := out.lost.unusual, "(details: "+problemsOf(shellWord(printable(inputName(x.input)))+joinedWord(x.joined))+")"
+			n, why := out.lost.unusual, "(details: "+problemsOf(shellWord(printable(inputName(x.input))))+")"
 			if x.strict == strictAll {
 				n = out.lost.all
 			}

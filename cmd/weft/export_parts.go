@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/eventstream"
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -298,7 +298,7 @@ func (p *parts) writeManifest() error {
 	if err != nil {
 		return err
 	}
-	return writeAll(p.list, append(jsontext.Escape(text), '\n'))
+	return writeAll(p.list, append(jsonscan.Escape(text), '\n'))
 }
 
 // abort removes what is not committed.

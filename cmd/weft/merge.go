@@ -24,7 +24,7 @@ import (
 )
 
 // notOfMerge are the flags of weft convert that make no sense for one output of several inputs.
-var notOfMerge = []string{"out-dir", filesFrom, "join", "o", "strict"}
+var notOfMerge = []string{"out-dir", filesFrom, "o", "strict"}
 
 // inputsFrom is the flag that names inputs in a file.
 const inputsFrom = "inputs-from"

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -88,32 +87,6 @@ func (c *clocks) check(t *testing.T, trace string) {
 			if wide := in.High - in.Low; wide > 50_000_000 {
 				t.Errorf("%s %s: %s is uncertain by %d ns", test.inputs, test.flags, in.Name, wide)
 			}
-		}
-	}
-}
-
-// A trace and a self-profile are joined where a merge puts the profile, also if only the calls of scripts tell which navigation is its own.
-func TestJoinTruth(t *testing.T) {
-	for _, c := range knownClocks {
-		trace, profile := recording.Path(t, "clocks/"+c.name+"/trace.json"), recording.Path(t, "clocks/"+c.name+"/selfprof.json")
-		con := newConsole(strings.NewReader(""), false)
-		args := []string{"weft", "convert", "--json", "-o", filepath.Join(t.TempDir(), "joined.pftrace"), "--join", trace, profile}
-		if code := run(t.Context(), args, &con.environment); code != exitOK {
-			t.Errorf("%s: exit code %d: %s", c.name, code, con.err.String())
-			continue
-		}
-		var report struct {
-			Joined []struct {
-				Origin int64 `json:"time_origin_ns"`
-				Within int64 `json:"uncertainty_ns"`
-			}
-		}
-		if err := json.Unmarshal(con.out.Bytes(), &report); err != nil || len(report.Joined) != 1 {
-			t.Fatalf("%s: %v, %d pages", c.name, err, len(report.Joined))
-		}
-		found := report.Joined[0]
-		if off := found.Origin - (c.origin - c.behind); max(off, -off) > found.Within+100_000 {
-			t.Errorf("%s: the page is %d ns from its place, and said to be at most %d", c.name, off, found.Within)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 
 // migrateConversionFlags are the flags of weft convert that a migration has as well.
 func migrateConversionFlags(env *environment) []cli.Flag {
-	others := []string{"o", "out-dir", "files-from", "join", "workers", "report-file", "memory"}
+	others := []string{"o", "out-dir", "files-from", "workers", "report-file", "memory"}
 	return slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(others, f.Names()[0]) })
 }
 
@@ -167,8 +167,7 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	jobs := int64(cmp.Or(config.Jobs, runtime.GOMAXPROCS(0)))
 	limitHeap(jobs * config.Convert.Memory)
 	if os.Getenv("GOGC") == "" {
-		// Most of what small files allocate is garbage at once; the limit of the heap holds.
-		defer debug.SetGCPercent(debug.SetGCPercent(migrateGCPercent))
+		defer debug.SetGCPercent(debug.SetGCPercent(migrate.GCPercent)) // the limit of the heap holds
 	}
 	s, err := migrate.Run(ctx, *config)
 	m.shown.end()
@@ -186,9 +185,6 @@ func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	}
 	return m.outcome(s)
 }
-
-// migrateGCPercent is GOGC while many small files are converted, as in convertAll.
-const migrateGCPercent = 400
 
 // outcome turns a summary into the exit code.
 func (m *migration) outcome(s *migrate.Summary) error {
@@ -252,7 +248,7 @@ func (m *migration) config() (*migrate.Config, error) {
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
 	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "write-back", "context-sources",
-	"context-scope", "flow-conflict", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
+	"context-scope", "flow-conflict", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
 	"perfetto",
 }
 

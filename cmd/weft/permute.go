@@ -180,8 +180,11 @@ func unknownFlag(arg string, flags []cli.Flag) error {
 		}
 		return "--" + name
 	}
-	if flagName(arg) == "from" && slices.Contains(names, "format") {
+	switch name := flagName(arg); {
+	case name == "from" && slices.Contains(names, "format"):
 		return usagef("unknown flag --from; the format of the input is --format")
+	case name == "join":
+		return usagef("there is no --join any more; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it")
 	}
 	if near := suggest.Near(flagName(arg), names); near != "" {
 		return usagef("unknown flag %s; did you mean %s?", dashed(flagName(arg)), dashed(near))

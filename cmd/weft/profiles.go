@@ -9,9 +9,8 @@ import (
 // profileFlags say what becomes of CPU profiles.
 func profileFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "js-calls", Value: "refined", Usage: "make calls from JavaScript samples as `KIND`: refined, devtools, separate (on their own track) or off"},
+		&cli.StringFlag{Name: "js-calls", Value: "refined", Usage: "make calls from JavaScript samples as `KIND`: refined, devtools or off"},
 		&cli.StringFlag{Name: "profile", Usage: "show the V8 profile `ID` of a thread, or all; weft info --details lists them", DefaultText: "as DevTools"},
-		&cli.StringFlag{Name: "profile-base", Value: "ts", Usage: "start V8 profiles in traces at `WHAT`: ts (of their event, as DevTools) or startTime (of the sampler)"},
 	}
 }
 
@@ -23,10 +22,6 @@ func setProfiles(c *cli.Context, opts *convert.Options) error {
 	}
 	if opts.Profile = c.String("profile"); opts.Profile == "" && c.IsSet("profile") {
 		return usagef("--profile: the id is empty; weft info --details lists them")
-	}
-	opts.ProfileBase = convert.ProfileBase(c.String("profile-base"))
-	if err := opts.Validate(); err != nil {
-		return usagef("--profile-base: %v", err)
 	}
 	return nil
 }

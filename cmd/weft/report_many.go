@@ -116,7 +116,7 @@ func listed(names []string) string {
 
 // takesMany reports whether a call is about many inputs: several are named, a folder, or a list of them.
 func takesMany(c *cli.Context) bool {
-	names := expanded(c.Args().Tail())
+	names := inputs.Expand(c.Args().Tail())
 	return c.IsSet(filesFrom) || len(names) > 1 || len(names) == 1 && inputs.IsFolder(names[0])
 }
 
@@ -129,7 +129,7 @@ func filesFromFlag() cli.Flag {
 
 // findInputs returns the files that names mean, and those of the list that a flag names.
 func findInputs(c *cli.Context, env *environment, names []string, flag string) (*inputs.Found, error) {
-	names = expanded(names)
+	names = inputs.Expand(names)
 	if list := c.String(flag); c.IsSet(flag) {
 		src, err := openInput(c.Context, env, list)
 		if err != nil {

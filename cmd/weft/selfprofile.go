@@ -1,15 +1,9 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"os"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/trace"
 )
@@ -20,7 +14,6 @@ func selfProfileFlags() []cli.Flag {
 		&cli.StringFlag{Name: "sample-interval", Usage: "JS self-profiles: `MS` between samples", DefaultText: "from the file"},
 		&cli.StringFlag{Name: "time-origin", Usage: "JS self-profiles: performance.timeOrigin of the page, `MS` since 1970", DefaultText: "from the file, or 0"},
 		&cli.StringFlag{Name: "end", Usage: "JS self-profiles: end of the recording, `MS` since the time origin", DefaultText: "from the file"},
-		&cli.StringFlag{Name: "join", Usage: "JS self-profiles: put the profile into the Chrome `TRACE` recorded with it"},
 		&cli.StringFlag{Name: "thread-name", Usage: "JS self-profiles: `NAME` of the thread", DefaultText: "JS main"},
 	}
 }
@@ -61,16 +54,6 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 		}
 		opts.TimeOrigin = &origin
 	}
-	if c.IsSet("join") {
-		name := c.String("join")
-		switch name {
-		case "":
-			return opts, usagef("--join: the name is empty")
-		case inputs.Stdin:
-			return opts, usagef("--join: weft reads the trace several times, which standard input does not allow; name a file")
-		}
-		opts.Join = joinedTrace(c.Context, name)
-	}
 	if c.IsSet("end") {
 		end, err := millisFlag(c, "end")
 		if err != nil {
@@ -79,25 +62,6 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 		opts.End = &end
 	}
 	return opts, nil
-}
-
-// joinedTrace returns what opens the trace of --join.
-func joinedTrace(ctx context.Context, name string) func() (io.ReadCloser, error) {
-	open := reopener(ctx, &environment{}, name)
-	return func() (io.ReadCloser, error) {
-		info, err := os.Stat(name)
-		switch {
-		case isAddress(name, err):
-			return nil, fmt.Errorf("%s: weft does not download; save the file first", name)
-		case err == nil && !info.Mode().IsRegular() && !info.IsDir():
-			return nil, fmt.Errorf("%s: weft reads the trace several times, which a pipe does not allow; name a file", name)
-		}
-		r, err := open()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return r, nil
-	}
 }
 
 // millisFlag reads the value of a flag, a number of milliseconds, exactly.

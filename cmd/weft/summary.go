@@ -10,7 +10,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -79,16 +78,6 @@ func threadTitle(p *convert.Profile) string {
 		return p.Thread
 	}
 	return strings.TrimLeft(p.Thread+" ["+strings.Join(ids, ", ")+"]", " ")
-}
-
-// joinedLine says in one line where the profile is and how sure that is.
-func joinedLine(j *convert.Joined) string {
-	how := "the trace has the same samples"
-	if j.By == jsprofile.ByNavigation {
-		how = "the trace has the navigation to its page"
-	}
-	return fmt.Sprintf("self-profile of thread %d in process %d: %s; its times count from %d ns, give or take %v", j.TID, j.PID, how,
-		j.TimeOrigin, time.Duration(j.Uncertainty))
 }
 
 // clockLine says what is known of a clock: "boottime; 0 is 2026-11-22T12:00:00.000000001Z; the recording ended at 12 ns".
@@ -182,9 +171,6 @@ func usualLine(r *convert.Report) string {
 			continue
 		}
 		what := problem.Usual(p.Name, string(r.Format))
-		if what == "" { // of the trace of --join
-			what = cmp.Or(problem.Usual(p.Name, string(convert.FormatChromeJSON)), problem.Usual(p.Name, string(convert.FormatPerfetto)))
-		}
 		if _, ok := counts[what]; !ok {
 			order = append(order, what)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // readFlags are the flags that name a file which a command reads.
-var readFlags = [...]string{"join", "phases", "program", "script", "ui"}
+var readFlags = [...]string{"phases", "program", "script", "ui"}
 
 // usedFiles are the files that a run reads and writes. No output takes the place of one of them, even with --force.
 type usedFiles struct {

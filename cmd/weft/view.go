@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -73,7 +74,6 @@ type viewJob struct {
 	env    *environment
 	files  []string
 	opts   convert.Options
-	joined string // the trace of --join
 	asIs   bool   // Perfetto traces are shown as they are
 	output string // file that the converted trace is written to; "": a nameless one
 	force  bool
@@ -92,7 +92,7 @@ type viewJob struct {
 
 func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 	j := &viewJob{
-		env: env, files: expanded(c.Args().Slice()), output: c.String("o"), joined: c.String("join"), force: c.Bool("force"), quiet: c.Bool("quiet"),
+		env: env, files: inputs.Expand(c.Args().Slice()), output: c.String("o"), force: c.Bool("force"), quiet: c.Bool("quiet"),
 		ui: cmp.Or(c.String("ui"), os.Getenv("WEFT_UI")), port: c.Int("port"), noOpen: c.Bool("no-open"), once: c.Bool("once"), direct: c.Bool("direct"),
 		pin: c.StringSlice("pin"),
 	}
@@ -117,7 +117,7 @@ func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 
 // changesPerfetto reports whether flags are set that say how an input is converted: a Perfetto trace is not shown as it is then.
 func changesPerfetto(c *cli.Context) bool {
-	for _, name := range []string{"attribute", "args", "samples", "screenshots", "long-tasks", "js-calls", "profile", "profile-base"} {
+	for _, name := range []string{"attribute", "args", "samples", "screenshots", "long-tasks", "js-calls", "profile"} {
 		if c.IsSet(name) {
 			return true
 		}

@@ -68,7 +68,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 		return err
 	}
 	if !v.quiet {
-		v.print("%s", madeText(name, v.joined, made, shown, report))
+		v.print("%s", madeText(name, made, shown, report))
 	}
 	content := view.Content{ReaderAt: shown, Bytes: shown.size, FileName: v.fileName(name, report != nil, made == in)}
 	if shown != made && filepath.Ext(content.FileName) != ".gz" {
@@ -203,7 +203,7 @@ func (v *viewing) tell(t *view.Trace, p *progress, size int64) (stop func()) {
 }
 
 // madeText says what was done. Without a report the input is shown as it is, if not packed.
-func madeText(name, joined string, made, shown *stored, report *convert.Report) string {
+func madeText(name string, made, shown *stored, report *convert.Report) string {
 	packed := ""
 	if shown != made {
 		packed = fmt.Sprintf("  packed to %s, because a page can hand over no more than %s; --direct needs no page\n", formatSize(shown.size), formatSize(view.MaxHandover))
@@ -211,7 +211,7 @@ func madeText(name, joined string, made, shown *stored, report *convert.Report) 
 	if report == nil {
 		return fmt.Sprintf("%s: perfetto, %s, shown as it is\n", printable(inputName(name)), formatSize(made.size)) + packed
 	}
-	r := &inputReport{Input: inputName(name), Report: report, joined: joinedWord(joined)}
+	r := &inputReport{Input: inputName(name), Report: report}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s → %s, in %s\n", printable(r.Input), r.Format, r.sizeIn(), formatSize(made.size),
 		report.Durations.Total.Round(time.Millisecond))

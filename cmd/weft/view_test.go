@@ -16,9 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/view"
-	"github.com/weft-trace/weft/trace"
 )
 
 // viewer is a program for $BROWSER in scripts. It does what the page does, without a browser: it listens to the events,
@@ -267,18 +265,5 @@ func TestFailedViewKeepsNothing(t *testing.T) {
 	v := &viewing{viewJob: &viewJob{env: env, files: []string{name}, quiet: true}, server: server}
 	if err := v.prepare(t.Context(), server.Add("x.json"), name); err == nil || len(v.close) != 0 {
 		t.Errorf("error %v; %d files are open", err, len(v.close))
-	}
-}
-
-func TestViewNamesBothFilesOfAJoin(t *testing.T) {
-	report := &convert.Report{Format: convert.FormatJSProfile, Problems: []trace.Problem{{Name: "bad_stack", Severity: "lost", Count: 1}}}
-	made := new(stored)
-	for joined, want := range map[string]string{
-		"":             "(details: weft info --problems profile.json)",
-		"a trace.json": "(details: weft info --problems profile.json 'a trace.json')",
-	} {
-		if text := madeText("profile.json", joined, made, made, report); !strings.Contains(text, want) {
-			t.Errorf("%s lacks %s", text, want)
-		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -60,7 +60,7 @@ func compareCells(a, b *Cell) int {
 // cells adds up costs by key. Those that do not fit its memory are sorted on disk, where a key can come several times,
 // and added up when they are read.
 type cells struct {
-	held       blocks.List[Cell]
+	held       collections.List[Cell]
 	places     map[cellKey]int32 // in held
 	limit      int               // of held
 	generation uint32            // changes when the places do
@@ -122,7 +122,7 @@ func (c *cells) Each(fn func(*Cell)) error {
 	}
 	if c.sorted == nil {
 		c.spill()
-		c.held, c.places = blocks.List[Cell]{}, nil
+		c.held, c.places = collections.List[Cell]{}, nil
 		if c.err == nil {
 			c.sorted, c.err = c.Spilled.Sort()
 		}
@@ -153,7 +153,7 @@ func (c *cells) Each(fn func(*Cell)) error {
 
 // close frees what is held and removes the temporary file.
 func (c *cells) close() error {
-	c.held, c.places = blocks.List[Cell]{}, nil
+	c.held, c.places = collections.List[Cell]{}, nil
 	if c.Spilled == nil {
 		return nil
 	}

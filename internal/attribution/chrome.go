@@ -332,12 +332,12 @@ func (chromeGraphics) see(c *collecting, s *event) error {
 	return c.own(s, TypeGraphicsFrame, c.contexts.nodeOf(scopeGraphics, id, pid))
 }
 
-// collections finds the slices that collect garbage, and how much they freed.
-type collections struct {
+// gcSlices finds the slices that collect garbage, and how much they freed.
+type gcSlices struct {
 	before map[uint64]int64 // size of the heap where a collection began that has not ended, by its ordinal
 }
 
-func (p *collections) see(c *collecting, s *event) error {
+func (p *gcSlices) see(c *collecting, s *event) error {
 	f := s.facts
 	if !s.name.collector || s.place.Place != PlaceThread || s.Kind == timeline.ItemInstant {
 		return nil

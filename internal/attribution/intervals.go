@@ -3,8 +3,8 @@ package attribution
 import (
 	"cmp"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -19,7 +19,7 @@ type Interval struct {
 
 var intervalOrder = extsort.Order[Interval]{
 	Compare: compareIntervals,
-	Key:     func(i *Interval) uint64 { return radix.KeyOf(int64(i.From)) },
+	Key:     func(i *Interval) uint64 { return collections.RadixKey(int64(i.From)) },
 }
 
 // compareIntervals sorts by begin, then by thread and type.

@@ -25,7 +25,7 @@ func providers(t *timeline.Timeline) []provider {
 		&chromeInput{},
 		&chromeRequests{},
 		&chromeGraphics{},
-		&collections{},
+		&gcSlices{},
 		&scripts{},
 		&firefoxWindows{},
 		&firefoxInput{},

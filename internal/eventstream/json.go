@@ -3,7 +3,7 @@ package eventstream
 import (
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -45,7 +45,7 @@ func appendTimeMembers(b []byte, row *resolved.Row) []byte {
 	if row.Kind == resolved.Slice && it.Dur != timeline.NoTime {
 		b = strconv.AppendInt(append(b, `,"dur_ns":`...), int64(it.Dur), 10)
 	}
-	b = jsontext.AppendString(append(b, `,"kind":`...), row.Kind.String())
+	b = jsonscan.AppendString(append(b, `,"kind":`...), row.Kind.String())
 	return appendMember(b, `,"name":`, string(it.Name))
 }
 
@@ -62,7 +62,7 @@ func appendMember(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
 	}
-	return jsontext.AppendString(append(b, name...), text)
+	return jsonscan.AppendString(append(b, name...), text)
 }
 
 // appendNumber appends a number that is not 0.
@@ -76,7 +76,7 @@ func appendNumber(b []byte, name string, v uint64) []byte {
 func appendCategoryMembers(b, list []byte) []byte {
 	n := 0
 	for category := range resolved.Categories(list) {
-		b = jsontext.AppendString(append(b, [2]string{`,"categories":[`, ","}[min(n, 1)]...), category)
+		b = jsonscan.AppendString(append(b, [2]string{`,"categories":[`, ","}[min(n, 1)]...), category)
 		n++
 	}
 	if n > 0 {
@@ -87,7 +87,7 @@ func appendCategoryMembers(b, list []byte) []byte {
 
 func appendTrackMembers(b []byte, t *resolved.Track) []byte {
 	for i, name := range t.Path {
-		b = jsontext.AppendString(append(b, [2]string{`,"track":[`, ","}[min(i, 1)]...), name)
+		b = jsonscan.AppendString(append(b, [2]string{`,"track":[`, ","}[min(i, 1)]...), name)
 	}
 	if len(t.Path) > 0 {
 		b = append(b, ']')
@@ -138,7 +138,7 @@ func appendValueMembers(b []byte, row *resolved.Row) []byte {
 	case it.Value.IsInt():
 		b = strconv.AppendInt(append(b, `,"int_value":`...), it.Value.Int(), 10)
 	default:
-		b = jsontext.AppendDouble(append(b, `,"double_value":`...), it.Value.Float())
+		b = jsonscan.AppendDouble(append(b, `,"double_value":`...), it.Value.Float())
 	}
 	return b
 }

@@ -3,14 +3,14 @@ package eventstream
 import (
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // AppendJSON appends the header as a JSON object with the field names of weft.v1.Header; attributes are one object.
 func (h *Header) AppendJSON(b []byte) []byte {
-	b = jsontext.AppendString(append(b, `{"magic":`...), Magic)
+	b = jsonscan.AppendString(append(b, `{"magic":`...), Magic)
 	b = appendMember(b, `,"weft_version":`, h.WeftVersion)
 	b = strconv.AppendInt(append(b, `,"revision":`...), Revision, 10)
 	b = appendList(b, `,"inputs":`, h.Inputs, func(b []byte, in *Input) []byte {
@@ -29,7 +29,7 @@ func (h *Header) AppendJSON(b []byte) []byte {
 		})
 	}
 	for i, option := range h.Options {
-		b = jsontext.AppendString(append(b, [2]string{`,"options":[`, ","}[min(i, 1)]...), option)
+		b = jsonscan.AppendString(append(b, [2]string{`,"options":[`, ","}[min(i, 1)]...), option)
 	}
 	if len(h.Options) > 0 {
 		b = append(b, ']')
@@ -38,11 +38,11 @@ func (h *Header) AppendJSON(b []byte) []byte {
 		b = appendObject(append(b, `,"attributes":`...), func(b []byte) []byte {
 			for i := range h.Attributes {
 				a := &h.Attributes[i]
-				b = append(jsontext.AppendString(append(b, ','), a.Key), ':')
+				b = append(jsonscan.AppendString(append(b, ','), a.Key), ':')
 				if a.IsInt {
 					b = strconv.AppendInt(b, a.Int, 10)
 				} else {
-					b = jsontext.AppendString(b, cutText([]byte(a.Text), maxAttribute))
+					b = jsonscan.AppendString(b, cutText([]byte(a.Text), maxAttribute))
 				}
 			}
 			return b

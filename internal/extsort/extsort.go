@@ -13,16 +13,14 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/weft-trace/weft/internal/blocks"
-	"github.com/weft-trace/weft/internal/minheap"
-	"github.com/weft-trace/weft/internal/radix"
+	"github.com/weft-trace/weft/internal/collections"
 )
 
 // Order is an order of values of type T.
 type Order[T any] struct {
 	Compare func(a, b *T) int
 	// Key is a number by which Compare orders values first: those of different keys it orders like these. Numbers are
-	// sorted without a call for each comparison; radix.KeyOf makes one of a signed number. nil: there is none.
+	// sorted without a call for each comparison; collections.RadixKey makes one of a signed number. nil: there is none.
 	Key func(v *T) uint64
 }
 
@@ -33,11 +31,11 @@ type Sorter[T any] struct {
 	longest int // of those that came in order, which need nothing beside themselves
 	dir     string
 
-	held     blocks.List[T]
+	held     collections.List[T]
 	latest   T       // that is held no more
 	descends bool    // values have come that are less than the one before
 	order    []int32 // places in held, sorted; nil unless descends
-	keys     radix.Order
+	keys     collections.RadixOrder
 	file     *File
 	runs     []section
 	next     func(*T) (bool, error)
@@ -56,13 +54,13 @@ func New[T any](by Order[T], memory int64, dir string) *Sorter[T] {
 	values := func(size int64) int { return min(max(int(memory/size), 64), math.MaxInt32) }
 	s := &Sorter[T]{by: by, longest: values(size), dir: dir}
 	if size += placeSize; by.Key != nil {
-		size += radix.KeySize
+		size += collections.RadixKeySize
 	}
 	s.limit = values(size)
 	return s
 }
 
-// placeSize is what a value takes beside itself to be sorted, in bytes; one with a key takes radix.KeySize more.
+// placeSize is what a value takes beside itself to be sorted, in bytes; one with a key takes collections.RadixKeySize more.
 const placeSize = 4
 
 // Add adds a value.
@@ -246,7 +244,7 @@ func (s *Sorter[T]) spillRest() error {
 
 // free frees what is held.
 func (s *Sorter[T]) free() {
-	s.held, s.order, s.keys = blocks.List[T]{}, nil, radix.Order{}
+	s.held, s.order, s.keys = collections.List[T]{}, nil, collections.RadixOrder{}
 }
 
 // Close removes the temporary file and leaves the sorter empty.
@@ -279,7 +277,7 @@ func Values[T any](r *bufio.Reader) Sequence[T] {
 
 // Merger merges sorted sequences. Of equal values the one of the earlier sequence comes first.
 type Merger[T any] struct {
-	heads minheap.Heap[*head[T]]
+	heads collections.Heap[*head[T]]
 }
 
 type head[T any] struct {
@@ -290,7 +288,7 @@ type head[T any] struct {
 
 // NewMerger returns a Merger of the given sequences.
 func NewMerger[T any](sequences []Sequence[T], compare func(a, b *T) int) (*Merger[T], error) {
-	m := &Merger[T]{heads: minheap.New(func(a, b **head[T]) bool {
+	m := &Merger[T]{heads: collections.NewHeap(func(a, b **head[T]) bool {
 		c := compare(&(*a).value, &(*b).value)
 		return c < 0 || c == 0 && (*a).run < (*b).run
 	})}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/weft-trace/weft/internal/radix"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/recording"
 )
 
@@ -86,10 +86,10 @@ func TestSortsStably(t *testing.T) {
 	for name, key := range map[string]func(v *pair) uint64{
 		"no key":       nil,
 		"the whole":    func(v *pair) uint64 { return uint64(v.key) },
-		"a part":       func(v *pair) uint64 { return radix.KeyOf(int64(v.key/4) - 20) },
+		"a part":       func(v *pair) uint64 { return collections.RadixKey(int64(v.key/4) - 20) },
 		"one for all":  func(*pair) uint64 { return 7 },
 		"far apart":    func(v *pair) uint64 { return uint64(v.key) << 50 },
-		"ends of them": func(v *pair) uint64 { return radix.KeyOf(min(int64(v.key), 1) * math.MaxInt64) },
+		"ends of them": func(v *pair) uint64 { return collections.RadixKey(min(int64(v.key), 1) * math.MaxInt64) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			by := Order[pair]{byKey, key}

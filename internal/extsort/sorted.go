@@ -7,14 +7,14 @@ import (
 	"io"
 	"sort"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 )
 
 // Sorted is a sorted sequence that can be entered anywhere, by several readers at once.
 type Sorted[T any] struct {
-	held  blocks.List[T] // in memory, or
-	order []int32        // of held; nil: as they are
-	file  *File          // on disk
+	held  collections.List[T] // in memory, or
+	order []int32             // of held; nil: as they are
+	file  *File               // on disk
 	count int
 }
 
@@ -68,7 +68,7 @@ func (s *Sorted[T]) Len() int { return s.count }
 
 // Close removes the temporary file.
 func (s *Sorted[T]) Close() error {
-	s.held, s.order = blocks.List[T]{}, nil
+	s.held, s.order = collections.List[T]{}, nil
 	if s.file == nil {
 		return nil
 	}

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -149,7 +149,7 @@ func compareSteps(a, b *Step) int {
 
 var stepOrder = extsort.Order[Step]{
 	Compare: compareSteps,
-	Key:     func(s *Step) uint64 { return radix.KeyOf(int64(s.At)) },
+	Key:     func(s *Step) uint64 { return collections.RadixKey(int64(s.At)) },
 }
 
 // failed returns the error of the temporary files.

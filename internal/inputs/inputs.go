@@ -1,6 +1,7 @@
-// Package inputs finds the files that a command is to read: those that are named, those in folders, and those of a list.
+// Package inputs finds the files that a command is to read: those that are named, those in folders, those that match a pattern, and those
+// of a list. Its walker is that of weft migrate, too.
 //
-// What does not live here: opening them, and patterns that the shell has not expanded (cmd/weft).
+// What does not live here: opening files, and what is done with them.
 package inputs
 
 import (
@@ -8,7 +9,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,31 +83,30 @@ func Find(names []string) (*Found, error) {
 
 // folder returns the recordings in a folder and below.
 func (f *Found) folder(name string) (files []File, err error) {
-	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
-		hidden := path != name && strings.HasPrefix(entry.Name(), ".")
+	w, err := NewWalker(name, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	for e := (Entry{}); w.Next(&e); {
 		switch {
-		case err != nil:
-			return err
-		case hidden && entry.IsDir():
-			return fs.SkipDir
-		case hidden || !entry.Type().IsRegular():
-		case !isRecording(path):
+		case strings.HasSuffix(e.Path, "/"):
+			return nil, e.Err
+		case e.Link || e.Err != nil || !e.Info.Mode().IsRegular():
+		case !isRecording(e.Path):
 			f.Others++
 		case len(f.Files)+len(files) >= MaxFiles:
-			return fmt.Errorf("%s: there are more than %d files", name, MaxFiles)
+			return nil, fmt.Errorf("%s: there are more than %d files", name, MaxFiles)
 		default:
-			below, err := filepath.Rel(name, path)
-			files = append(files, File{path, below})
-			return err
+			below := filepath.FromSlash(UnescapeName(e.Path))
+			files = append(files, File{filepath.Join(name, below), below})
 		}
-		return nil
-	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: the folder has no recordings, which are files that end in %s, or these with %s", name,
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: the folder has no recordings, which are files that end in %s, or these with %s", name,
 			strings.Join(extensions, ", "), strings.Join(packed, ", "))
 	}
 	slices.SortFunc(files, func(a, b File) int { return Compare(a.Path, b.Path) })
-	return files, err
+	return files, nil
 }
 
 func isRecording(path string) bool {

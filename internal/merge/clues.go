@@ -58,7 +58,7 @@ type Clues struct {
 	Samples, Script []Nanos
 	CPUProfile      bool               // they are of a .cpuprofile
 	Pages           []jsprofile.Times  // of JS self-profiles
-	Traced          *jsprofile.Clues   // the profiles in a trace of Chrome; nil: none, or nobody asks
+	Traced          *Traced            // the profiles and pages in a trace of Chrome; nil: nobody asks
 	Invocations     map[Thread][]Range // when scripts were called, by thread, sorted
 
 	processes map[timeline.ProcessKey]bool
@@ -126,6 +126,7 @@ type Collector struct {
 	more    int // anchors beyond maxAnchors
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
+	traced  *tracedReader       // nil: nobody asks
 	waiting map[string]linkClue // requests whose keys are not known yet
 
 	linkMask    uint64 // of the keys of links that are kept: these bits are 0
@@ -137,10 +138,10 @@ type Collector struct {
 
 // CollectOptions say what to gather.
 type CollectOptions struct {
-	Inputs      int                                                    // how many there are: each gets its share of what is kept in memory
-	Links       func(b *timeline.Builder, ev *timeline.Event) []string // see timeline.Input.Watch; nil: there are none
-	Flows       bool                                                   // ids of flows connect inputs
-	Invocations bool                                                   // there are profiles whose place they tell
+	Inputs   int                                                    // how many there are: each gets its share of what is kept in memory
+	Links    func(b *timeline.Builder, ev *timeline.Event) []string // see timeline.Input.Watch; nil: there are none
+	Flows    bool                                                   // ids of flows connect inputs
+	Profiles bool                                                   // there are profiles whose place the input may tell
 }
 
 // trackInfo is what is remembered of a track.
@@ -165,14 +166,19 @@ func NewCollector(opts CollectOptions) *Collector {
 		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]linkClue{},
 	}
 	c.clues.events.limit = min(maxEvents, max(maxAllEvents/max(opts.Inputs, 1), 512))
-	if opts.Invocations {
+	if opts.Profiles {
 		c.clues.Invocations = map[Thread][]Range{}
 	}
 	return c
 }
 
 // SetBuilder says which Builder the Collector observes.
-func (c *Collector) SetBuilder(b *timeline.Builder) { c.b = b }
+func (c *Collector) SetBuilder(b *timeline.Builder) {
+	c.b = b
+	if c.opts.Profiles {
+		c.traced = newTracedReader(b)
+	}
+}
 
 // Host notes the host of the input.
 func (c *Collector) Host(name string) { c.clues.Host = cmp.Or(c.clues.Host, name) }
@@ -314,8 +320,11 @@ func (c *Collector) Event(ev *timeline.Event) {
 	} else if c.afterZero == 0 || ev.TS < c.afterZero {
 		c.afterZero = ev.TS
 	}
+	if c.traced != nil {
+		c.traced.event(ev)
+	}
 	info := c.track(ev.Track)
-	if c.opts.Invocations && info.isThread {
+	if c.opts.Profiles && info.isThread {
 		c.invocation(ev, info)
 	}
 	switch ev.Kind {
@@ -452,6 +461,9 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	}
 	all.events.sort()
 	c.countThreads()
+	if c.traced != nil {
+		all.Traced = c.traced.finish()
+	}
 	return all
 }
 

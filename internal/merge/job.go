@@ -29,9 +29,6 @@ type Job struct {
 	LinkFlows bool
 	// Machines says that the output keeps the hosts apart as machines.
 	Machines bool
-	// Joined says that the second input, a self-profile, becomes a part of the first one: it is placed by R0 and R1 alone, what is before 0
-	// is left out, and nothing in the output shows that there were two.
-	Joined bool
 	// DryRun ends with ErrDryRun when the plan is made.
 	DryRun bool
 

@@ -11,9 +11,9 @@ import (
 
 // Page is the place of one profile of an input of JS self-profiles.
 type Page struct {
-	Match *jsprofile.Match // in the first trace that has it; nil: no trace tells where it belongs
-	Err   error            // why Match is nil
-	Shift Nanos            // is added to its times, beside the offset of the input: each page counts from its own time origin
+	Match *Match // in the first trace that has it; nil: no trace tells where it belongs
+	Err   error  // why Match is nil
+	Shift Nanos  // is added to its times, beside the offset of the input: each page counts from its own time origin
 
 	trace  int   // the input that Match is of
 	tied   bool  // Shift is known from traces that have several profiles of the file
@@ -40,7 +40,7 @@ type profileFile struct {
 // tracedPage is a profile that was found in a trace.
 type tracedPage struct {
 	page  int
-	match *jsprofile.Match
+	match *Match
 }
 
 // selfProfiles is rule R1 for the profiles that pages have made of themselves. They count from several time origins, so the offset of the
@@ -117,7 +117,7 @@ const maxMatched = 1 << 28
 var errManyPages = errors.New("there are too many self-profiles to compare all of them with the traces")
 
 // match finds a self-profile in a trace.
-func (s *solver) match(trace int, page *jsprofile.Times) (m jsprofile.Match, err error) {
+func (s *solver) match(trace int, page *jsprofile.Times) (m Match, err error) {
 	c := s.in[trace].Clues
 	if s.matched += c.Traced.Len() + len(page.Times) + len(page.Resources); s.matched > maxMatched {
 		return m, errManyPages
@@ -126,7 +126,7 @@ func (s *solver) match(trace int, page *jsprofile.Times) (m jsprofile.Match, err
 	if err != nil {
 		return m, err
 	}
-	if places[0].By == jsprofile.ByNavigation {
+	if places[0].By == ByNavigation {
 		if places, err = s.navigated(c, page, places); err != nil {
 			return m, err
 		}
@@ -136,14 +136,14 @@ func (s *solver) match(trace int, page *jsprofile.Times) (m jsprofile.Match, err
 
 // navigated finds which of some navigations is that to the page of a self-profile: the one that is where the page's time origin is by the wall
 // clock, then the one by which the samples lie in calls of scripts, then the only one to the page of a tab that has scripts of the profile.
-func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []jsprofile.Match) ([]jsprofile.Match, error) {
+func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []Match) ([]Match, error) {
 	if c.Wall != nil && page.Origin != nil {
-		places = chosen(places, func(m *jsprofile.Match) bool {
+		places = chosen(places, func(m *Match) bool {
 			return abs(minus(plus(m.At, c.Wall.Middle()), *page.Origin)) <= sameStart
 		})
 	}
 	var why error
-	var fitting, sure []jsprofile.Match
+	var fitting, sure []Match
 	for i := range places {
 		m := &places[i]
 		thread := Thread{m.PID, m.TID}
@@ -151,7 +151,7 @@ func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []jsprofile.M
 			return nil, errManyPages
 		}
 		if c.Traced.HasOthers(page, m) {
-			why = jsprofile.ErrOtherSamples
+			why = ErrOtherSamples
 			continue
 		}
 		switch found := c.scriptsIn(thread, c.scriptOf(page.Script, m.Origin), m.Origin, m.Uncertainty); {
@@ -166,19 +166,19 @@ func (s *solver) navigated(c *Clues, page *jsprofile.Times, places []jsprofile.M
 	if len(sure) == 0 {
 		sure = fitting
 	}
-	sure = chosen(sure, func(m *jsprofile.Match) bool { return m.Own })
+	sure = chosen(sure, func(m *Match) bool { return m.Own })
 	switch len(sure) {
 	case 0:
 		return nil, why
 	case 1:
 		return sure, nil
 	}
-	return nil, &jsprofile.ClockError{Places: sure}
+	return nil, &ClockError{Places: sure}
 }
 
 // chosen returns the only one of some places of which a condition holds; all of them if it holds of none or of several.
-func chosen(places []jsprofile.Match, holds func(m *jsprofile.Match) bool) []jsprofile.Match {
-	var found []jsprofile.Match
+func chosen(places []Match, holds func(m *Match) bool) []Match {
+	var found []Match
 	for i := range places {
 		if holds(&places[i]) {
 			found = append(found, places[i])
@@ -193,7 +193,7 @@ func chosen(places []jsprofile.Match, holds func(m *jsprofile.Match) bool) []jsp
 // relate returns what a trace says of the offset of an input by one of its pages, which is tied to the first one, and the pages that it ties
 // to this one.
 func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
-	var m *jsprofile.Match
+	var m *Match
 	for _, t := range f.found[a] {
 		if t.page == by {
 			m = t.match

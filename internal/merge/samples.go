@@ -2,8 +2,6 @@ package merge
 
 import (
 	"fmt"
-
-	"github.com/weft-trace/weft/internal/readers/jsprofile"
 )
 
 // tie says that a profile is of a thread of another input.
@@ -52,8 +50,8 @@ func (s *solver) cpuProfile(a, b int) {
 }
 
 // evidenceOf says by what a profile was found.
-func evidenceOf(m *jsprofile.Match) string {
-	if m.By == jsprofile.ByNavigation {
+func evidenceOf(m *Match) string {
+	if m.By == ByNavigation {
 		return "navigation to its page"
 	}
 	return fmt.Sprintf("profile %s, %d of %d", m.Profile, m.Same, m.Of)

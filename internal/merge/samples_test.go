@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,19 +12,15 @@ import (
 
 // Traces with the navigations to pages, at 1 s to p and at 1.5 s to q.
 const (
-	navigationP = `{"name":"navigationStart","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"p"}}}`
-	navigationQ = `{"name":"navigationStart","pid":7,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"q"}}}`
+	navigationP = `{"name":"navigationStart","ph":"P","pid":5,"tid":6,"ts":1000000,"args":{"data":{"documentLoaderURL":"p"}}}`
+	navigationQ = `{"name":"navigationStart","ph":"P","pid":7,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"q"}}}`
 )
 
 // tracedInput returns a trace with some events.
 func tracedInput(t *testing.T, name string, events ...string) Input {
 	t.Helper()
-	text := "[" + strings.Join(append(events, `{"name":"end","ts":9000000}`), ",") + "]"
-	traced, err := jsprofile.ReadClues(context.Background(), strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &Clues{Clock: ClockMonotonic, Monotonic: true, Traced: traced, Any: true, Start: 1_000_000_000, End: 9_000_000_000}
+	text := "[" + strings.Join(append(events, `{"name":"end","ph":"i","pid":5,"tid":6,"ts":9000000}`), ",") + "]"
+	c := &Clues{Clock: ClockMonotonic, Monotonic: true, Traced: tracedIn(t, text), Any: true, Start: 1_000_000_000, End: 9_000_000_000}
 	return Input{Name: name, Clues: c.WithProcesses()}
 }
 
@@ -90,7 +85,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("on the clock of the profiles: %+v", plan.Inputs)
 	}
 	_, err = Solve(pagesOf(t, "x", "y"), Options{Reference: 0})
-	if !errors.Is(err, jsprofile.ErrNoCommonClock) || !strings.Contains(err.Error(), "the profile at byte 0: no common clock") {
+	if !errors.Is(err, ErrNoCommonClock) || !strings.Contains(err.Error(), "the profile at byte 0: no common clock") {
 		t.Errorf("no page: %v", err)
 	}
 }
@@ -98,8 +93,8 @@ func TestPages(t *testing.T) {
 // Each trace may have other pages of a file. All of them tell the offset of the file by one page, directly or over traces with several.
 func TestPagesOfSeveralTraces(t *testing.T) {
 	const (
-		latePage   = `{"name":"navigationStart","pid":7,"tid":8,"ts":3500000,"args":{"data":{"documentLoaderURL":"q"}}}`
-		otherOwner = `{"name":"navigationStart","pid":5,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"q"}}}`
+		latePage   = `{"name":"navigationStart","ph":"P","pid":7,"tid":8,"ts":3500000,"args":{"data":{"documentLoaderURL":"q"}}}`
+		otherOwner = `{"name":"navigationStart","ph":"P","pid":5,"tid":8,"ts":1500000,"args":{"data":{"documentLoaderURL":"q"}}}`
 	)
 	for _, c := range []struct {
 		name      string
@@ -128,9 +123,9 @@ func TestPagesOfSeveralTraces(t *testing.T) {
 			Range{1_100_000_000, 1_520_000_000},
 		},
 		{
-			"a trace with both pages ties one with the second page", [][]string{{navigationP, navigationQ}, {latePage}}, 0, nil,
-			[]Nanos{0, -2_000_000_000, 1_000_000_000}, []Rule{Given, SameSamples, SameSamples}, [2]Nanos{0, 500_000_000}, [2]int64{5, 7},
-			Range{1_100_000_000, 1_520_000_000},
+			"a trace with both pages ties one with the second page", [][]string{{navigationP, navigationQ}, {latePage}}, 1, nil,
+			[]Nanos{2_000_000_000, 0, 3_500_000_000}, []Rule{SameSamples, Given, SameSamples}, [2]Nanos{-500_000_000, 0}, [2]int64{5, 7},
+			Range{3_100_000_000, 3_520_000_000},
 		},
 		{
 			"two processes with one pid stay two", [][]string{{navigationP}, {otherOwner}}, 0, nil,
@@ -142,7 +137,7 @@ func TestPagesOfSeveralTraces(t *testing.T) {
 		for i, events := range c.traces {
 			in = append(in, tracedInput(t, string(rune('a'+i)), events...))
 		}
-		plan, err := Solve(append(in, pageProfiles("p", "q")), Options{Reference: c.reference, Same: c.same, CutAtZero: true})
+		plan, err := Solve(append(in, pageProfiles("p", "q")), Options{Reference: c.reference, Same: c.same})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -190,7 +185,7 @@ func TestSpanOfPages(t *testing.T) {
 	all := []jsprofile.Times{
 		{Times: []timeline.Nanos{10, 20}}, {Times: []timeline.Nanos{5_300, 5_400}, Origin: &origin}, {}, {Times: []timeline.Nanos{7, 30}},
 	}
-	placed := &jsprofile.Match{}
+	placed := &Match{}
 	for _, c := range []struct {
 		places []Page
 		want   Range
@@ -225,8 +220,8 @@ func TestTooManyPages(t *testing.T) {
 // ran, and which page has scripts of the profile decide. If nothing does, all of them are named; what contradicts the samples is refused.
 func TestNavigations(t *testing.T) {
 	const (
-		tab   = `{"name":"navigationStart","pid":5,"tid":6,"ts":2000000,"args":{"data":{"documentLoaderURL":"http://a/tab","isOutermostMainFrame":true}}}`
-		frame = `{"name":"navigationStart","pid":5,"tid":6,"ts":2100000,"args":{"data":{"documentLoaderURL":"http://a/frame","isOutermostMainFrame":false}}}`
+		tab   = `{"name":"navigationStart","ph":"P","pid":5,"tid":6,"ts":2000000,"args":{"data":{"documentLoaderURL":"http://a/tab","isOutermostMainFrame":true}}}`
+		frame = `{"name":"navigationStart","ph":"P","pid":5,"tid":6,"ts":2100000,"args":{"data":{"documentLoaderURL":"http://a/frame","isOutermostMainFrame":false}}}`
 		ms    = Nanos(1e6)
 	)
 	// A sample and a call of 1 ms each 7 ms.
@@ -238,8 +233,8 @@ func TestNavigations(t *testing.T) {
 	}
 	own := func(at Nanos) string { // a self-profile in the trace, with a sample each 3 ms
 		deltas := strings.TrimSuffix(strings.Repeat("3000,", 300), ",")
-		return fmt.Sprintf(`{"name":"Profile","pid":5,"tid":6,"id":"1","ts":%d,"args":{"data":{"source":"SelfProfiling","startTime":%[1]d}}},`+
-			`{"name":"ProfileChunk","pid":5,"tid":7,"id":"1","ts":%[1]d,"args":{"data":{"timeDeltas":[%s]}}}`, at/1000, deltas)
+		return fmt.Sprintf(`{"name":"Profile","ph":"P","pid":5,"tid":6,"id":"1","ts":%d,"args":{"data":{"source":"SelfProfiling","startTime":%[1]d}}},`+
+			`{"name":"ProfileChunk","ph":"P","pid":5,"tid":7,"id":"1","ts":%[1]d,"args":{"data":{"timeDeltas":[%s]}}}`, at/1000, deltas)
 	}
 	script, few := page, page
 	script.Script, few.Script = page.Times, page.Times[:minSame-1]

@@ -23,7 +23,6 @@ type Options struct {
 	MaxUncertainty Nanos   // 0: any
 	Strict         bool    // nothing is assumed
 	KeepGoing      bool    // inputs without a place are left out
-	CutAtZero      bool    // what is before 0 on the clock of the reference is left out, instead of choosing another clock
 }
 
 // GivenOffset is what is to be added to the times of an input, give or take Within.
@@ -418,7 +417,7 @@ func (s *solver) clock() {
 	ref := s.in[s.plan.Reference].Clues
 	first, at := s.earliest()
 	shift, kind := Nanos(0), ref.Clock
-	if at < 0 && !s.opts.CutAtZero {
+	if at < 0 {
 		if ref.Wall == nil || plus(at, ref.Wall.Middle()) < 0 {
 			s.fail(first, &BeforeZeroError{Input: s.in[first].Name, Start: at, Reference: s.in[s.plan.Reference].Name})
 			return

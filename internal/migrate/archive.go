@@ -16,12 +16,13 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
 // An archive is a tar or zip file whose members are converted.
 type archive struct {
-	*worker
+	*Worker
 	task    *Task
 	record  *Record
 	prior   map[string]*Record // of members, by name; those that were not met yet
@@ -49,8 +50,8 @@ type memberJob struct {
 }
 
 // convertArchive converts the members of an archive and completes its record.
-func (w *worker) convertArchive(ctx context.Context, t *Task, c *content, f Input, kind string) error {
-	a := &archive{worker: w, task: t, record: c.record, prior: t.Members, outputs: map[inputKey]string{}}
+func (w *Worker) convertArchive(ctx context.Context, t *Task, c *content, f Input, kind string) error {
+	a := &archive{Worker: w, task: t, record: c.record, prior: t.Members, outputs: map[inputKey]string{}}
 	a.record.Format = convert.Format(kind)
 	err := a.read(ctx, f, c.size)
 	a.jobs.Wait()
@@ -246,7 +247,7 @@ func (a *archive) member(ctx context.Context, m *member) error {
 		return context.Cause(ctx)
 	}
 	name, fail := memberName(m.name)
-	name = escapeName(name)
+	name = inputs.EscapeName(name)
 	c := &content{record: a.newRecord(a.record.Input, name, m.size, m.mtime.UnixNano()), unchanged: func() error { return nil }, count: uncounted()}
 	prior, met := a.prior[name]
 	c.prior = prior
@@ -354,7 +355,7 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 		return nil
 	default:
 	}
-	job.run(ctx, a.worker)
+	job.run(ctx, a.Worker)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
@@ -372,7 +373,7 @@ func memberFailure(err error) *failure {
 const shareOfMember = 4
 
 // run converts the member.
-func (j memberJob) run(ctx context.Context, w *worker) {
+func (j memberJob) run(ctx context.Context, w *Worker) {
 	defer j.a.jobs.Done()
 	err := w.convertContent(ctx, j.c)
 	if err == nil {

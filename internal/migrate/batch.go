@@ -24,9 +24,6 @@ type Batch struct {
 	records []*Record
 }
 
-// A Worker holds the memory that conversions reuse. One goroutine uses it at a time.
-type Worker struct{ worker worker }
-
 // NewBatch begins a batch. Inputs are those of storage, or below c.Root if it is nil. Outputs go below c.Out, with temporary files
 // in scratch, or to storage if scratch is nil. With neither of them it is for decisions about local files only.
 func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
@@ -97,7 +94,7 @@ func (b *Batch) Decide(t *Task, own *Record, members map[string]*Record) bool {
 
 // Do carries out a task, with the memory of a worker. The error is one of the place or of ctx: what became of the input is in its record.
 func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
-	w.worker.run, w.worker.workers = b.run, 1
+	w.run, w.workers = b.run, 1
 	if f := &t.Found; f.State != "" {
 		record := b.run.newRecord(f.Path, "", f.Size, f.Mtime)
 		record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
@@ -109,7 +106,7 @@ func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
 	if t.Action == "" {
 		t.Action, t.Why = actConvert, whyNew
 	}
-	return w.worker.do(ctx, t)
+	return w.do(ctx, t)
 }
 
 // Fail records that a task failed for a reason that the caller has.
@@ -326,20 +323,8 @@ func (c *Config) ChooseRoot() (string, error) {
 	return filepath.Abs(root)
 }
 
-// EscapeName writes a path as records do: bytes that are not UTF-8 as \xNN.
-func EscapeName(name string) string { return escapeName(name) }
-
-// UnescapeName is the inverse of EscapeName.
-func UnescapeName(text string) string { return unescapeName(text) }
-
 // Take returns a function that reports whether filters take the path of an input.
 func Take(all []Filter) (func(path string) bool, error) {
 	list, err := parseFilters(all)
 	return list.take, err
-}
-
-// MatchGlob returns a function that reports whether a path matches a pattern as a whole; ** matches any number of folders.
-func MatchGlob(pattern string) (func(path string) bool, error) {
-	g, err := parseGlob(pattern)
-	return func(path string) bool { return g.match(strings.Split(unescapeName(path), "/")) }, err
 }

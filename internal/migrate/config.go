@@ -110,8 +110,8 @@ func (c *Config) checkConversion() error {
 	switch {
 	case !slices.Contains([]string{"", "skip", "copy", "convert"}, c.Perfetto):
 		return mistakef("--perfetto: %q is not skip, copy or convert", c.Perfetto)
-	case c.Convert.KeepPackets || c.Convert.SelfProfile.Join != nil:
-		return mistakef("--join joins two files, and weft migrate converts each on its own")
+	case c.Convert.KeepPackets:
+		return mistakef("weft migrate converts traces, and does not keep their packets")
 	}
 	if !slices.Contains([]string{"", "version", "all"}, c.Redo) {
 		return mistakef("--redo: %q is not version or all", c.Redo)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"path/filepath"
 
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/pfwire"
 )
 
@@ -144,5 +145,5 @@ func (d *decider) outputThere(record *Record) bool {
 
 // output returns where an output is.
 func (p *places) output(name string) string {
-	return filepath.Join(p.out, filepath.FromSlash(unescapeName(name)))
+	return filepath.Join(p.out, filepath.FromSlash(inputs.UnescapeName(name)))
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/room"
+	"github.com/weft-trace/weft/internal/collections"
 )
 
 // A failure is why an input has no output. It is a result, not an error of the run.
@@ -115,7 +115,7 @@ func conversionFailure(ctx context.Context, err error, in *hashedReader, out *ha
 	case errors.Is(err, convert.ErrUnknownFormat):
 		return failf(KindUnrecognised, "%s", withoutPath(err))
 	}
-	if full := (*room.Error)(nil); errors.As(err, &full) {
+	if full := (*collections.RoomError)(nil); errors.As(err, &full) {
 		return failf(KindMemory, "%s; allow more with --file-memory", err)
 	}
 	return failf(KindUnreadable, "%s", withoutPath(err))

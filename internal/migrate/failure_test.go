@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/room"
+	"github.com/weft-trace/weft/internal/collections"
 )
 
 // A file that needs more memory than it may have is recorded as such, whatever it is that takes the memory.
 func TestFailureOfMemory(t *testing.T) {
-	for _, full := range []room.Room{room.OfProfiles(1 << 20), {What: "tracks are held in memory", Limit: 1 << 20}} {
+	for _, full := range []collections.Room{collections.RoomOfProfiles(1 << 20), {What: "tracks are held in memory", Limit: 1 << 20}} {
 		err := fmt.Errorf("trace.json: %w", errors.Join(full.Take(2<<20), nil))
 		var fail *failure
 		if got := conversionFailure(t.Context(), err, nil, new(hashedOutput)); !errors.As(got, &fail) || fail.kind != KindMemory {

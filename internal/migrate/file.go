@@ -17,19 +17,21 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// A worker converts one input after the other. It holds what conversions reuse.
-type worker struct {
+// A Worker converts one input after the other. It holds the memory that conversions reuse. One goroutine uses it at a time.
+type Worker struct {
 	*run
 	converter convert.Converter
 	input     bytes.Buffer
 	sniffer
 	count   *taskCounter
-	workers int // goroutines of one conversion
+	workers int   // goroutines of one conversion
+	memory  int64 // of one conversion of Each, in bytes
 }
 
 // hashedReader hashes what is read through it.
@@ -115,7 +117,7 @@ func (o *hashedOutput) Write(p []byte) (int, error) {
 func (r *run) tempName() string { return fmt.Sprintf("%s.%016x.tmp", r.Shard, rand.Uint64()) }
 
 // create begins the output of a record.
-func (w *worker) create(ctx context.Context, r *Record) (*hashedOutput, error) {
+func (w *Worker) create(ctx context.Context, r *Record) (*hashedOutput, error) {
 	out, err := w.storage.Create(ctx, r)
 	if err != nil {
 		return nil, outputFailure(err)
@@ -154,7 +156,7 @@ func (c *content) setSeconds() {
 }
 
 // convertContent converts one trace and completes its record, whatever comes out. The error is one of the run.
-func (w *worker) convertContent(ctx context.Context, c *content) error {
+func (w *Worker) convertContent(ctx context.Context, c *content) error {
 	err := w.tryContent(ctx, c)
 	fail := (*failure)(nil)
 	if err != nil && !errors.As(err, &fail) {
@@ -167,7 +169,7 @@ func (w *worker) convertContent(ctx context.Context, c *content) error {
 }
 
 // failed notes a failure in the record. A file that is not a trace is skipped, unless it was named.
-func (w *worker) failed(c *content, fail *failure) {
+func (w *Worker) failed(c *content, fail *failure) {
 	r := c.record
 	r.State, r.Kind, r.Reason, r.Stack = Failed, fail.kind, fail.reason, fail.stack
 	r.OutSize, r.OutSHA256 = 0, ""
@@ -184,7 +186,7 @@ func (w *worker) failed(c *content, fail *failure) {
 }
 
 // tryContent converts one trace: a temporary file, verification, a last look at the input, the line in the journal, the name.
-func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
+func (w *Worker) tryContent(ctx context.Context, c *content) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicFailure(value)
@@ -237,29 +239,9 @@ func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
 	return w.commit(ctx, c, out)
 }
 
-// maxWhole is the size of inputs that are read before they are converted: there is nothing to gain from reading a short file
-// while it is being converted.
-const maxWhole = 1 << 20
-
 // convertTrace converts what in has.
-func (w *worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashedReader, c *content) error {
-	src := io.Reader(in)
-	if c.size <= maxWhole {
-		w.input.Reset()
-		w.input.Grow(int(c.size) + bytes.MinRead)
-		n, err := w.input.ReadFrom(io.LimitReader(in, maxWhole+1))
-		if err != nil {
-			return err
-		}
-		src = bytes.NewReader(w.input.Bytes())
-		if n > maxWhole { // it grows while it is read
-			w.input = bytes.Buffer{} // a reader of streams may be left behind with the old one
-			src = io.MultiReader(src, in)
-		}
-	}
-	opts := w.Config.Convert
-	opts.Workers = w.workers
-	report, err := w.convertWith(ctx, &w.converter, out.buf, src, opts)
+func (w *Worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashedReader, c *content) error {
+	report, err := w.convert(ctx, out.buf, in, c.size, w.Config.Convert)
 	if err != nil {
 		return err
 	}
@@ -277,7 +259,7 @@ func (w *worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashed
 }
 
 // copyTrace copies a Perfetto trace, unpacked.
-func (w *worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader, r *Record) error {
+func (w *Worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader, r *Record) error {
 	src, err := unpack.Open(ctx, in, w.TempDir)
 	if err != nil {
 		return err
@@ -291,7 +273,7 @@ func (w *worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader,
 }
 
 // commit gives the output its name.
-func (w *worker) commit(ctx context.Context, c *content, out *hashedOutput) error {
+func (w *Worker) commit(ctx context.Context, c *content, out *hashedOutput) error {
 	r := c.record
 	r.State, r.Kind, r.Reason = Done, "", ""
 	r.OutSize, r.OutSHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
@@ -321,7 +303,7 @@ const maxNameLength = 255
 // checkOutputName refuses names that no file system takes.
 func checkOutputName(name string) *failure {
 	for part := range strings.SplitSeq(name, "/") {
-		if n := len(unescapeName(part)); n > maxNameLength {
+		if n := len(inputs.UnescapeName(part)); n > maxNameLength {
 			return failf(KindName, "the name of the output would have %d bytes, and %d are possible", n, maxNameLength)
 		}
 	}
@@ -329,7 +311,7 @@ func checkOutputName(name string) *failure {
 }
 
 // verify holds an output against the rules of the format.
-func (w *worker) verify(ctx context.Context, f io.Reader) error {
+func (w *Worker) verify(ctx context.Context, f io.Reader) error {
 	report, err := pftrace.Verify(ctx, f, pftrace.VerifyOptions{})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -345,7 +327,7 @@ func (w *worker) verify(ctx context.Context, f io.Reader) error {
 }
 
 // convertFile converts a file, or what is in an archive, and records the result. The error is one of the run.
-func (w *worker) convertFile(ctx context.Context, t *Task) error {
+func (w *Worker) convertFile(ctx context.Context, t *Task) error {
 	var record *Record
 	var c *content
 	for attempt := 1; ; attempt++ {
@@ -378,7 +360,7 @@ func (w *worker) convertFile(ctx context.Context, t *Task) error {
 }
 
 // tryFile opens a file and converts what it is.
-func (w *worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
+func (w *Worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 	fail := func(f *failure) error {
 		w.failed(c, f)
 		return f
@@ -426,7 +408,7 @@ func (w *worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 }
 
 // collide notes that another input has the same output, unless this one is not a trace.
-func (w *worker) collide(c *content, other string) error {
+func (w *Worker) collide(c *content, other string) error {
 	if c.head != nil && !w.looksLikeTrace(c.head) {
 		w.failed(c, failf(KindUnrecognised, "%s", convert.ErrUnknownFormat))
 		if c.record.State == Skipped {
@@ -440,7 +422,7 @@ func (w *worker) collide(c *content, other string) error {
 }
 
 // hashFile compares the content of a file with its record. If that is the same, the record gets the new time and all is done.
-func (w *worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, err error) {
+func (w *Worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, err error) {
 	sum, err := hashOf(ctx, c.src, uncounted())
 	if err != nil {
 		if ctx.Err() != nil {
@@ -468,7 +450,7 @@ func (w *worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, 
 }
 
 // sameOutput reports whether an output has the content that its record says.
-func (w *worker) sameOutput(ctx context.Context, r *Record) bool {
+func (w *Worker) sameOutput(ctx context.Context, r *Record) bool {
 	if r.Output == "" || r.State != Done {
 		return true
 	}

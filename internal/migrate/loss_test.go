@@ -175,7 +175,7 @@ func TestPanicOfAnArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	broken := &archive{worker: &worker{run: newRun(&Config{})}, record: &Record{Format: zipArchive}} // it has no counter
+	broken := &archive{Worker: &Worker{run: newRun(&Config{})}, record: &Record{Format: zipArchive}} // it has no counter
 	fail := (*failure)(nil)
 	if err := broken.read(t.Context(), &localInput{File: f}, 22); !errors.As(err, &fail) || fail.kind != KindPanic || fail.stack == "" {
 		t.Errorf("%v", err)

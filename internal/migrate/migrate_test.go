@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 )
 
 const small = `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"}]`
@@ -301,37 +302,6 @@ func TestMembersStayInTheirArchive(t *testing.T) {
 	}
 }
 
-func TestGlobs(t *testing.T) {
-	for _, test := range []struct {
-		pattern, path string
-		file, folder  bool
-	}{
-		{"a/*.json", "a/b.json", true, false},
-		{"a/*.json", "a/b/c.json", false, false},
-		{"a/*.json", "a", false, true},
-		{"**/*.json", "c.json", true, true},
-		{"**/*.json", "a/b/c.json", true, true},
-		{"a/**", "a/b/c", true, true},
-		{"a/**", "b", false, false},
-		{"**", "a/b", true, true},
-		{"**/**/x", "a/b/x", true, true},
-		{"a/**/b/*", "a/x/y/b/c", true, true},
-		{"[ab]?", "b1", true, false},
-	} {
-		g, err := parseGlob(test.pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts := strings.Split(test.path, "/")
-		if file, folder := g.match(parts), g.matchFolder(parts); file != test.file || folder != test.folder {
-			t.Errorf("%s, %s: file %v, folder %v", test.pattern, test.path, file, folder)
-		}
-	}
-	if _, err := parseGlob("a[b"); err == nil {
-		t.Error("a bracket is open, and nobody says so")
-	}
-}
-
 func TestParseShard(t *testing.T) {
 	for text, want := range map[string]Shard{"0/1": {0, 1}, "3/16": {3, 16}} {
 		if got, err := ParseShard(text); err != nil || got != want {
@@ -425,7 +395,7 @@ func FuzzParseLine(f *testing.F) {
 func FuzzEscapeName(f *testing.F) {
 	f.Add("a\xffb\\x41")
 	f.Fuzz(func(t *testing.T, name string) {
-		if got := unescapeName(escapeName(name)); got != name {
+		if got := inputs.UnescapeName(inputs.EscapeName(name)); got != name {
 			t.Errorf("%q comes back as %q", name, got)
 		}
 	})

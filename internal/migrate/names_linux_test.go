@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/inputs"
 )
 
 // Names are free on Linux only.
@@ -34,7 +36,7 @@ func TestNamesAndLinks(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a", "ä", "\xff", `\xff`, `\x`, `\\x41`, "a\x80b", "\xc3"} {
-		if got := unescapeName(escapeName(name)); got != name {
+		if got := inputs.UnescapeName(inputs.EscapeName(name)); got != name {
 			t.Errorf("%q comes back as %q", name, got)
 		}
 	}

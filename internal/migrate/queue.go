@@ -13,6 +13,8 @@ type Task struct {
 
 	// Collision is set if an earlier input has the same output.
 	Collision string `json:",omitempty"`
+
+	index int // of an input of Each
 }
 
 // maxQueued bounds the tasks and records of members that wait in memory, beside those of one archive.

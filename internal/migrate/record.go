@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -170,7 +168,7 @@ func appendLine(b []byte, v any) ([]byte, error) {
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
-	return append(b, jsontext.Escape(line.Bytes())...), err
+	return append(b, jsonscan.Escape(line.Bytes())...), err
 }
 
 // comparePaths orders paths by their components: what is in a folder comes right behind the folder.
@@ -207,48 +205,6 @@ func keyOf(input, member string) (k inputKey) {
 	sum := sha256.Sum256([]byte(input + "\x00" + member))
 	copy(k[:], sum[:])
 	return k
-}
-
-// escapeName writes a name with the bytes that are not UTF-8 as \xNN. A backslash before an x becomes \x5c, so that every name
-// has a text of its own.
-func escapeName(name string) string {
-	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
-		return name
-	}
-	var b strings.Builder
-	for i := 0; i < len(name); {
-		r, n := utf8.DecodeRuneInString(name[i:])
-		switch {
-		case r == utf8.RuneError && n <= 1:
-			fmt.Fprintf(&b, `\x%02x`, name[i])
-		case r == '\\' && strings.HasPrefix(name[i:], `\x`):
-			b.WriteString(`\x5c`)
-		default:
-			b.WriteString(name[i : i+n])
-		}
-		i += max(n, 1)
-	}
-	return b.String()
-}
-
-// unescapeName is the inverse of escapeName.
-func unescapeName(text string) string {
-	if !strings.Contains(text, `\x`) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		if strings.HasPrefix(text[i:], `\x`) && i+4 <= len(text) {
-			if c, err := hex.DecodeString(text[i+2 : i+4]); err == nil {
-				b.WriteByte(c[0])
-				i += 4
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-		i++
-	}
-	return b.String()
 }
 
 // outputSuffix is the ending of outputs.

@@ -44,6 +44,8 @@ type run struct {
 
 	storage    Storage
 	tempFolder string // below the folder of the state
+	// each converts an input of Each, by its number.
+	each func(w *Worker, i int)
 	// sink takes records: the journal, unless another program wants them.
 	sink func(*Record) error
 
@@ -353,7 +355,7 @@ func (r *run) runWorkers(ctx context.Context) (err error) {
 	var workers, open sync.WaitGroup
 	finished := make(chan struct{})
 	for range r.Jobs {
-		w := &worker{run: r}
+		w := &Worker{run: r}
 		workers.Go(func() { w.loop(ctx, tasks, finished, &open) })
 	}
 	for {
@@ -388,7 +390,7 @@ type dispatched struct {
 	workers int
 }
 
-func (w *worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-chan struct{}, open *sync.WaitGroup) {
+func (w *Worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-chan struct{}, open *sync.WaitGroup) {
 	for {
 		select {
 		case d := <-tasks:
@@ -407,9 +409,13 @@ func (w *worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-
 }
 
 // do carries out a task.
-func (w *worker) do(ctx context.Context, t *Task) error {
+func (w *Worker) do(ctx context.Context, t *Task) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if w.each != nil {
+		w.each(w, t.index)
+		return nil
 	}
 	w.count = &taskCounter{total: &w.counts.bytesRead}
 	if err := w.convertFile(ctx, t); err != nil {
@@ -421,7 +427,7 @@ func (w *worker) do(ctx context.Context, t *Task) error {
 }
 
 // pause waits before another attempt.
-func (w *worker) pause(ctx context.Context, attempt int) error {
+func (w *Worker) pause(ctx context.Context, attempt int) error {
 	timer := time.NewTimer(w.pauses[min(attempt, len(w.pauses))-1])
 	defer timer.Stop()
 	select {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/inputs"
 )
 
 // A Mistake is an error of those who call: of a command line, usually. Nothing was done.
@@ -126,7 +127,7 @@ func (r *run) argument(name string) (extsort.Sequence[Found], error) {
 		return nil, mistakef("%s: weft does not download; save the files first", name)
 	}
 	info, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) && hasMeta(name) {
+	if errors.Is(err, fs.ErrNotExist) && inputs.IsPattern(name) {
 		return r.globbed(name)
 	}
 	if err != nil {
@@ -137,11 +138,11 @@ func (r *run) argument(name string) (extsort.Sequence[Found], error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		w := r.walker()
-		if err := w.start(rel); err != nil {
+		source, err := r.walk(rel, nil)
+		if err != nil {
 			return nil, mistakef("%s: %s", name, cause(err))
 		}
-		return w.next, nil
+		return source, nil
 	}
 	f := r.stat(rel, true)
 	return one(f), nil
@@ -158,35 +159,24 @@ func one(f Found) extsort.Sequence[Found] {
 	}
 }
 
-func (r *run) walker() *walker {
-	return &walker{places: &r.places}
-}
-
 // globbed returns the files that match a pattern.
 func (r *run) globbed(pattern string) (extsort.Sequence[Found], error) {
-	slashed := filepath.ToSlash(pattern)
-	base := "."
-	if i := strings.IndexAny(slashed, "*?["); i >= 0 {
-		if k := strings.LastIndexByte(slashed[:i], '/'); k >= 0 {
-			base, slashed = slashed[:k+1], slashed[k+1:]
-		}
-	}
-	g, err := parseGlob(slashed)
+	base, rest := inputs.SplitPattern(filepath.ToSlash(pattern))
+	g, err := inputs.ParseGlob(rest)
 	if err != nil {
-		return nil, err
+		return nil, mistakef("%v", err)
 	}
 	rel, err := r.rel(base)
 	if err != nil {
 		return nil, err
 	}
-	w := r.walker()
-	w.pattern = g
-	if err := w.start(rel); err != nil {
+	next, err := r.walk(rel, g)
+	if err != nil {
 		return nil, mistakef("%s: %s: %s", pattern, base, cause(err))
 	}
 	n := 0
 	return func(f *Found) (bool, error) {
-		ok, err := w.next(f)
+		ok, err := next(f)
 		if n++; !ok && err == nil && n == 1 {
 			return false, mistakef("%s matches no file", pattern)
 		}
@@ -289,12 +279,12 @@ func (r *run) failedInputs() (extsort.Sequence[Found], error) {
 		return nil, err
 	}
 	r.closers = append(r.closers, all.close)
-	var below *walker
+	var below extsort.Sequence[Found]
 	last := ""
 	return func(f *Found) (bool, error) {
 		for {
 			if below != nil {
-				ok, err := below.next(f)
+				ok, err := below(f)
 				if ok || err != nil {
 					return ok, err
 				}
@@ -309,11 +299,9 @@ func (r *run) failedInputs() (extsort.Sequence[Found], error) {
 			}
 			last = record.Input
 			if strings.HasSuffix(last, "/") { // a folder that could not be listed
-				below = r.walker()
-				if below.start(strings.TrimSuffix(last, "/")) == nil {
+				if below, err = r.walk(strings.TrimSuffix(last, "/"), nil); err == nil {
 					continue
 				}
-				below = nil
 				*f = Found{Path: last, State: Failed, Kind: record.Kind, Reason: record.Reason}
 				return true, nil
 			}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/weft-trace/weft/internal/room"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -42,7 +42,7 @@ func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (Alo
 		a.most = memory / bytesPerCall(p)
 	}
 	if err := a.walk(nil); err != nil {
-		profiles := room.OfProfiles(memory)
+		profiles := collections.RoomOfProfiles(memory)
 		return AloneStats{}, profiles.Full()
 	}
 	a.ends = make([]uint32, a.order)

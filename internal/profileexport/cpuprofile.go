@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -180,7 +180,7 @@ func (b *cpuProfile) write(w io.Writer) error {
 			out.WriteByte(',')
 		}
 		out.WriteByte('\n')
-		out.Write(jsontext.Escape(line))
+		out.Write(jsonscan.Escape(line))
 	}
 	start := timeline.Nanos(0)
 	if len(b.times) > 0 {

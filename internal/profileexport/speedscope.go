@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -139,5 +139,5 @@ func (s *speedscopeWriter) json(v any) *speedscopeWriter {
 	if err != nil && s.err == nil {
 		s.err = err
 	}
-	return s.raw(string(jsontext.Escape(b)))
+	return s.raw(string(jsonscan.Escape(b)))
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/minheap"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -28,7 +28,7 @@ type busyThread[T any] struct {
 	measured    timeline.Nanos // length of these slices
 	lanes       []busyLane[T]
 	slots       map[timeline.TrackLane]int // index in lanes
-	open        minheap.Heap[int]          // of those lanes that are busy, and of some that were
+	open        collections.Heap[int]      // of those lanes that are busy, and of some that were
 }
 
 // busyLane is a place of a thread where slices nest.
@@ -79,7 +79,7 @@ func newBusyThreads[T any](tl *timeline.Timeline, selected *selection.Selection)
 // restart prepares another walk, which adds to the times.
 func (t *busyThread[T]) restart() {
 	t.since, t.lanes, t.slots = 0, nil, map[timeline.TrackLane]int{}
-	t.open = minheap.New(func(a, b *int) bool { return *a < *b })
+	t.open = collections.NewHeap(func(a, b *int) bool { return *a < *b })
 }
 
 // lane returns the index of a lane.

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -25,7 +25,7 @@ func AppendArgs(b []byte, tl *timeline.Timeline, args timeline.Args) []byte {
 func appendArgs(b []byte, tl *timeline.Timeline, args iter.Seq[timeline.Arg]) []byte {
 	sep := byte('{')
 	for arg := range args {
-		b = jsontext.AppendString(append(b, sep), arg.Key)
+		b = jsonscan.AppendString(append(b, sep), arg.Key)
 		b = appendJSON(append(b, ':'), tl, &arg, 1)
 		sep = ','
 	}
@@ -51,9 +51,9 @@ func appendJSON(b []byte, tl *timeline.Timeline, arg *timeline.Arg, depth int) [
 	case timeline.ArgPointer:
 		return append(strconv.AppendUint(append(b, `"0x`...), arg.Uint(), 16), '"')
 	case timeline.ArgDouble:
-		return jsontext.AppendDouble(b, arg.Double())
+		return jsonscan.AppendDouble(b, arg.Double())
 	case timeline.ArgString:
-		return jsontext.AppendString(b, arg.Text())
+		return jsonscan.AppendString(b, arg.Text())
 	case timeline.ArgJSON:
 		return AppendRawJSON(b, arg.Text())
 	case timeline.ArgDict, timeline.ArgArray:
@@ -74,7 +74,7 @@ func appendMembers(b []byte, tl *timeline.Timeline, list *timeline.Arg, depth in
 	for member := range tl.Members(*list) {
 		b = append(b, sep)
 		if list.Kind == timeline.ArgDict {
-			b = append(jsontext.AppendString(b, member.Key), ':')
+			b = append(jsonscan.AppendString(b, member.Key), ':')
 		}
 		b = appendJSON(b, tl, &member, depth+1)
 		sep = ','
@@ -88,11 +88,11 @@ func appendMembers(b []byte, tl *timeline.Timeline, list *timeline.Arg, depth in
 // AppendRawJSON appends JSON text of an input as one line, and what is not JSON as a JSON string.
 func AppendRawJSON(b, text []byte) []byte {
 	if !json.Valid(text) {
-		return jsontext.AppendString(b, text)
+		return jsonscan.AppendString(b, text)
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, text); err != nil {
-		return jsontext.AppendString(b, text)
+		return jsonscan.AppendString(b, text)
 	}
 	return append(b, bytes.ToValidUTF8(line.Bytes(), []byte("\uFFFD"))...)
 }
@@ -110,21 +110,21 @@ func (r *Row) AppendContexts(b []byte) []byte {
 }
 
 func (c *Context) appendJSON(b []byte) []byte {
-	b = jsontext.AppendString(append(b, `{"type":`...), c.Type)
+	b = jsonscan.AppendString(append(b, `{"type":`...), c.Type)
 	if c.ID != "" {
-		b = jsontext.AppendString(append(b, `,"id":`...), c.ID)
+		b = jsonscan.AppendString(append(b, `,"id":`...), c.ID)
 	}
 	if c.Name != "" {
-		b = jsontext.AppendString(append(b, `,"name":`...), c.Name)
+		b = jsonscan.AppendString(append(b, `,"name":`...), c.Name)
 	}
 	if c.Via != 0 {
-		b = jsontext.AppendString(append(b, `,"via":`...), c.Via.String())
+		b = jsonscan.AppendString(append(b, `,"via":`...), c.Via.String())
 	}
 	if c.Hops != 0 {
 		b = strconv.AppendInt(append(b, `,"hops":`...), int64(c.Hops), 10)
 	}
 	for i, id := range c.Candidates {
-		b = jsontext.AppendString(append(b, [2]string{`,"candidates":[`, ","}[min(i, 1)]...), id)
+		b = jsonscan.AppendString(append(b, [2]string{`,"candidates":[`, ","}[min(i, 1)]...), id)
 	}
 	if len(c.Candidates) > 0 {
 		b = append(b, ']')

@@ -6,7 +6,7 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
@@ -526,7 +526,7 @@ func (b *Builder) MakeRoom() error {
 	}
 	err := b.spill()
 	b.records = memory{}
-	b.sampled.held = blocks.List[sampleRow]{}
+	b.sampled.held = collections.List[sampleRow]{}
 	runtime.GC()
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 )
 
 // callRow is a slice of a template that Builder.BeginCall added: a call that was made of samples. There are millions of
@@ -35,7 +35,7 @@ const (
 
 // callTable holds callRows in memory.
 type callTable struct {
-	rows      blocks.List[callRow]
+	rows      collections.List[callRow]
 	time      timeOrder
 	templates *templateTable
 	open      []uint32 // by CallID-1: the row; noRow: that has ended

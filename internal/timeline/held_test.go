@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/room"
 )
 
 // Whatever stays in memory is counted: without an end, each kind of it leads to an error, and not to more memory.
@@ -40,7 +40,7 @@ func TestWhatIsHeldHasALimit(t *testing.T) {
 		for ; n < most && b.Full() == nil; n++ {
 			add(b, n)
 		}
-		var full *room.Error
+		var full *collections.RoomError
 		if err := b.Full(); !errors.As(err, &full) || told != 1 {
 			t.Errorf("%s: %v after %d, told %d times", name, err, n, told)
 		}

@@ -32,8 +32,6 @@ type Input struct {
 	DropArgs []string
 	// KeyOf returns the key of the link of which an event has told only the request, "" if it has none; nil: there are none.
 	KeyOf func(request string) string
-	// Unmarked leaves out what shows where things come from: labels of processes, NAME behind names and in front of facts.
-	Unmarked bool
 	// Machine is the machine of the output that the input was recorded on, see Builder.NameMachine. If the input has several, the others
 	// become machines of their own, unless all of the output is to be of one.
 	Machine uint32
@@ -109,9 +107,6 @@ func (b *Builder) EndInput() Clocks {
 	}
 	for _, id := range t.processesRead() {
 		p := t.process(id)
-		if s.now.Unmarked {
-			continue
-		}
 		if p.taken && p.input == uint32(s.at) {
 			p.of = s.now.Name
 			b.AddLabel(id, p.whose())
@@ -178,7 +173,7 @@ func (s *inputs) older(track TrackID) bool { return s.now != nil && s.at > 0 && 
 
 // childName returns the name of a track below one of an earlier input.
 func (s *inputs) childName(parent TrackID, name string) string {
-	if name == "" || !s.older(parent) || s.now.Unmarked {
+	if name == "" || !s.older(parent) {
 		return name
 	}
 	return name + " (" + s.now.Name + ")"
@@ -234,7 +229,7 @@ func (b *Builder) placeSamples(track TrackID) TrackID {
 // is one of their own, so that nobody adds up two profilers.
 func (b *Builder) samplesOf(track TrackID) TrackID {
 	s := b.inputs
-	if s == nil || s.now == nil || s.now.Unmarked {
+	if s == nil || s.now == nil {
 		return track
 	}
 	owner, ok := s.sampled[track]
@@ -312,10 +307,10 @@ func (b *Builder) describeSamples(d SampleDescription) {
 // facts returns the keys under which a fact of the current input is kept.
 func (s *inputs) facts(key string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !s.now.Unmarked && !yield(InputFacts+s.now.Name+"."+key) {
+		if !yield(InputFacts + s.now.Name + "." + key) {
 			return
 		}
-		if s.now.Reference || s.now.Unmarked {
+		if s.now.Reference {
 			yield(key)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -36,8 +36,8 @@ type nester struct {
 // lanes are the open slices of one track, lane by lane.
 type lanes struct {
 	lanes  []lane
-	free   minheap.Heap[freeLane] // of those beyond maxLanesTried
-	recent uint32                 // the one of these that was used last
+	free   collections.Heap[freeLane] // of those beyond maxLanesTried
+	recent uint32                     // the one of these that was used last
 
 	now      Nanos
 	instants []uint32 // by lane: the instants of that time, as long as no slice has come after them
@@ -526,7 +526,7 @@ func (n *nester) newLanes() *lanes {
 		l.now, l.instants = NoTime, l.instants[:0]
 		return l
 	}
-	return &lanes{lanes: make([]lane, 1), free: minheap.New((*freeLane).before), now: NoTime}
+	return &lanes{lanes: make([]lane, 1), free: collections.NewHeap((*freeLane).before), now: NoTime}
 }
 
 // maxLanesTried bounds the search for a lane that is in use and has room.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/radix"
+	"github.com/weft-trace/weft/internal/collections"
 )
 
 // timeOrder finds the order of time of things that are numbered from 0 in the order in which they came. Those of one time
@@ -18,13 +18,13 @@ type timeOrder struct {
 	starts []uint32 // where the sequences after the first one start, up to maxAscents
 	many   bool     // there are more sequences than that
 
-	times radix.Order
+	times collections.RadixOrder
 }
 
 const (
 	// maxAscents is the number of sequences that are merged: the times of all are compared for each thing.
 	maxAscents = 8
-	// bytesPerPlace is what the order of a thing takes. It takes radix.KeySize more while it is sorted.
+	// bytesPerPlace is what the order of a thing takes. It takes collections.RadixKeySize more while it is sorted.
 	bytesPerPlace = 4
 )
 
@@ -50,7 +50,7 @@ func (o *timeOrder) sorted() bool { return len(o.starts) == 0 }
 // size returns how many bytes the order of a thing takes at most.
 func (o *timeOrder) size() int64 {
 	if o.many {
-		return bytesPerPlace + radix.KeySize
+		return bytesPerPlace + collections.RadixKeySize
 	}
 	return bytesPerPlace
 }
@@ -115,7 +115,7 @@ func (o *timeOrder) mergeTo(order []uint32, n int, at func(i uint32) Nanos) []ui
 func (o *timeOrder) sortTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
 	times := o.times.Numbers(n)
 	for i := range times {
-		times[i] = radix.KeyOf(int64(at(uint32(i))))
+		times[i] = collections.RadixKey(int64(at(uint32(i))))
 	}
 	sorted := o.times.Sort()
 	for i := range n {

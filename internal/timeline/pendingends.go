@@ -1,6 +1,6 @@
 package timeline
 
-import "github.com/weft-trace/weft/internal/minheap"
+import "github.com/weft-trace/weft/internal/collections"
 
 // pendingEnd is what a walk writes when a slice ends.
 type pendingEnd struct {
@@ -35,11 +35,11 @@ func (e *pendingEnd) set(r *record, ordinal uint64) {
 // slices begin inside of all that are open, and end before them, as the calls of a thread do, and are kept as if they nested.
 type pendingEnds struct {
 	nested OpenSlices[pendingEnd] // each comes before those in front of it
-	others minheap.Heap[openSlice[pendingEnd]]
+	others collections.Heap[openSlice[pendingEnd]]
 	popped openSlice[pendingEnd]
 }
 
-func newPendingEnds() pendingEnds { return pendingEnds{others: minheap.New(comesFirst)} }
+func newPendingEnds() pendingEnds { return pendingEnds{others: collections.NewHeap(comesFirst)} }
 
 // push adds the slice that a record begins.
 func (p *pendingEnds) push(r *record, ordinal uint64) {

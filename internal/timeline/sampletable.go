@@ -7,7 +7,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
@@ -40,7 +40,7 @@ const noOffset = -1
 // sampleTable holds the sampleRows of a timeline in the order of time: in memory, or in a file. Those of one time are
 // in the order in which they were added.
 type sampleTable struct {
-	held  blocks.List[sampleRow]
+	held  collections.List[sampleRow]
 	time  timeOrder // of those
 	order []uint32  // places in held in the order of time; nil: as they are
 
@@ -128,7 +128,7 @@ func (t *sampleTable) finish(opts Options) error {
 	if err := errors.Join(t.spill(opts.TempDir), t.file.Flush()); err != nil {
 		return err
 	}
-	t.held, t.time = blocks.List[sampleRow]{}, timeOrder{}
+	t.held, t.time = collections.List[sampleRow]{}, timeOrder{}
 	if !t.jumps {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (t *sampleTable) toDisk(opts Options) error {
 	if err := t.write(opts.TempDir); err != nil {
 		return err
 	}
-	t.held = blocks.List[sampleRow]{}
+	t.held = collections.List[sampleRow]{}
 	return t.file.Flush()
 }
 

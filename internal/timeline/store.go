@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/radix"
 )
 
 // store holds the records of a timeline in time order: in memory or on disk.
@@ -62,7 +61,7 @@ func (g *group) at(i int) *record {
 
 // memory is the store of a timeline that fits the budget, and the buffer of a Builder.
 type memory struct {
-	records blocks.List[record]
+	records collections.List[record]
 	count   int // of records
 	time    timeOrder
 	calls   callTable
@@ -79,7 +78,7 @@ const (
 	// firstArena is what a small trace needs. It doubles until it has the full size.
 	firstArena = 1 << 14
 	// bytesPerRecord is what a record costs in memory at most, while it is sorted.
-	bytesPerRecord = recordSize + bytesPerPlace + radix.KeySize
+	bytesPerRecord = recordSize + bytesPerPlace + collections.RadixKeySize
 )
 
 func (m *memory) len() int { return m.count + m.calls.len() }

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -49,7 +49,7 @@ type Assembler struct {
 	order []*partialProfile // by first event
 	scan  jsonscan.Scanner
 	doc   *jsondoc.Reader // of scan
-	room  room.Room
+	room  collections.Room
 	full  error // there is no room for more
 
 	read, built spool // the samples as they are read, and those of the profiles that Finish returns
@@ -74,11 +74,12 @@ type partialProfile struct {
 	whole             bool // a single event; the start is the profile's own
 }
 
-// AssemblerOptions say how an Assembler places profiles in time.
+// ThreadName is how the names of threads begin that hold the samples of a profile beside those of its thread. The id of the profile
+// follows.
+const ThreadName = "V8 profile "
+
+// AssemblerOptions bound the memory of an Assembler and choose profiles.
 type AssemblerOptions struct {
-	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
-	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
-	StartTime bool
 	// Memory is the number of bytes that all profiles together may take without their samples; 0: any.
 	Memory int64
 	// SampleMemory is the number of bytes that samples may take in memory; 0: any. What does not fit is in temporary files in
@@ -92,7 +93,7 @@ type AssemblerOptions struct {
 
 // NewAssembler returns an empty Assembler, which counts bad data in log.
 func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
-	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: room.OfProfiles(opts.Memory)}
+	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: collections.RoomOfProfiles(opts.Memory)}
 	a.doc = jsondoc.New(&a.scan, log)
 	each := max(opts.SampleMemory/2, 1)
 	if opts.SampleMemory == 0 {
@@ -252,7 +253,7 @@ func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool
 			r.Thread, _ = mainThread(p.process)
 		}
 		start := p.start
-		if p.whole || a.opts.StartTime && p.hasHead {
+		if p.whole {
 			if ts, ok := p.draft.startTime(); ok {
 				start = ts + p.offset
 			}

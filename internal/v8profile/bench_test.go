@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -68,7 +68,7 @@ func TestSampleSize(t *testing.T) {
 	const samples = 100_000
 	var read, built spool
 	d := newDraft(&read)
-	dec := decoder{Reader: jsondoc.New(jsonscan.New(bytes.NewReader(generate(t, samples))), new(problem.Log)), d: d, room: new(room.Room)}
+	dec := decoder{Reader: jsondoc.New(jsonscan.New(bytes.NewReader(generate(t, samples))), new(problem.Log)), d: d, room: new(collections.Room)}
 	if err := dec.document(); err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,9 @@ package v8profile
 import (
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -17,7 +17,7 @@ type decoder struct {
 	*jsondoc.Reader
 	d *draft
 
-	room     *room.Room
+	room     *collections.Room
 	taken    int64 // of that, for d
 	elements int   // of all lists
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -23,7 +23,7 @@ func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r
 // ReadWithin is Read with a limit of memory in bytes; 0: any. A profile that needs more is an error.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft(new(spool))
-	profiles := room.OfProfiles(memory)
+	profiles := collections.RoomOfProfiles(memory)
 	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &profiles}
 	dec.Numbered = true
 	err := dec.document()

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/internal/room"
 )
 
 // dump writes a profile down: the tree, then the samples, then the closing time.
@@ -344,7 +344,7 @@ func TestMemory(t *testing.T) {
 		"ticks":     `"nodes":[{"id":1,"positionTicks":[` + repeat(100_000, func(int) string { return `{"line":1,"ticks":1}` }) + `]}]`,
 		"all small": root + `"samples":[1],"timeDeltas":[1]`,
 	} {
-		var noRoom *room.Error
+		var noRoom *collections.RoomError
 		_, err := ReadWithin(strings.NewReader("{"+body+"}"), new(problem.Log), memory)
 		if errors.As(err, &noRoom) != (name != "all small") {
 			t.Errorf("file, %s: %v", name, err)

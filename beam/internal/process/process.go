@@ -28,14 +28,11 @@ var (
 	tuned   sync.Once
 )
 
-// gcPercent is GOGC while many files are converted: most memory is that which conversions reuse.
-const gcPercent = 400
-
 // Tune sets what suits many conversions, unless the environment says something else.
 func Tune(getenv func(string) string) {
 	tuned.Do(func() {
 		if getenv("GOGC") == "" {
-			debug.SetGCPercent(gcPercent)
+			debug.SetGCPercent(migrate.GCPercent)
 		}
 	})
 }

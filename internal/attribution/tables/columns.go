@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -12,7 +12,7 @@ import (
 // JSON returns the table as one line of JSON: what traces keep of it, and programs read.
 func (t *Table) JSON() ([]byte, error) {
 	text, err := json.Marshal(t)
-	return jsontext.Escape(text), err
+	return jsonscan.Escape(text), err
 }
 
 // MarshalJSON writes the columns that the table has.

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -24,7 +24,7 @@ type overlayRow struct {
 
 var overlayOrder = extsort.Order[overlayRow]{
 	Compare: compareOverlay,
-	Key:     func(o *overlayRow) uint64 { return radix.KeyOf(int64(o.ts)) },
+	Key:     func(o *overlayRow) uint64 { return collections.RadixKey(int64(o.ts)) },
 }
 
 // compareOverlay sorts by time, and at one time the ends first.

@@ -19,7 +19,7 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
-	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -258,7 +258,7 @@ func (w *Writer) addString(col int, text string) {
 func (w *Writer) addJSON(col int) {
 	if len(w.json) > maxText {
 		w.Cut++
-		w.json = jsontext.AppendString(nil, w.json[:maxText/8]) // each byte can become six
+		w.json = jsonscan.AppendString(nil, w.json[:maxText/8]) // each byte can become six
 	}
 	w.addText(col, w.json)
 }

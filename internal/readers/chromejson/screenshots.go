@@ -4,12 +4,12 @@ import (
 	"bytes"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/screenshot"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // isScreenshot reports whether the event is a screenshot of Chrome.
 func (rd *reader) isScreenshot() bool {
-	return string(rd.ev.get(fieldName).name()) == screenshot.Name && bytes.Contains(rd.ev.get(fieldCat).name(), []byte("screenshot")) &&
+	return string(rd.ev.get(fieldName).name()) == readers.ScreenshotName && bytes.Contains(rd.ev.get(fieldCat).name(), []byte("screenshot")) &&
 		rd.ev.get(fieldArgs).kind == jsonscan.Object
 }
 
@@ -26,16 +26,16 @@ func (rd *reader) screenshot() {
 		return
 	}
 	if !rd.opts.NoScreenshots {
-		picture, why, ok := screenshot.Decode(rd.picture[:0], text)
+		picture, why, ok := readers.DecodeScreenshot(rd.picture[:0], text)
 		if !ok {
 			rd.problem(why, "")
-			if !screenshot.IsOmitted(why) {
+			if !readers.IsOmitted(why) {
 				return
 			}
 		}
 		if rd.out.Screenshot = picture; ok {
 			rd.picture = picture
-			rd.out.Category = []byte(screenshot.Category)
+			rd.out.Category = []byte(readers.ScreenshotCategory)
 		}
 	}
 	rd.encodeLater(func(jsonscan.Kind, []byte) {

@@ -34,7 +34,7 @@ type Options struct {
 	Offset timeline.Nanos
 	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
 	KeepArg func(name []byte) bool
-	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread.
+	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows those of another profile.
 	NoCalls, SeparateCalls bool
 	// Thread is the thread that the profile is of, in a trace that the Builder holds; 0: one of its own.
 	Thread timeline.TrackID

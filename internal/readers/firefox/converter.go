@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -325,7 +325,7 @@ func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 // addMarkers adds the markers of all threads in the order in which flows are resolved: by start, then by thread, then by
 // their place in the thread's list (section 7).
 func (c *converter) addMarkers() error {
-	q := minheap.New(comesBefore)
+	q := collections.NewHeap(comesBefore)
 	for _, th := range c.threads {
 		if len(th.markers) > 0 {
 			q.Push(th)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/minheap"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -108,8 +108,8 @@ type lanes struct {
 	name   string
 	role   timeline.Role
 	tracks []timeline.TrackID
-	busy   minheap.Heap[busyLane]
-	free   minheap.Heap[int]
+	busy   collections.Heap[busyLane]
+	free   collections.Heap[int]
 }
 
 // busyLane is a lane and the time from which it is free.
@@ -123,8 +123,8 @@ func newLanes(parent timeline.TrackID, name string, role timeline.Role) *lanes {
 		name = "(no name)" // an unnamed track would take the name of its first marker, which has none
 	}
 	l := &lanes{parent: parent, name: name, role: role}
-	l.busy = minheap.New(func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })
-	l.free = minheap.New(func(a, b *int) bool { return *a < *b })
+	l.busy = collections.NewHeap(func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })
+	l.free = collections.NewHeap(func(a, b *int) bool { return *a < *b })
 	return l
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/screenshot"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -98,7 +98,7 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 		c.enc.String(out.Name)
 		c.ownKey(keyCategory)
 		c.enc.String(out.Category)
-		out.Name, out.Category, out.Screenshot = []byte(screenshot.Name), []byte(screenshot.Category), p.screenshot
+		out.Name, out.Category, out.Screenshot = []byte(readers.ScreenshotName), []byte(readers.ScreenshotCategory), p.screenshot
 	}
 	if p.cause.known {
 		out.Callstack = th.stacks.callstack(p.cause.stack)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/screenshot"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -228,10 +228,10 @@ func (c *converter) takeScreenshot(v value) bool {
 		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
 		return true
 	}
-	picture, why, ok := screenshot.Decode(c.picture[:0], v.text)
+	picture, why, ok := readers.DecodeScreenshot(c.picture[:0], v.text)
 	if !ok {
 		c.log.Add(why, p.th.at(p.row), "")
-		return screenshot.IsOmitted(why)
+		return readers.IsOmitted(why)
 	}
 	c.picture, p.screenshot = picture, picture
 	return true

@@ -6,7 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/screenshot"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // A column is one column of a table while it is read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
@@ -153,7 +153,7 @@ const (
 	lastChunk  = 1 << 20
 )
 
-// Of pictures whose text is longer than screenshot.MaxText, only the stub is kept (section 6).
+// Of pictures whose text is longer than readers.MaxScreenshotText, only the stub is kept (section 6).
 var (
 	imagePrefix = []byte("data:image/")
 	imageStub   = []byte("data:image/omitted")
@@ -167,7 +167,7 @@ func (c *texts) add(s *jsonscan.Scanner) bool {
 	case jsonscan.Null:
 		text = nil
 	case jsonscan.String:
-		if len(text) > screenshot.MaxText && bytes.HasPrefix(text, imagePrefix) {
+		if len(text) > readers.MaxScreenshotText && bytes.HasPrefix(text, imagePrefix) {
 			text = imageStub
 		}
 	default:

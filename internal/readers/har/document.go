@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/spool"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -18,7 +18,7 @@ type reader struct {
 	opts Options
 	enc  *timeline.ArgsEncoder
 
-	entries          *spool.Spool[head]
+	entries          *readers.Spool[head]
 	pages            []page
 	pageIDs          map[string]uint32 // index in pages
 	pageSize         int

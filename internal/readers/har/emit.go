@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/weft-trace/weft/internal/lanes"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -16,7 +16,7 @@ type emitter struct {
 	*reader
 	ctx     context.Context
 	process timeline.TrackID
-	alone   *lanes.Set // of requests without page
+	alone   *readers.Lanes // of requests without page
 	join    *joiner
 	events  uint32
 	done    int
@@ -42,8 +42,8 @@ func (r *reader) emit(ctx context.Context) (err error) {
 }
 
 // requests returns the tracks of requests below a process or a page.
-func (e *emitter) requests(parent timeline.TrackID) *lanes.Set {
-	return lanes.New(e.b, parent, timeline.TrackSpec{Name: timeline.RoleNetwork.String(), Role: timeline.RoleNetwork})
+func (e *emitter) requests(parent timeline.TrackID) *readers.Lanes {
+	return readers.NewLanes(e.b, parent, timeline.TrackSpec{Name: timeline.RoleNetwork.String(), Role: timeline.RoleNetwork})
 }
 
 // page makes the track of a page and adds its times as instants.

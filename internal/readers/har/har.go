@@ -23,7 +23,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/spool"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -59,7 +59,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) (
 	s := jsonscan.NewSize(jsondoc.Cancelled(ctx, r), cmp.Or(opts.window, jsonscan.DefaultWindow))
 	rd := &reader{
 		Reader: jsondoc.New(s, opts.Problems), b: b, opts: opts, enc: b.Args(), pageIDs: map[string]uint32{}, unknown: map[string]bool{},
-		entries: spool.New(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
+		entries: readers.NewSpool(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 	rd.Numbered = true
 	defer func() { err = errors.Join(err, rd.entries.Close()) }()

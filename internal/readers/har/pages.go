@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/lanes"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -22,7 +22,7 @@ type page struct {
 	offset    int64
 	args      []byte // encoded
 	moments   []moment
-	requests  *lanes.Set
+	requests  *readers.Lanes
 }
 
 // maxPages bounds the pages, and maxPageSize what they take beside: they are held in memory.

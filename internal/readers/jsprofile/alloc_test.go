@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -49,7 +49,7 @@ func TestMemoryOfLists(t *testing.T) {
 		got, _ := recording.Allocated(func() {
 			_, err = parse(context.Background(), strings.NewReader(input), b, Options{Problems: new(problem.Log), Memory: limit, window: 4096})
 		})
-		var full *room.Error
+		var full *collections.RoomError
 		if !errors.As(err, &full) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -219,7 +219,7 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 		args.EndDict()
 	}
 	t.name, t.category = append(t.name[:0], name...), append(t.category[:0], category...)
-	t.out = timeline.Event{Kind: timeline.Begin, Track: t.callsOn, TS: s.ts, Name: t.name, Category: t.category, Args: args.Args()}
+	t.out = timeline.Event{Kind: timeline.Begin, Track: t.track, TS: s.ts, Name: t.name, Category: t.category, Args: args.Args()}
 	return t.add(s.offset)
 }
 
@@ -232,7 +232,7 @@ func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) erro
 		args.Key([]byte("samples"))
 		args.Int(c.seen - c.open[i].since)
 		args.EndDict()
-		t.out = timeline.Event{Kind: timeline.End, Track: t.callsOn, TS: ts, Args: args.Args()}
+		t.out = timeline.Event{Kind: timeline.End, Track: t.track, TS: ts, Args: args.Args()}
 		if err := t.add(offset); err != nil {
 			return err
 		}

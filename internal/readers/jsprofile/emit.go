@@ -10,7 +10,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/sampling"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -146,7 +146,6 @@ type thread struct {
 	p        *profile
 	stacks   *stackTable
 	track    timeline.TrackID
-	callsOn  timeline.TrackID
 	interval timeline.Nanos
 	end      *timeline.Nanos
 
@@ -165,10 +164,6 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	t.interval = cmp.Or(w.opts.Interval, p.interval)
 	if t.interval == 0 {
 		t.interval = p.sampledInterval()
-	}
-	t.callsOn = track
-	if w.opts.SeparateCalls && !w.opts.NoCalls {
-		t.callsOn = w.b.RoleTrack(track, timeline.RoleCalls)
 	}
 	t.markers = make([]timeline.FrameID, len(p.states.names))
 	states := timeline.TrackSpec{Name: timeline.RolePageStates.String(), Role: timeline.RolePageStates}
@@ -246,7 +241,7 @@ func (t *thread) toTraceTime() {
 }
 
 // byTime sorts samples by time, in place. Those of one time keep their order, which is that of their offsets.
-type byTime struct{ *blocks.List[sample] }
+type byTime struct{ *collections.List[sample] }
 
 func (s byTime) Less(i, j int) bool {
 	a, b := s.At(i), s.At(j)

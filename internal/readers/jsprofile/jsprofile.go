@@ -23,12 +23,13 @@ package jsprofile
 
 import (
 	"context"
+	"errors"
 	"io"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -55,9 +56,8 @@ type Options struct {
 	// Places say where the profiles go in a trace that the Builder holds already, in the order of the input; nil: not known.
 	Places []*Place
 
-	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on a track timeline.RoleCalls below
-	// the thread.
-	NoCalls, SeparateCalls bool
+	// NoCalls leaves the slices of frames and markers out.
+	NoCalls bool
 
 	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
 	Memory int64
@@ -96,7 +96,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 	}
 	rd := &reader{
 		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.KeepArg,
-		members: map[string]bool{}, room: room.OfProfiles(opts.Memory),
+		members: map[string]bool{}, room: collections.RoomOfProfiles(opts.Memory),
 	}
 	rd.Numbered = true
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
@@ -112,7 +112,7 @@ type reader struct {
 	keep func(name []byte) bool
 
 	profiles []*profile
-	room     room.Room
+	room     collections.Room
 	members  map[string]bool // unknown members that were counted
 }
 
@@ -146,3 +146,6 @@ func (r *reader) unknown(key []byte) {
 	r.members[string(key)] = true
 	r.problem(problem.EventUnknownMember, string(key))
 }
+
+// ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
+var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format has to be named")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -33,7 +33,7 @@ func (r *reader) member(p *profile, key string, c byte) error {
 }
 
 // list reads a list whose elements are found by their index: one that cannot be read still has its place.
-func list[T any](r *reader, p *profile, which lists, key string, c byte, to *blocks.List[T], most int, element func(c byte, out *T) error) error {
+func list[T any](r *reader, p *profile, which lists, key string, c byte, to *collections.List[T], most int, element func(c byte, out *T) error) error {
 	if !r.begins(p, which, c) {
 		return r.Skip()
 	}

@@ -3,16 +3,16 @@ package jsprofile
 import (
 	"math"
 
-	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // profile is one trace of the API, column by column.
 type profile struct {
-	resources blocks.List[string]
-	frames    blocks.List[frame]
-	stacks    blocks.List[stack]
-	samples   blocks.List[sample]
+	resources collections.List[string]
+	frames    collections.List[frame]
+	stacks    collections.List[stack]
+	samples   collections.List[sample]
 	states    states
 	holes     bool // there are fewer samples than elements in their list, so that an index is not that of an element
 
@@ -26,7 +26,7 @@ type profile struct {
 	origin     *timeline.Nanos // since 1970
 	started    *timeline.Nanos // the origin again, as it was known when sampling began
 	end        *timeline.Nanos // from the origin
-	spans      blocks.List[span]
+	spans      collections.List[span]
 	attributes []attribute // an object of few members
 }
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/internal/room"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -213,7 +213,7 @@ func TestMemory(t *testing.T) {
 		if name == "members" {
 			input = strings.Replace(input, `]"m0"`, `],"m0"`, 1)
 		}
-		var noRoom *room.Error
+		var noRoom *collections.RoomError
 		if _, _, err := suite.Load(t, strings.NewReader(input), Options{Memory: memory}); errors.As(err, &noRoom) != (name != "few") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -59,3 +59,20 @@ func (p *profile) times(origin *timeline.Nanos) Times {
 	}
 	return t
 }
+
+// The steps in which browsers let pages see times: finer ones for pages that are isolated from others.
+const (
+	fineStep   timeline.Nanos = 5_000
+	coarseStep timeline.Nanos = 100_000
+	traceStep  timeline.Nanos = 1_000 // of the times in traces
+)
+
+// stepOf returns the step of a page's times.
+func stepOf(times []timeline.Nanos) timeline.Nanos {
+	for _, ts := range times {
+		if ts%coarseStep != 0 {
+			return fineStep
+		}
+	}
+	return coarseStep
+}

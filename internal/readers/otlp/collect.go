@@ -10,7 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/spool"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -21,7 +21,7 @@ type collector struct {
 	log  *problem.Log
 	opts Options
 
-	spans     *spool.Spool[head]
+	spans     *readers.Spool[head]
 	resources table
 	scopes    table
 	unknown   map[unknownField]bool // that were counted
@@ -75,7 +75,7 @@ func newCollector(b *timeline.Builder, opts Options) *collector {
 	return &collector{
 		b: b, log: opts.Problems, opts: opts, resources: newTable(opts.Problems), scopes: newTable(opts.Problems),
 		unknown: map[unknownField]bool{},
-		spans:   spool.New(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
+		spans:   readers.NewSpool(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 }
 

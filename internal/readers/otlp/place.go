@@ -3,14 +3,14 @@ package otlp
 import (
 	"math"
 
-	"github.com/weft-trace/weft/internal/lanes"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // rows are the tracks of the spans of a process, or of one of its threads. A span lies below its parent only; where
 // something else is open there, it has another track of the same name.
 type rows struct {
-	tracks *lanes.Set
+	tracks *readers.Lanes
 	spans  [][]openSpan // by lane: those that are open, the outermost first, and some that have ended
 	open   map[spanKey]openSpan
 }
@@ -31,7 +31,7 @@ var spansSpec = timeline.TrackSpec{Name: timeline.RoleSpans.String(), Role: time
 
 // newRows returns the tracks of spans below a process or a thread; first are those that are there already, of a thread.
 func newRows(b *timeline.Builder, parent timeline.TrackID, first ...timeline.TrackID) *rows {
-	return &rows{tracks: lanes.New(b, parent, spansSpec, first...), open: map[spanKey]openSpan{}}
+	return &rows{tracks: readers.NewLanes(b, parent, spansSpec, first...), open: map[spanKey]openSpan{}}
 }
 
 // place returns the track of a span. If the slice of its parent is the one around it, nested is true, and parent is the number of the

@@ -3,7 +3,7 @@ package otlp
 import (
 	"bytes"
 
-	"github.com/weft-trace/weft/internal/minheap"
+	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -12,7 +12,7 @@ import (
 // running, because it is in no file, in another one, or over. What else belongs to a request lies in its first span, or an arrow leads there.
 type requests struct {
 	open map[spanKey]timeline.Nanos // the ends of spans
-	ends minheap.Heap[running]
+	ends collections.Heap[running]
 	name []byte
 }
 
@@ -25,7 +25,7 @@ type running struct {
 func newRequests() requests {
 	return requests{
 		open: map[spanKey]timeline.Nanos{},
-		ends: minheap.New(func(a, b *running) bool { return a.at < b.at }),
+		ends: collections.NewHeap(func(a, b *running) bool { return a.at < b.at }),
 	}
 }
 

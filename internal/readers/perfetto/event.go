@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/screenshot"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -262,7 +262,7 @@ func (r *reader) takeScreenshot() {
 	var s message.Screenshot
 	err := s.Parse(e.Screenshot)
 	picture := s.JPEG()
-	if len(picture) <= screenshot.MaxSize && !screenshot.IsJPEG(picture) {
+	if len(picture) <= readers.MaxScreenshot && !readers.IsJPEG(picture) {
 		if picture != nil {
 			r.add(problem.ScreenshotNotJPEG, "")
 		}
@@ -273,7 +273,7 @@ func (r *reader) takeScreenshot() {
 		r.malformed("screenshot", err)
 	}
 	r.fieldsNotConverted("Screenshot", s.Other())
-	if len(picture) > screenshot.MaxSize {
+	if len(picture) > readers.MaxScreenshot {
 		r.add(problem.ScreenshotOmitted, "")
 		return
 	}

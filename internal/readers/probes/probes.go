@@ -25,7 +25,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/spool"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -75,7 +75,7 @@ type reader struct {
 	log  *problem.Log
 	opts Options
 
-	spool  *spool.Spool[record]
+	spool  *readers.Spool[record]
 	header header
 	commas bool // stray commas in lines of JSON are counted
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/spool"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -31,9 +31,9 @@ const (
 var recordForm = extsort.FormOf[record]()
 
 // newSpool returns a spool of the records, which wait there until all declarations are known.
-func newSpool(opts *Options) *spool.Spool[record] {
+func newSpool(opts *Options) *readers.Spool[record] {
 	limit := cmp.Or(opts.spool, max(opts.Memory/4, minSpool))
-	return spool.New(limit, opts.TempDir, recordForm, func(r *record) int64 { return int64(r.ts) })
+	return readers.NewSpool(limit, opts.TempDir, recordForm, func(r *record) int64 { return int64(r.ts) })
 }
 
 // hold puts a record into the spool.

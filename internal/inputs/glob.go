@@ -1,0 +1,124 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// A Glob is a pattern of paths, by components. In each of them *, ? and [ mean what they mean to path.Match; ** stands for any number of
+// folders.
+type Glob []string
+
+// ParseGlob checks a pattern.
+func ParseGlob(pattern string) (Glob, error) {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, fmt.Errorf("%s: a bracket of the pattern is not closed", pattern)
+	}
+	parts := Glob{}
+	for part := range strings.SplitSeq(pattern, "/") {
+		if part == "**" && len(parts) > 0 && parts[len(parts)-1] == "**" {
+			continue // several in a row are one
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// Match reports whether the components of a path match the whole pattern.
+func (g Glob) Match(parts []string) bool { return g.step(parts, false) }
+
+// matchFolder reports whether something below a folder can match.
+func (g Glob) matchFolder(parts []string) bool { return g.step(parts, true) }
+
+// step follows the places in the pattern that can be reached, one component after the other: no pattern takes long.
+func (g Glob) step(parts []string, isFolder bool) bool {
+	at := make([]bool, len(g)+1)
+	at[0] = true
+	for _, part := range parts {
+		next := make([]bool, len(g)+1)
+		for i, here := range at {
+			switch {
+			case !here || i == len(g):
+			case g[i] == "**":
+				next[i] = true
+				if i+1 < len(g) {
+					if ok, _ := path.Match(g[i+1], part); ok {
+						next[i+2] = true
+					}
+				}
+			default:
+				if ok, _ := path.Match(g[i], part); ok {
+					next[i+1] = true
+				}
+			}
+		}
+		at = next
+	}
+	if isFolder {
+		for _, here := range at[:len(g)] {
+			if here {
+				return true
+			}
+		}
+		return false
+	}
+	return at[len(g)] || len(g) > 0 && g[len(g)-1] == "**" && at[len(g)-1]
+}
+
+// IsPattern reports whether a name may be a pattern.
+func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// SplitPattern divides a pattern into the folder before the first wildcard and the rest.
+func SplitPattern(pattern string) (folder, glob string) {
+	i := strings.IndexAny(pattern, "*?[")
+	if i < 0 {
+		return pattern, ""
+	}
+	k := strings.LastIndexByte(pattern[:i], '/')
+	if k < 0 {
+		return ".", pattern
+	}
+	return pattern[:k+1], pattern[k+1:]
+}
+
+// Expand replaces patterns by the names of the files and folders that they match, in order: not every shell does that, and none with a
+// pattern in quotes. What is the name of a file, or matches nothing, stays as it is.
+func Expand(names []string) (expanded []string) {
+	for _, name := range names {
+		if _, err := os.Lstat(name); !IsPattern(name) || !errors.Is(err, fs.ErrNotExist) {
+			expanded = append(expanded, name)
+			continue
+		}
+		found := matching(name)
+		if len(found) == 0 {
+			found = []string{name}
+		}
+		expanded = append(expanded, found...)
+	}
+	return expanded
+}
+
+// matching returns the files and folders that a pattern matches.
+func matching(pattern string) (found []string) {
+	folder, rest := SplitPattern(filepath.ToSlash(pattern))
+	glob, err := ParseGlob(rest)
+	if err != nil {
+		return nil
+	}
+	w, err := NewWalker(folder, glob, nil)
+	if err != nil {
+		return nil
+	}
+	w.folders = true
+	for e := (Entry{}); w.Next(&e); {
+		if e.Err == nil {
+			found = append(found, filepath.Join(folder, filepath.FromSlash(UnescapeName(e.Path))))
+		}
+	}
+	return found
+}

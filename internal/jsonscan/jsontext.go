@@ -1,0 +1,80 @@
+package jsonscan
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+const hex = "0123456789abcdef"
+
+// AppendString appends a text as a JSON string. Control characters are escaped, also DEL and those of C1, on which terminals act and which
+// JSON would allow. Bytes that are not UTF-8 become U+FFFD.
+func AppendString[T string | []byte](b []byte, text T) []byte {
+	b = append(b, '"')
+	start := 0 // of what is copied as it is
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c == '"' || c == '\\':
+			b = append(append(b, text[start:i]...), '\\', c)
+		case c < ' ' || c == 0x7F:
+			b = append(append(b, text[start:i]...), '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c < utf8.RuneSelf:
+			i++
+			continue
+		default:
+			r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+			if r <= lastC1 {
+				b = append(append(b, text[start:i]...), '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+				i += size
+				start = i
+				continue
+			}
+			if r != utf8.RuneError || size > 1 {
+				i += size
+				continue
+			}
+			b = utf8.AppendRune(append(b, text[start:i]...), r)
+		}
+		i++
+		start = i
+	}
+	b = append(b, text[start:]...)
+	return append(b, '"')
+}
+
+// lastC1 is the last control character.
+const lastC1 = 0x9F
+
+// Escape returns JSON text with the control characters that encoding/json leaves in its strings, U+007F to U+009F, as escapes.
+func Escape(text []byte) []byte {
+	isControl := func(r rune) bool { return 0x7F <= r && r <= lastC1 }
+	if !bytes.ContainsFunc(text, isControl) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+len(text)/8)
+	for i, size := 0, 0; i < len(text); i += size {
+		r := rune(0)
+		if r, size = utf8.DecodeRune(text[i:]); isControl(r) {
+			out = append(out, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		} else {
+			out = append(out, text[i:i+size]...)
+		}
+	}
+	return out
+}
+
+// AppendDouble appends the shortest text that gives v back; what JSON has no number for becomes a text.
+func AppendDouble(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(b, `"NaN"`...)
+	case math.IsInf(v, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(v, -1):
+		return append(b, `"-Infinity"`...)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}

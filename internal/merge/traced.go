@@ -1,0 +1,367 @@
+package merge
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// Traced is what a trace of Chrome says about the clocks of the pages in it. Two things tell where the time origin of a page lies in the
+// trace:
+//
+//   - Chrome records the self-profiles of pages in its own way too, as profiles of the source SelfProfiling. One whose
+//     samples are those of the self-profile, all at one distance, gives the time origin to within a few microseconds.
+//   - navigationStart is the time origin of the page that was navigated to. The page may be the one of the self-profile if it
+//     is among its scripts, as a page with a script in it is, or if it is of the same thread and origin as one that is.
+//
+// Anything else, such as where a function of the profile runs in the trace, would be a guess. It may only confirm one of these places.
+type Traced struct {
+	profiles    []tracedProfile
+	navigations []navigation
+	start, end  Nanos // of the trace
+	any         bool  // start and end are known
+}
+
+// tracedID is what identifies a profile in a trace.
+type tracedID struct {
+	pid int64
+	id  string
+}
+
+// tracedProfile is a profile in a trace.
+type tracedProfile struct {
+	tracedID
+	tid      int64
+	selfMade bool // of the source SelfProfiling
+	headed   bool // its head says when it began
+	times    []Nanos
+	slack    Nanos // by which all times may be wrong
+	// otherClock says that its start is on another clock than the times of the trace.
+	otherClock bool
+	mixed      bool // the samples may be of other profiles of the thread
+
+	start  Nanos // as its head has it
+	pieces []tracedPiece
+}
+
+// tracedPiece is an event with samples.
+type tracedPiece struct {
+	ts     Nanos
+	deltas []Nanos // the time of each sample since the one before
+}
+
+// navigation is a navigationStart.
+type navigation struct {
+	pid, tid int64
+	ts       Nanos
+	url      string
+	inFrame  bool // the page is not that of a tab, but in a frame of one
+}
+
+// Names and values of Chrome.
+const (
+	selfProfiling = "SelfProfiling"        // the source of profiles that pages make of themselves
+	documentURL   = "documentLoaderURL"    // of a navigationStart
+	isTab         = "isOutermostMainFrame" // not in traces of old versions
+)
+
+// maxTracedSamples bounds the samples that are kept of a trace.
+const maxTracedSamples = 1 << 24
+
+// tracedReader gathers a Traced from the events of a trace.
+//
+// In traces of Chrome the pieces of V8 profiles are instants, with arguments that may be JSON text. In traces that weft wrote, the samples of
+// a self-made profile are those of the thread with its id, or of the sampled thread itself; they count from the time of the head or, if an
+// older version wrote them, from the startTime in it, so that all may be wrong by the difference.
+type tracedReader struct {
+	b       *timeline.Builder
+	all     Traced
+	byID    map[tracedID]int // index in all.profiles
+	heads   []tracedHead
+	samples map[threadKey][]Nanos
+	kept    int              // samples and deltas
+	sub     jsonscan.Scanner // of arguments that are JSON text
+}
+
+// tracedHead is the head of a self-made profile.
+type tracedHead struct {
+	profile int // in Traced.profiles
+	thread  threadKey
+	apart   Nanos // of its time and the startTime in it
+}
+
+func newTracedReader(b *timeline.Builder) *tracedReader {
+	return &tracedReader{b: b, byID: map[tracedID]int{}, samples: map[threadKey][]Nanos{}}
+}
+
+// event looks at an event. Those at time 0 are metadata.
+func (r *tracedReader) event(ev *timeline.Event) {
+	all := &r.all
+	if ev.TS > 0 {
+		end := ev.TS
+		if ev.Kind == timeline.Slice {
+			end = plus(end, max(ev.Dur, 0))
+		}
+		all.end = max(all.end, end)
+		if !all.any || ev.TS < all.start {
+			all.start, all.any = ev.TS, true
+		}
+	}
+	switch {
+	case ev.Kind == timeline.Sample:
+		if process, thread, ok := r.b.IDs(ev.Track); ok && r.room(1) {
+			key := threadKey{process, thread}
+			r.samples[key] = append(r.samples[key], ev.TS)
+		}
+	case ev.Kind != timeline.Instant:
+	case string(ev.Name) == "navigationStart":
+		r.navigation(ev)
+	case string(ev.Name) == "Profile" || string(ev.Name) == "ProfileChunk":
+		r.piece(ev)
+	}
+}
+
+// room reports whether n more times may be kept, and counts them.
+func (r *tracedReader) room(n int) bool {
+	if r.kept+n > maxTracedSamples {
+		return false
+	}
+	r.kept += n
+	return true
+}
+
+// data returns the members of the argument data of an event, and calls text instead if that is JSON text.
+func (r *tracedReader) data(ev *timeline.Event, text func(key []byte)) iter.Seq[timeline.Arg] {
+	return func(yield func(timeline.Arg) bool) {
+		for arg := range r.b.ArgList(ev.Args) {
+			if string(arg.Key) != "data" {
+				continue
+			}
+			switch arg.Kind {
+			case timeline.ArgDict:
+				r.b.Members(arg)(yield)
+				return
+			case timeline.ArgString, timeline.ArgJSON:
+				r.sub.Reset(arg.Text())
+				if kind, _ := r.sub.Value(); kind != jsonscan.Object {
+					return
+				}
+				for key, ok := r.sub.Key(); ok; key, ok = r.sub.Key() {
+					text(key)
+				}
+			}
+		}
+	}
+}
+
+// navigation adds a navigation, unless it is to the empty page of a new frame.
+func (r *tracedReader) navigation(ev *timeline.Event) {
+	process, thread, _ := r.b.IDs(ev.Track)
+	n := navigation{pid: process.Num, tid: thread.Num, ts: ev.TS}
+	for arg := range r.data(ev, func(key []byte) { r.navigationMember(&n, key) }) {
+		switch {
+		case string(arg.Key) == documentURL && arg.Kind == timeline.ArgString:
+			n.url = string(arg.Text())
+		case string(arg.Key) == isTab && arg.Kind == timeline.ArgBool:
+			n.inFrame = !arg.Bool()
+		}
+	}
+	if n.url != "" {
+		r.all.navigations = append(r.all.navigations, n)
+	}
+}
+
+// navigationMember reads a member of the data of a navigation that is JSON text.
+func (r *tracedReader) navigationMember(n *navigation, key []byte) {
+	switch string(key) {
+	case documentURL:
+		if kind, text := r.sub.Scalar(); kind == jsonscan.String {
+			n.url = string(text)
+		}
+	case isTab:
+		kind, _ := r.sub.Scalar()
+		n.inFrame = kind == jsonscan.False
+	default:
+		r.sub.Skip()
+	}
+}
+
+// sameClock is how far the startTime of a profile may be from the time of its head: they are read one after the other. On
+// clocks of which one stops while the system sleeps they are farther apart.
+const sameClock = 10_000_000
+
+// piece takes in the head of a profile, or a chunk of its samples.
+func (r *tracedReader) piece(ev *timeline.Event) {
+	process, thread, _ := r.b.IDs(ev.Track)
+	id := tracedID{process.Num, r.idOf(ev)}
+	at, ok := r.byID[id]
+	if !ok {
+		at = len(r.all.profiles)
+		r.byID[id] = at
+		r.all.profiles = append(r.all.profiles, tracedProfile{tracedID: id, tid: thread.Num})
+	}
+	p := &r.all.profiles[at]
+	isHead := string(ev.Name) == "Profile"
+	if isHead {
+		p.tid = thread.Num // chunks come from the thread that writes them
+	}
+	piece := tracedPiece{ts: ev.TS}
+	for arg := range r.data(ev, func(key []byte) { r.profileMember(p, &piece, key, isHead) }) {
+		switch {
+		case string(arg.Key) == "source" && arg.Kind == timeline.ArgString:
+			p.selfMade = string(arg.Text()) == selfProfiling
+		case string(arg.Key) == "startTime" && isHead:
+			p.start, p.headed = micros(&arg), true
+		case string(arg.Key) == "timeDeltas" && arg.Kind == timeline.ArgArray:
+			for delta := range r.b.Members(arg) {
+				piece.deltas = append(piece.deltas, micros(&delta))
+			}
+		}
+	}
+	if len(piece.deltas) > 0 && r.room(len(piece.deltas)) {
+		p.pieces = append(p.pieces, piece)
+	}
+	if isHead && p.selfMade {
+		apart := abs(minus(max(p.start, 0), ev.TS))
+		p.otherClock = apart > sameClock
+		r.heads = append(r.heads, tracedHead{at, threadKey{process, thread}, apart})
+	}
+}
+
+// profileMember reads a member of the data of a piece that is JSON text.
+func (r *tracedReader) profileMember(p *tracedProfile, piece *tracedPiece, key []byte, isHead bool) {
+	switch {
+	case string(key) == "source":
+		_, text := r.sub.Scalar()
+		p.selfMade = string(text) == selfProfiling
+	case string(key) == "startTime" && isHead:
+		p.start, p.headed = r.decimal(), true
+	case string(key) == "timeDeltas":
+		if kind, _ := r.sub.Value(); kind != jsonscan.Array {
+			return
+		}
+		for r.sub.Elem() {
+			piece.deltas = append(piece.deltas, r.decimal())
+		}
+	default:
+		r.sub.Skip()
+	}
+}
+
+// decimal reads a number of microseconds.
+func (r *tracedReader) decimal() Nanos {
+	_, text := r.sub.Scalar()
+	n, _ := jsonscan.Decimal(text, 3)
+	return inRange(float64(n), Nanos(n))
+}
+
+// micros returns a number of microseconds as a time; 0 if it is not a number.
+func micros(a *timeline.Arg) Nanos {
+	switch a.Kind {
+	case timeline.ArgInt:
+		return inRange(float64(a.Int())*1000, Nanos(a.Int())*1000)
+	case timeline.ArgUint:
+		return inRange(float64(a.Uint())*1000, Nanos(a.Uint())*1000)
+	case timeline.ArgDouble:
+		return inRange(a.Double()*1000, Nanos(math.Round(a.Double()*1000)))
+	}
+	return 0
+}
+
+// inRange returns exact, a time that is about n, or the longest time that a profile may last, so that sums are times as well.
+func inRange(n float64, exact Nanos) Nanos {
+	const most = maxNanos / 2
+	switch {
+	case n >= float64(most):
+		return most
+	case n <= -float64(most):
+		return -most
+	case math.IsNaN(n):
+		return 0
+	}
+	return exact
+}
+
+// idOf returns the id of a piece, which readers keep beside the arguments.
+func (r *tracedReader) idOf(ev *timeline.Event) (id string) {
+	for arg := range r.b.ArgList(ev.Args) {
+		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
+			continue
+		}
+		for member := range r.b.Members(arg) {
+			if string(member.Key) == "id" && member.Kind == timeline.ArgString {
+				id = string(member.Text())
+			}
+		}
+	}
+	return id
+}
+
+// finish returns what was gathered when the input was read.
+func (r *tracedReader) finish() *Traced {
+	for i := range r.all.profiles {
+		p := &r.all.profiles[i]
+		slices.SortStableFunc(p.pieces, func(a, b tracedPiece) int { return cmp.Compare(a.ts, b.ts) })
+		now := p.start
+		for _, piece := range p.pieces {
+			for _, delta := range piece.deltas {
+				now = plus(now, delta)
+				p.times = append(p.times, now)
+			}
+		}
+		slices.Sort(p.times)
+		p.pieces = nil
+	}
+	r.addSampled()
+	return &r.all
+}
+
+// addSampled takes the samples of threads for those of the self-made profiles without chunks: of the sampled thread, and of
+// the one with the id of the profile. Several profiles of one thread have its samples once: from which of them they are
+// does not change where they lie, but they may be wrong by the most of all.
+func (r *tracedReader) addSampled() {
+	owners := map[tracedID][]threadKey{} // by id of a profile
+	for _, th := range r.b.Threads() {
+		process, thread, _ := r.b.IDs(th.Track)
+		key := threadKey{process, thread}
+		id, ok := strings.CutPrefix(cmp.Or(th.Name, th.Key.Text), v8profile.ThreadName)
+		if of := (tracedID{process.Num, id}); ok && len(r.samples[key]) > 0 {
+			owners[of] = append(owners[of], key)
+		}
+	}
+	added := map[threadKey]int{} // indexes in Traced.profiles
+	for _, h := range r.heads {
+		p := &r.all.profiles[h.profile]
+		if len(p.times) > 0 || p.otherClock {
+			continue
+		}
+		if len(r.samples[h.thread]) > 0 {
+			r.addThread(added, h, h.thread, true)
+		}
+		for _, key := range owners[r.all.profiles[h.profile].tracedID] {
+			r.addThread(added, h, key, false)
+			r.all.profiles[h.profile].selfMade = false // it has samples: those that were added
+		}
+	}
+}
+
+// addThread takes the samples of a thread for those of a profile, which may be mixed with others.
+func (r *tracedReader) addThread(added map[threadKey]int, h tracedHead, thread threadKey, mixed bool) {
+	at, ok := added[thread]
+	if !ok {
+		at = len(r.all.profiles)
+		added[thread] = at
+		p := r.all.profiles[h.profile]
+		p.times, p.selfMade, p.mixed = r.samples[thread], true, mixed
+		slices.Sort(p.times)
+		r.all.profiles = append(r.all.profiles, p)
+	}
+	p := &r.all.profiles[at]
+	p.slack = max(p.slack, h.apart)
+}

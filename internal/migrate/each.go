@@ -1,0 +1,73 @@
+package migrate
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// GCPercent is GOGC while many files are converted: most of what small ones allocate is garbage at once, and collecting it less often costs a
+// few megabytes.
+const GCPercent = 400
+
+// Each calls do for n inputs, in their order and several at once, and returns when all calls have. It is a run without decisions and records:
+// the caller opens inputs and outputs, and do converts with Worker.Convert. An input alone gets all workers and all memory of opts;
+// several share them. No call starts after the end of ctx.
+func Each(ctx context.Context, opts convert.Options, n int, do func(w *Worker, i int)) {
+	if n == 1 {
+		do(&Worker{run: newRun(&Config{}), workers: opts.Workers, memory: opts.Memory}, 0)
+		return
+	}
+	r := newRun(&Config{Jobs: timeline.WorkerCount(opts.Workers, opts.Memory)})
+	r.each = func(w *Worker, i int) {
+		w.memory = opts.Memory / int64(r.Jobs) * int64(w.workers)
+		do(w, i)
+	}
+	r.queue = newQueue()
+	for i := range n {
+		r.queue.tasks = append(r.queue.tasks, &Task{index: i})
+	}
+	r.queue.close(nil)
+	_ = r.runWorkers(ctx) // its only errors are those of the queue, which has none
+}
+
+// Convert converts an input of Each, with the goroutines and the memory that it has there. Its size is -1 if that is not known.
+func (w *Worker) Convert(ctx context.Context, dst io.Writer, src io.Reader, size int64, opts convert.Options) (*convert.Report, error) {
+	opts.Memory = w.memory
+	return w.convert(ctx, dst, src, size, opts)
+}
+
+func (w *Worker) convert(ctx context.Context, dst io.Writer, src io.Reader, size int64, opts convert.Options) (*convert.Report, error) {
+	src, err := w.whole(src, size)
+	if err != nil {
+		return nil, err
+	}
+	opts.Workers = w.workers
+	return w.convertWith(ctx, &w.converter, dst, src, opts)
+}
+
+// maxWhole is the size of inputs that are read before they are converted: there is nothing to gain from reading a short file
+// while it is being converted.
+const maxWhole = 1 << 20
+
+// whole returns the content of an input as a reader of memory, if it is short.
+func (w *Worker) whole(src io.Reader, size int64) (io.Reader, error) {
+	if size < 0 || size > maxWhole {
+		return src, nil
+	}
+	w.input.Reset()
+	w.input.Grow(int(size) + bytes.MinRead)
+	n, err := w.input.ReadFrom(io.LimitReader(src, maxWhole+1))
+	if err != nil {
+		return nil, err
+	}
+	read := bytes.NewReader(w.input.Bytes())
+	if n > maxWhole { // it grows while it is read
+		w.input = bytes.Buffer{} // a reader of streams may still hold the old one
+		return io.MultiReader(read, src), nil
+	}
+	return read, nil
+}
