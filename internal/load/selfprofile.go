@@ -75,11 +75,11 @@ type pages struct {
 func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 	return jsprofile.Options{
 		Problems:   log,
-		Interval:   timeline.Nanos(o.SelfProfile.SampleInterval),
-		TimeOrigin: (*timeline.Nanos)(o.SelfProfile.TimeOrigin),
-		End:        (*timeline.Nanos)(o.SelfProfile.End),
+		Interval:   o.SelfProfile.SampleInterval,
+		TimeOrigin: o.SelfProfile.TimeOrigin,
+		End:        o.SelfProfile.End,
 		ThreadName: o.SelfProfile.ThreadName,
-		Offset:     timeline.Nanos(o.TimeOffset),
+		Offset:     o.TimeOffset,
 		Memory:     o.profileMemory(),
 
 		NoCalls: o.JSCalls == JSCallsOff,
