@@ -128,15 +128,15 @@ var helpTitle = regexp.MustCompile(`^(?:[A-Z][A-Z ]*:|   Flags [a-z ,-]+)$`)
 // flush writes the help with the texts of flags wrapped at the width of the terminal.
 func (h *helpWriter) flush(env *environment) error {
 	on, width := env.terminal(env.stdout), helpWidth
-	if on.columns > 0 {
-		width = on.columns
+	if on.Columns > 0 {
+		width = on.Columns
 	}
 	var b strings.Builder
 	for line := range strings.Lines(h.String()) {
 		indent := utf8.RuneCountInString(flagLine.FindString(line))
 		if indent == 0 || width-indent < minHelpText {
 			if title := strings.TrimSuffix(line, "\n"); helpTitle.MatchString(title) {
-				line = on.heading(title) + "\n"
+				line = on.Heading(title) + "\n"
 			}
 			b.WriteString(line)
 			continue
@@ -287,7 +287,7 @@ func printError(env *environment, err error) {
 }
 
 // messageHead is what a message about an error begins with.
-func messageHead(env *environment) string { return env.terminal(env.stderr).severe("weft:") }
+func messageHead(env *environment) string { return env.terminal(env.stderr).Severe("weft:") }
 
 // message is the text of an error: joined errors once each, and standard output by its name in messages.
 func message(err error) string {

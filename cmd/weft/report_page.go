@@ -21,25 +21,6 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// allReport is the report that has all others in short. It has no tables for terminals.
-const (
-	allReport  = "all"
-	allUsage   = "all of it as a page for the browser, with --html, or as JSON"
-	allExample = "weft report all --html report.html trace.json"
-)
-
-// pageSections are the sections of a page by report; nil: all.
-var pageSections = map[string][]reportpage.Section{
-	allReport:          nil,
-	"samples":          {reportpage.Busy, reportpage.Code},
-	"gc":               {reportpage.GC},
-	"layout-thrashing": {reportpage.Layout},
-	costReport:         {reportpage.Costs},
-	"input":            {reportpage.Inputs},
-	"tasks":            {reportpage.Tasks},
-	"slices":           {reportpage.Slices},
-}
-
 // The title under which the help lists pageFlags.
 const pageFlagsTitle = "Flags of pages"
 
@@ -56,41 +37,29 @@ func pageFlags() []cli.Flag {
 func wantsPage(c *cli.Context) bool { return c.IsSet("html") || c.Args().First() == allReport }
 
 // checkPageFlags refuses what a page does not have.
-func checkPageFlags(c *cli.Context) error {
-	name := c.Args().First()
-	_, known := pageSections[name]
+func (r *reportKind) checkPageFlags(c *cli.Context) error {
 	switch {
 	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
 		return usagef("--keep-urls and --force are for pages; name one with --html FILE")
-	case !wantsPage(c):
-		return nil
-	case name == allReport && !c.IsSet("html") && !c.Bool("json"):
+	case !c.IsSet("html") && !c.Bool("json"):
 		return usagef("the report all is a page or JSON; use --html FILE or --json")
 	case c.IsSet("html") && c.String("html") == "":
 		return usagef("--html: name a file, or use \"-\" for standard output")
 	case takesMany(c):
 		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
-	case !known:
-		return usagef("--html: the report %s has no page; weft report all --html FILE makes one of the whole trace", name)
+	case c.IsSet("html") && c.Bool("json"):
+		return usagef("--html and --json cannot be combined")
 	}
-	for _, f := range slices.Concat(reportFlags(), sampleFlags(), costFlags(), eventFlags(), inputFlags()) {
-		switch flag := f.Names()[0]; flag {
-		case "format", "memory", "tmp":
-		case "json":
-			if c.Bool(flag) && c.IsSet("html") {
-				return usagef("--html and --json cannot be combined")
-			}
-		default:
-			if c.IsSet(flag) {
-				return usagef("--%s: a page does not have this flag", flag)
-			}
+	for _, flag := range slices.Concat(tableFlags, namesOf(ownReportFlags())) {
+		if c.IsSet(flag) {
+			return usagef("--%s: a page does not have this flag", flag)
 		}
 	}
 	return nil
 }
 
 // runPageReport writes a report as a page, or everything as JSON.
-func runPageReport(c *cli.Context, env *environment) error {
+func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	opts, err := inputOptions(c)
 	if err != nil {
 		return err
@@ -99,12 +68,12 @@ func runPageReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	all, err := in.collectAll(c.Context, c.Args().First() == "slices")
+	all, err := in.collectAll(c.Context, slices.Contains(r.sections, reportpage.Slices))
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
 	if !c.IsSet("html") {
-		in.printProblems(env, costProblems)
+		in.printProblems(env, r.problems)
 		in.printNotCounted(env, true)
 		return writeJSON(env.stdout, all)
 	}
@@ -113,7 +82,7 @@ func runPageReport(c *cli.Context, env *environment) error {
 		src.Selected = "what " + selectionText(c) + " selects"
 	}
 	return writePage(c, env, func(w io.Writer) error {
-		return reportpage.Write(w, src, all, reportpage.Options{Sections: pageSections[c.Args().First()], KeepURLs: c.Bool("keep-urls")})
+		return reportpage.Write(w, src, all, reportpage.Options{Sections: r.sections, KeepURLs: c.Bool("keep-urls")})
 	})
 }
 

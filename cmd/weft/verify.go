@@ -87,7 +87,7 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 	var b bytes.Buffer
 	on, verdict := env.terminal(env.stdout), "valid"
 	if !r.OK() {
-		verdict = on.severe("INVALID")
+		verdict = on.Severe("INVALID")
 	}
 	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, thousands(r.Packets),
 		thousands(r.Events), thousands(r.Violations), thousands(r.Warnings))
@@ -97,9 +97,9 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 		return err
 	}
 	for _, finding := range r.Findings {
-		kind := on.severe("violation")
+		kind := on.Severe("violation")
 		if finding.Warning {
-			kind = on.warning("warning") + "  "
+			kind = on.Warning("warning") + "  "
 		}
 		fmt.Fprintf(&b, "  %s  %s ×%s: %s\n", kind, finding.Rule, thousands(finding.Count), finding.Sentence)
 		for _, found := range finding.Cases {

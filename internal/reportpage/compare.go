@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -41,11 +42,11 @@ func (p *comparisonPage) write() {
 		p.phrase("base: %s", p.recordings(r.Base)), p.phrase("new: %s", p.recordings(r.New)), p.phrase("self time by %s, per %s", p.By, p.Per),
 	}, p.Selected)
 	p.keyNumbers([]keyNumber{
-		{label: "Slower", value: thousands(r.Counts[compare.Slower]), note: "significantly", bad: r.Counts[compare.Slower] > 0},
-		{label: "Faster", value: thousands(r.Counts[compare.Faster]), note: "significantly"},
-		{label: "Undecided", value: thousands(r.Counts[compare.Undecided]), note: undecidedNote(r)},
-		{label: "Noise", value: thousands(r.Counts[compare.Noise]), note: "differ as much within a version"},
-		{label: "Equal", value: thousands(r.Counts[compare.Equal]), note: "in all recordings"},
+		{label: "Slower", value: table.Thousands(r.Counts[compare.Slower]), note: "significantly", bad: r.Counts[compare.Slower] > 0},
+		{label: "Faster", value: table.Thousands(r.Counts[compare.Faster]), note: "significantly"},
+		{label: "Undecided", value: table.Thousands(r.Counts[compare.Undecided]), note: undecidedNote(r)},
+		{label: "Noise", value: table.Thousands(r.Counts[compare.Noise]), note: "differ as much within a version"},
+		{label: "Equal", value: table.Thousands(r.Counts[compare.Equal]), note: "in all recordings"},
 	}, nil)
 	p.p("<section id=changes aria-labelledby=changes-title>\n<h2 id=changes-title>What changed?</h2>\n<p class=lead>%s</p>\n", p.verdict())
 	nested := p.rows(func(row *compare.Row) bool { return row.Verdict < compare.Noise && !row.Async() })
@@ -69,7 +70,7 @@ func (p *comparisonPage) recordings(list []compare.Recording) string {
 	for _, r := range list {
 		shortest, longest = min(shortest, r.Length), max(longest, r.Length)
 	}
-	return count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
+	return table.Count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
 }
 
 // undecidedNote says why rows are undecided.
@@ -88,14 +89,14 @@ func (p *comparisonPage) verdict() markup {
 		return "The recordings have nothing to compare."
 	case !r.Testable:
 		return p.phrase("With %s and %s nobody can tell a change from noise: recordings of the same thing differ too. %s",
-			count(len(r.Base), "recording"), count(len(r.New), "recording"), r.Advice())
+			table.Count(len(r.Base), "recording"), table.Count(len(r.New), "recording"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0 && r.Counts[compare.Undecided] > 0:
-		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance. %s", count(r.Tested, "row"), r.Advice())
+		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance. %s", table.Count(r.Tested, "row"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0:
-		return p.phrase("Nothing is significantly slower or faster, of %s. %s", count(len(r.Rows), "row"), r.Advice())
+		return p.phrase("Nothing is significantly slower or faster, of %s. %s", table.Count(len(r.Rows), "row"), r.Advice())
 	}
 	return p.phrase("<b>%s slower</b> and <b>%s faster</b>, of %s: a Mann–Whitney U test, corrected for the number of rows (Benjamini–Hochberg, q &lt; %s).",
-		thousands(r.Counts[compare.Slower]), thousands(r.Counts[compare.Faster]), count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
+		table.Thousands(r.Counts[compare.Slower]), table.Thousands(r.Counts[compare.Faster]), table.Count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
 }
 
 // rows returns the rows that count.
@@ -129,12 +130,12 @@ func (p *comparisonPage) changes(title string, rows []*compare.Row) {
 		if row.Q != nil {
 			q = num(strconv.FormatFloat(*row.Q, 'f', 4, 64))
 		}
-		t.row(span{}, p.stacked(row.Name, join(" ", row.Location, kindOf(row, p.By))), changeBar(row.Change, most), num(signed(row.Change)), num(ratio(row)), num(micros(row.BaseMedian)), num(micros(row.NewMedian)),
+		t.row(span{}, p.stacked(row.Name, join(" ", row.Location, kindOf(row, p.By))), changeBar(row.Change, most), num(signed(row.Change)), num(ratio(row)), num(table.Millis(row.BaseMedian)), num(table.Millis(row.NewMedian)),
 			strip(row), row.Verdict.String(), q)
 	}
 	note := "Times are medians of the recordings."
 	if more := len(rows) - comparedRows; more > 0 {
-		note += " " + countOf(more, "more row", "more rows") + ": weft compare lists them."
+		note += " " + table.Plural(more, "more row", "more rows") + ": weft compare lists them."
 	}
 	t.end(note, false)
 }
@@ -149,9 +150,9 @@ func kindOf(row *compare.Row, by string) string {
 
 func signed(t timeline.Nanos) string {
 	if t > 0 {
-		return "+" + micros(t)
+		return "+" + table.Millis(t)
 	}
-	return micros(t)
+	return table.Millis(t)
 }
 
 // ratio writes the change as a part of the base.
@@ -166,9 +167,9 @@ func ratio(row *compare.Row) string {
 	}
 	text := strconv.FormatFloat(*row.Ratio*100, 'f', 1, 64) + " %"
 	if *row.Ratio > 0 {
-		return "+" + separated(text)
+		return "+" + table.Separated(text)
 	}
-	return separated(text)
+	return table.Separated(text)
 }
 
 // changeBar draws a change: to the right of the middle what became slower.

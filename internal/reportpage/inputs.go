@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -43,10 +44,10 @@ func (p *page) inputs() {
 	if len(main) == 0 {
 		main, what = list, "input"
 	}
-	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (%s at %s).", count(len(main), what),
+	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (%s at %s).", table.Count(len(main), what),
 		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), inputName(main[0].Kind), p.moment(main[0].Start-p.all.Start))
 	if moves := len(list) - len(main); moves > 0 {
-		p.p(" %s by moving the pointer are grey.", count(moves, "input"))
+		p.p(" %s by moving the pointer are grey.", table.Count(moves, "input"))
 	}
 	p.p("</p>\n")
 	p.dots(list)
@@ -91,7 +92,7 @@ func (p *page) dots(list []report.Interaction) {
 	}
 	p.p("\n</svg>\n</figure>\n<ul class=legend><li><span class=\"key dot\"></span>click, key, tap, wheel, scroll, drag</li><li><span class=\"key move\"></span>move</li></ul>\n")
 	if more := len(list) - len(shown); more > 0 {
-		p.p("<p class=note>%s, all faster than %s, are not drawn.</p>\n", count(more, "more input"), length(shown[len(shown)-1].Latency))
+		p.p("<p class=note>%s, all faster than %s, are not drawn.</p>\n", table.Count(more, "more input"), length(shown[len(shown)-1].Latency))
 	}
 }
 
@@ -114,7 +115,7 @@ func (p *page) inputTable(list []report.Interaction) {
 	}
 	note := "Slow: more than 200 ms; people notice more than 100 ms."
 	if more := len(list) - report.AllRows; more > 0 {
-		note += " " + countOf(more, "more input was", "more inputs were") + " answered faster: weft report input lists them."
+		note += " " + table.Plural(more, "more input was", "more inputs were") + " answered faster: weft report input lists them."
 	}
 	t.end(note, false)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 )
 
 // sliceTitles are the words for the kinds of slices.
@@ -17,9 +18,9 @@ var sliceTitles = map[report.SliceKind]string{
 // slices writes how often slices ran and how long they took.
 func (p *page) slices() {
 	s := p.all.Slices
-	p.p("<p class=lead>%s in %s.", count(s.Slices.Slices, "slice"), length(s.End-s.Start))
+	p.p("<p class=lead>%s in %s.", table.Count(s.Slices.Slices, "slice"), length(s.End-s.Start))
 	if s.Unfinished > 0 {
-		p.p(" %s never end and take no time here.", thousands(s.Unfinished))
+		p.p(" %s never end and take no time here.", table.Thousands(s.Unfinished))
 	}
 	p.p("</p>\n")
 	p.devices()
@@ -50,8 +51,8 @@ func (p *page) devices() {
 		if d.Name != "" {
 			name += " " + d.Name
 		}
-		out.row(span{}, name, p.bar([]part{{class: "plain", time: d.Busy}}, d.Window), num(micros(d.Busy)), num(share(d.Busy, d.Window)), num(micros(d.Idle)), num(thousands(d.Kernels)),
-			num(micros(d.Communication)), num(micros(d.Copy)))
+		out.row(span{}, name, p.bar([]part{{class: "plain", time: d.Busy}}, d.Window), num(table.Millis(d.Busy)), num(share(d.Busy, d.Window)), num(table.Millis(d.Idle)), num(table.Thousands(d.Kernels)),
+			num(table.Millis(d.Communication)), num(table.Millis(d.Copy)))
 	}
 	out.end("", false)
 }
@@ -86,8 +87,8 @@ func (p *page) deviceFinding() (finding, bool) {
 		title := p.deviceTitle(most)
 		return p.finding(most.Idle, Slices, "<b>%s</b> was idle for %s, %s of the time from the first work of a device to the last.", strings.ToUpper(title[:1])+title[1:], length(most.Idle), share(most.Idle, most.Window)), true
 	}
-	return p.finding(most.Idle, Slices, "<b>%s of %s</b> were idle for more than a fifth of the time from the first work of a device to the last; the longest was %s, for %s of it.", thousands(int64(idle)),
-		count(len(list), "device"), p.deviceTitle(most), share(most.Idle, most.Window)), true
+	return p.finding(most.Idle, Slices, "<b>%s of %s</b> were idle for more than a fifth of the time from the first work of a device to the last; the longest was %s, for %s of it.", table.Thousands(int64(idle)),
+		table.Count(len(list), "device"), p.deviceTitle(most), share(most.Idle, most.Window)), true
 }
 
 // sliceTable writes the groups of a kind.
@@ -105,8 +106,8 @@ func (p *page) sliceTable(title string, groups []report.SliceGroup) {
 		if g.MaxAt != nil {
 			where = at(*g.MaxAt, g.Max)
 		}
-		out.row(where, name, p.bar([]part{{class: "plain", time: g.Self}}, groups[0].Self), num(micros(g.Self)), num(micros(g.Total)), num(thousands(g.Count)),
-			num(micros(g.P50)), num(micros(g.P95)), num(micros(g.Max)))
+		out.row(where, name, p.bar([]part{{class: "plain", time: g.Self}}, groups[0].Self), num(table.Millis(g.Self)), num(table.Millis(g.Total)), num(table.Thousands(g.Count)),
+			num(table.Millis(g.P50)), num(table.Millis(g.P95)), num(table.Millis(g.Max)))
 	}
 	note := ""
 	if len(groups) == report.AllRows {

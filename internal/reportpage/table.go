@@ -13,8 +13,8 @@ type column struct {
 	bar    bool // of bars
 }
 
-// table is a table that is written row by row.
-type table struct {
+// rows is a table that is written row by row.
+type rows struct {
 	d *document
 }
 
@@ -22,7 +22,7 @@ type table struct {
 const wideColumns = 6
 
 // table begins a table. The title is for those who do not see it; fold says what a click opens it with, "": it is open.
-func (d *document) table(title, fold string, columns ...column) *table {
+func (d *document) table(title, fold string, columns ...column) *rows {
 	if fold != "" {
 		d.p("<details><summary>%s</summary>", fold)
 	}
@@ -43,16 +43,16 @@ func (d *document) table(title, fold string, columns ...column) *table {
 		d.p("<th scope=col%s>%s</th>", class, c.title)
 	}
 	d.p("</tr></thead>\n<tbody>\n")
-	return &table{d}
+	return &rows{d}
 }
 
 // row writes a row. Cells that are a number have that type; at says where the timeline shows it.
-func (t *table) row(at span, cells ...any) { t.write(at.attribute(), cells) }
+func (t *rows) row(at span, cells ...any) { t.write(at.attribute(), cells) }
 
 // last writes a row at the end of a table, which is on paper too, where tables are short.
-func (t *table) last(cells ...any) { t.write(" class=last", cells) }
+func (t *rows) last(cells ...any) { t.write(" class=last", cells) }
 
-func (t *table) write(attribute markup, cells []any) {
+func (t *rows) write(attribute markup, cells []any) {
 	t.d.p("<tr%s>", attribute)
 	for i, c := range cells {
 		tag := "td"
@@ -76,7 +76,7 @@ func (t *table) write(attribute markup, cells []any) {
 type num string
 
 // end ends a table; fold as in its begin.
-func (t *table) end(note string, folded bool) {
+func (t *rows) end(note string, folded bool) {
 	t.d.p("</tbody></table></div>\n")
 	if note != "" {
 		t.d.p("<p class=note>%s</p>\n", note)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -18,7 +19,7 @@ func categoryName(k int) string { return producers.Category(k).String() }
 func (p *page) tasks() {
 	t := p.all.Tasks
 	longest := &t.List[0]
-	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.%s</p>\n", count(t.Count, "task"),
+	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.%s</p>\n", table.Count(t.Count, "task"),
 		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), longest.ThreadID.Title(), tasksOnCPU(t.Tasks.Tasks))
 	all := make([]timeline.Nanos, producers.CategoryCount)
 	for i := range t.List {
@@ -56,7 +57,7 @@ func (p *page) tasks() {
 	}
 	note := ""
 	if more := t.Count - len(t.List); more > 0 {
-		note = count(more, "more task") + ": weft report tasks lists them."
+		note = table.Count(more, "more task") + ": weft report tasks lists them."
 	}
 	out.end(note, false)
 }
@@ -104,9 +105,9 @@ func mostOf(t *report.Task) string {
 	switch {
 	case part.Count < 2:
 	case t.Basis == report.SampledTasks:
-		text += " in " + count(part.Count, "sample")
+		text += " in " + table.Count(part.Count, "sample")
 	default:
-		text += " in " + count(part.Count, "slice")
+		text += " in " + table.Count(part.Count, "slice")
 	}
 	return text
 }
@@ -173,7 +174,7 @@ func split(t *report.Task) string {
 	case s.Inside:
 		return "inside " + name + ", which takes " + length(s.Self) + " itself"
 	case s.Parts > 1:
-		return "between the " + thousands(s.Parts) + " parts of " + name + ", the longest of which takes " + length(s.Longest)
+		return "between the " + table.Thousands(s.Parts) + " parts of " + name + ", the longest of which takes " + length(s.Longest)
 	}
 	return ""
 }
