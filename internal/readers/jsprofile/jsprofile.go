@@ -148,4 +148,4 @@ func (r *reader) unknown(key []byte) {
 }
 
 // ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
-var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format has to be named")
+var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format jsprofile reads them")
