@@ -76,7 +76,7 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
 // thread sample the same time, so that only the one is shown whose calls are, unless all are asked for.
-func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Assembler) error {
+func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Assembler, args timeline.ArgFilter) error {
 	if c == nil {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			continue
 		}
 		t := &jsThread{Thread: cpuprofile.Thread{
-			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), KeepArg: j.opts.keepArg(), Problems: j.problems,
+			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), Args: args, Problems: j.problems,
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {

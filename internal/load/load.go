@@ -118,6 +118,7 @@ type loader struct {
 	opts      Options
 	problems  *problem.Log
 	builder   *timeline.Builder
+	args      timeline.ArgFilter // which arguments readers keep
 	js        jsThreads
 	assembled []*v8profile.Assembler // one for each input with profiles
 	report    *Report
@@ -127,7 +128,7 @@ type loader struct {
 }
 
 func newLoader(opts Options) *loader {
-	l := &loader{opts: opts, problems: new(problem.Log), report: &Report{}}
+	l := &loader{opts: opts, problems: new(problem.Log), report: &Report{}, args: opts.argFilter()}
 	l.builder = timeline.NewBuilder(timeline.Options{
 		Memory:   opts.Memory,
 		TempDir:  opts.TempDir,
@@ -234,7 +235,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	case FormatFirefox:
 		return firefox.Read(ctx, r, b, firefox.Options{
 			Problems: log,
-			KeepArg:  opts.keepArg(),
+			Args:     l.args,
 			Offset:   timeline.Nanos(opts.TimeOffset),
 			JSCalls:  opts.JSCalls != JSCallsOff,
 
@@ -244,15 +245,15 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		return l.readSelfProfile(ctx, r)
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	case FormatOTLP:
 		return otlp.Read(ctx, r, b, otlp.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	case FormatHAR:
 		return har.Read(ctx, r, b, har.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
@@ -262,7 +263,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	opts := chromejson.Options{
 		Problems: l.problems,
-		Args:     l.opts.chromeJSONArgs(),
+		Args:     l.args,
 		Offset:   timeline.Nanos(l.opts.TimeOffset),
 		Workers:  l.opts.workers(),
 
@@ -272,7 +273,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
-	return l.js.addProfiles(ctx, l.builder, opts.Profiles)
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
 }
 
 // readPerfetto reads a Perfetto trace and what its V8 profiles make of it.
@@ -285,12 +286,12 @@ func (l *loader) readPerfetto(ctx context.Context, r io.Reader) error {
 	if err := perfetto.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
-	return l.js.addProfiles(ctx, l.builder, opts.Profiles)
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
 }
 
 func (l *loader) perfettoOptions() (perfetto.Options, error) {
 	if l.opts.TimeOffset != 0 {
 		return perfetto.Options{}, errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
 	}
-	return perfetto.Options{Problems: l.problems, KeepArg: l.opts.keepArg(), NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}, nil
+	return perfetto.Options{Problems: l.problems, Args: l.args, NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}, nil
 }

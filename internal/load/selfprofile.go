@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -72,9 +71,10 @@ type pages struct {
 }
 
 // selfProfile returns the options of the reader of self-profiles.
-func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
+func (l *loader) selfProfileOptions() jsprofile.Options {
+	o := &l.opts
 	return jsprofile.Options{
-		Problems:   log,
+		Problems:   l.problems,
 		Interval:   o.SelfProfile.SampleInterval,
 		TimeOrigin: o.SelfProfile.TimeOrigin,
 		End:        o.SelfProfile.End,
@@ -83,14 +83,14 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 		Memory:     o.profileMemory(),
 
 		NoCalls: o.JSCalls == JSCallsOff,
-		KeepArg: o.keepArg(),
+		Args:    l.args,
 	}
 }
 
 // readSelfProfile reads self-profiles. In a trace, a profile is a thread in the process of its page, because samples of several recorders
 // on one thread would be added up as if they were of one.
 func (l *loader) readSelfProfile(ctx context.Context, r io.Reader) error {
-	opts := l.opts.selfProfile(l.problems)
+	opts := l.selfProfileOptions()
 	opts.Places = l.pages.places
 	opts.Offset += l.pages.offset
 	if of := l.pages.input; of != "" {
