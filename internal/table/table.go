@@ -51,6 +51,7 @@ type Column struct {
 	Whole      bool   // texts that are never shortened, because they are words or numbers
 	Fixed      bool   // it says what the row is about, and stays when other columns are chosen
 	IfAny      bool   // people get it only where a row has something in it, or if they ask for it
+	Page       bool   // only a page has room for it
 	CountKey   string // of times: the key of one more column of CSV, with the number of samples behind the time
 }
 
@@ -75,6 +76,7 @@ const (
 type Cell struct {
 	Text   string
 	Short  string // for people, if that is not the text, or if there is no value
+	Long   string // for people where there is room, and never cut: urls in it are seen to be some; "": the text
 	Number int64
 	Count  int64 // where the column has a count
 	Absent bool  // there is no value
@@ -243,5 +245,11 @@ func (c Of[T]) IfAny() Of[T] {
 // Fixed says that the column stays when others are chosen.
 func (c Of[T]) Fixed() Of[T] {
 	c.Column.Fixed = true
+	return c
+}
+
+// OnlyPage says that only a page has room for the column.
+func (c Of[T]) OnlyPage() Of[T] {
+	c.Page = true
 	return c
 }
