@@ -119,7 +119,7 @@ func (d *document) show(t *table.Table, l look) {
 				cells = append(cells, l.bar(k))
 			}
 			if c.Title != "" && !t.Empty(i) {
-				cells = append(cells, shown(c, &t.Rows[k].Cells[i]))
+				cells = append(cells, shown(c, &t.Rows[k].Cells()[i]))
 			}
 		}
 		where := span{}

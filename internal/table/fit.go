@@ -66,7 +66,7 @@ func (t *Table) leave() {
 
 // Empty reports whether a column is left out, because it is there only if a row has something in it.
 func (t *Table) Empty(column int) bool {
-	has := func(r Row) bool { c := &r.Cells[column]; return !c.Absent && (c.Text != "" || c.Number != 0) }
+	has := func(r Row) bool { c := &r.Cells()[column]; return !c.Absent && (c.Text != "" || c.Number != 0) }
 	return t.Columns[column].IfAny && !t.chosen && !slices.ContainsFunc(t.Rows, has)
 }
 
@@ -88,7 +88,7 @@ func (t *Table) width() int {
 func (t *Table) columnWidth(i int) int {
 	width := cellwidth.Of(t.Columns[i].Title)
 	for _, row := range t.Rows {
-		width = max(width, cellwidth.Of(printable.Text(t.Columns[i].Format(&row.Cells[i]))))
+		width = max(width, cellwidth.Of(printable.Text(t.Columns[i].Format(&row.cells[i]))))
 	}
 	return width
 }
@@ -146,8 +146,8 @@ func (t *Table) shorten(tooWide, least int) bool {
 	width = max(min(next, width-1), width-tooWide, max(least, cellwidth.Of(t.Columns[widest].Title)))
 	before := t.columnWidth(widest)
 	for k := range t.Rows {
-		t.Rows[k].Cells = slices.Clone(t.Rows[k].Cells)
-		v := &t.Rows[k].Cells[widest]
+		t.Rows[k].cells = slices.Clone(t.Rows[k].cells)
+		v := &t.Rows[k].cells[widest]
 		v.Short = Elide(t.Columns[widest].Format(v), width)
 	}
 	return t.columnWidth(widest) < before

@@ -34,11 +34,21 @@ type Table struct {
 	chosen bool // the columns are those that were asked for
 }
 
-// Row is a row of a table.
+// Row is a row of a table. Its cells are made when somebody asks for them: most rows of large tables are not shown, and JSON needs none.
 type Row struct {
-	Cells  []Cell
-	Record Record // the row as JSON; nil: as its cells say
+	Record Record // the row as JSON
 	Last   bool   // what is in no other row: in text it comes last, however the table is sorted
+
+	make  func() []Cell
+	cells []Cell
+}
+
+// Cells are the cells of the row, one for each column.
+func (r *Row) Cells() []Cell {
+	if r.cells == nil {
+		r.cells = r.make()
+	}
+	return r.cells
 }
 
 // Column is a column of a table. Its key is its name in CSV, where times are nanoseconds; the title is for people, who get
@@ -145,15 +155,18 @@ type Of[T any] struct {
 // New makes the rows of a table. A row is the JSON of its T.
 func New[T any](t Table, list []T, columns ...Of[T]) *Table {
 	t.Columns = make([]Column, len(columns))
-	t.Rows = make([]Row, len(list))
-	for i := range list {
-		t.Rows[i] = Row{Cells: make([]Cell, len(columns)), Record: JSON(&list[i])}
-	}
 	for k := range columns {
 		t.Columns[k] = columns[k].Column
-		for i := range list {
-			t.Rows[i].Cells[k] = columns[k].Cell(&list[i])
-		}
+	}
+	t.Rows = make([]Row, len(list))
+	for i := range list {
+		t.Rows[i] = Row{Record: JSON(&list[i]), make: func() []Cell {
+			cells := make([]Cell, len(columns))
+			for k := range columns {
+				cells[k] = columns[k].Cell(&list[i])
+			}
+			return cells
+		}}
 	}
 	return &t
 }
