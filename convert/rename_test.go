@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,28 +77,6 @@ func TestRenamedForeign(t *testing.T) {
 	})
 }
 
-// TestRenamedInput gives processes and threads other names in the recordings themselves, for each reader.
-func TestRenamedInput(t *testing.T) {
-	forEachRecording(t, func(t *testing.T, data []byte) {
-		data = unpacked(t, data)
-		path := t.Name()
-		var rename func(t *testing.T, data []byte, give func(string) string) []byte
-		switch name := strings.TrimSuffix(path, ".gz"); {
-		case strings.HasSuffix(name, ".cpuprofile"), strings.Contains(name, "jsprofile"):
-			t.Skip("the format has no names of processes and threads")
-		case strings.HasSuffix(name, ".probelines"):
-			rename = renamedProbes
-		case strings.HasSuffix(name, ".pftrace"):
-			rename = renamedTrace
-		default:
-			rename = renamedJSON
-		}
-		checkRenamed(t, rename(t, data, keepName), func(t *testing.T, data []byte, give func(string) string) []byte {
-			return rename(t, data, unlessMeaning(give))
-		})
-	})
-}
-
 func unpacked(t *testing.T, data []byte) []byte {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -114,8 +91,6 @@ func unpacked(t *testing.T, data []byte) []byte {
 	}
 	return data
 }
-
-func keepName(old string) string { return old }
 
 // checkRenamed compares the answers about a trace before and after renamings.
 func checkRenamed(t *testing.T, data []byte, rename func(*testing.T, []byte, func(string) string) []byte) {
@@ -197,68 +172,6 @@ func withoutMarks(t *testing.T, trace []byte) []byte {
 			a.WeftPages = nil
 			a.Attribute = slices.DeleteFunc(a.Attribute, func(a *protos.TraceAttributes_Attribute) bool { return strings.HasPrefix(a.GetKey(), "weft.") })
 		}
-	})
-}
-
-// renamedJSON gives processes and threads of a trace of Chrome, or of a profile of Firefox, new names.
-func renamedJSON(t *testing.T, data []byte, name func(string) string) []byte {
-	t.Helper()
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var document any
-	if err := decoder.Decode(&document); err != nil {
-		t.Fatal(err)
-	}
-	rename := func(of map[string]any, key string) {
-		if old, ok := of[key].(string); ok {
-			of[key] = name(old)
-		}
-	}
-	object, _ := document.(map[string]any)
-	events, _ := document.([]any)
-	if events == nil {
-		events, _ = object["traceEvents"].([]any)
-	}
-	for _, ev := range events {
-		ev, _ := ev.(map[string]any)
-		if args, ok := ev["args"].(map[string]any); ok && (ev["name"] == "process_name" || ev["name"] == "thread_name") {
-			rename(args, "name")
-		}
-	}
-	var profile func(p map[string]any)
-	profile = func(p map[string]any) {
-		threads, _ := p["threads"].([]any)
-		for _, th := range threads {
-			if th, ok := th.(map[string]any); ok {
-				rename(th, "name")
-				rename(th, "processName")
-				rename(th, "eTLD+1")
-			}
-		}
-		processes, _ := p["processes"].([]any)
-		for _, child := range processes {
-			if child, ok := child.(map[string]any); ok {
-				profile(child)
-			}
-		}
-	}
-	profile(object)
-	out, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// probeName is a header that names a thread or a process, in a line of text or in JSON.
-var probeName = regexp.MustCompile(`(?m)^((?:[ \d]+\S+ )?#(?:comm \d+|process) \d+ |\{"type": "value", "data": \["#(?:comm",\d+|process"),\d+,")(.*?)((?:\\0)?|"\]\})\r?$`)
-
-// renamedProbes gives processes and threads of probe lines new names.
-func renamedProbes(t *testing.T, data []byte, name func(string) string) []byte {
-	t.Helper()
-	return probeName.ReplaceAllFunc(data, func(line []byte) []byte {
-		parts := probeName.FindSubmatch(line)
-		return slices.Concat(parts[1], []byte(name(string(parts[2]))), parts[3])
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,16 @@ func TestArchitecturePage(t *testing.T) {
 	for name := range imports {
 		if !strings.Contains(layout, "`"+name+"`") && !strings.Contains(layout, "`"+filepath.Base(name)+"`") {
 			t.Errorf("the table of the layout does not name %s", name)
+		}
+	}
+	_, rest, ok = strings.Cut(string(page), "## To change something")
+	places, _, closed := strings.Cut(rest, "\n## ")
+	if !ok || !closed {
+		t.Fatal("no section To change something")
+	}
+	for _, place := range regexp.MustCompile("`([a-z]+/[a-z0-9_/*.]+)`").FindAllStringSubmatch(places, -1) {
+		if found, err := filepath.Glob(filepath.Join("..", "..", place[1])); err != nil || len(found) == 0 {
+			t.Errorf("there is no %s", place[1])
 		}
 	}
 	const begin, end = "```layers\n", "```"

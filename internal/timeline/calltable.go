@@ -123,7 +123,7 @@ func (t *callTable) load(place uint32, r *record) {
 	tmpl := &t.templates.all[id-1]
 	*r = record{
 		ts: c.ts, dur: c.dur, offset: noOffset, event: c.event, track: c.track, name: tmpl.name, category: tmpl.category,
-		lane: c.lane, kind: Slice, flags: flagDerived,
+		lane: c.lane, flags: flagsOf(Slice) | flagDerived,
 	}
 	if c.template&callOutermost != 0 {
 		r.flags |= flagOutermost
@@ -134,7 +134,7 @@ func (t *callTable) load(place uint32, r *record) {
 		return
 	}
 	r.flags |= flagTemplate
-	r.payload, r.a, r.b = uint64(id), int64(c.numbers[0])-1, int64(c.numbers[1])
+	r.setTemplate(id, [2]int64{int64(c.numbers[0]) - 1, int64(c.numbers[1])})
 }
 
 // save notes what nesting finds out about a call.

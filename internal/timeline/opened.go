@@ -92,7 +92,9 @@ type openedEnd struct {
 }
 
 func (e *openedEnd) apply(r *record) {
-	r.kind, r.dur, r.b = Slice, e.dur, int64(e.cpu.sinceNoTime)
+	r.setKind(Slice)
+	r.dur = e.dur
+	r.setThreadTimes(CPUTime{Nanos(r.a)}, e.cpu)
 	r.flags |= flagInOrder
 }
 
@@ -136,7 +138,7 @@ func (l *lateEnds) join(r *record) error {
 			return err
 		}
 	}
-	if len(l.at) > 0 && r.kind == Begin {
+	if len(l.at) > 0 && r.Kind() == Begin {
 		if e, ok := l.at[r.event]; ok {
 			e.apply(r)
 		}
