@@ -17,11 +17,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/load"
@@ -29,12 +26,11 @@ import (
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // eventFormFlags are the flags of forms that have events.
 func eventFormFlags() []cli.Flag {
-	return titled("Flags for events (--as proto, parquet, jsonl)", slices.Concat([]cli.Flag{
+	return titled("Flags for events (--as proto, parquet, jsonl)", []cli.Flag{
 		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
 		argsFlag(),
 		&cli.BoolFlag{Name: "places", Usage: "add the place of each event in the input: input_event and input_byte", DisableDefaultText: true},
@@ -42,15 +38,14 @@ func eventFormFlags() []cli.Flag {
 		&cli.StringFlag{Name: "split", Usage: "begin a new file after `SIZE|N`: a size before compression such as 512MiB, or a number of events"},
 		&cli.StringFlag{Name: "manifest", Usage: "list the files in `FILE` as JSON, written when all of them are complete"},
 		&cli.BoolFlag{Name: "attribute", Usage: "add contexts to events, and with --as proto what each context cost (docs/attribution.md)", DisableDefaultText: true},
-		&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
 		strictFlag(""),
-	}, contextFlags()))
+	})
 }
 
 // contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
 var contentFlags = []string{
-	"types", "args", "places", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
-	"from", "to", "format", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
+	"types", "args", "places", "attribute", "process", "thread", "name", "category", "context",
+	"from", "to", "format", "js-calls", "profile",
 }
 
 // An eventExport is one call of the export command for a form that has events.
@@ -69,7 +64,7 @@ type eventExport struct {
 	codec     string
 	split     splitRule
 	attribute bool
-	rules     options.Rules
+	rules     engine.Rules
 	places    bool     // events say where they are in the input
 	content   []string // contentFlags that are set, as NAME=VALUE
 }
@@ -91,9 +86,6 @@ func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) 
 		}
 	}
 	x.opts.NoLongTasks = true // in a trace that weft wrote: they are not events of the recording
-	if x.opts.Workers = c.Int("workers"); x.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is negative", x.opts.Workers)
-	}
 	x.places = c.Bool("places")
 	if x.kinds, err = readKinds(c); err != nil {
 		return nil, err
@@ -165,11 +157,6 @@ func readSplit(c *cli.Context) (s splitRule, err error) {
 
 func (x *eventExport) readAttribution(c *cli.Context) error {
 	if !x.attribute {
-		for _, f := range contextFlags() {
-			if name := f.Names()[0]; c.IsSet(name) {
-				return usagef("--%s needs --attribute", name)
-			}
-		}
 		return nil
 	}
 	if args := c.String("args"); args != "all" {
@@ -179,7 +166,7 @@ func (x *eventExport) readAttribution(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	x.rules, err = options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*opts).Rules()
+	x.rules, err = engine.RulesOf(opts)
 	x.rules.Workers = x.opts.Workers
 	return err
 }
@@ -290,7 +277,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	if selected != nil {
 		opts.Selected = selected.Item
 	}
-	var result *cost.Result
+	var result *engine.Result
 	if x.attribute {
 		if x.rules.Cost.Window.From, x.rules.Cost.Window.To = selected.Window(); selected != nil {
 			x.rules.Cost.Counts = selected.Head
@@ -321,11 +308,11 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 
 // contextSets gives events their contexts.
 type contextSets struct {
-	result *cost.Result
+	result *engine.Result
 	sets   [][]resolved.Context // by SetID, as they are asked for; nil: not made yet
 }
 
-func newContextSets(r *cost.Result) *contextSets {
+func newContextSets(r *engine.Result) *contextSets {
 	return &contextSets{r, make([][]resolved.Context, r.Sets.Lists.Len())}
 }
 
@@ -353,7 +340,7 @@ func (s *contextSets) of(ordinal uint64) ([]resolved.Context, error) {
 }
 
 // eachCost calls fn for the rows of all cost tables.
-func eachCost(result *cost.Result, fn func(*eventstream.Cost) error) error {
+func eachCost(result *engine.Result, fn func(*eventstream.Cost) error) error {
 	all := costtables.Of(result)
 	for _, typ := range all.Types() {
 		table, err := all.Table(costtables.TableOptions{Type: typ})
@@ -363,7 +350,7 @@ func eachCost(result *cost.Result, fn func(*eventstream.Cost) error) error {
 		for i := range table.Rows {
 			row := &table.Rows[i]
 			c := eventstream.Cost{
-				Type: typ, ContextID: row.ID, Name: row.Name, By: table.By, Self: row.Self, Total: row.Total, CPU: row.SelfCPU,
+				Type: typ, ContextID: row.ID, Name: row.Name, By: table.By, Self: row.Self, Total: row.Total, CPU: row.CPU,
 				CPUUnknown: row.WithoutCPU, Slices: row.Slices,
 			}
 			for k := range costtables.Columns {

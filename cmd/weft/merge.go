@@ -24,14 +24,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// notOfMerge are the flags of weft convert that make no sense for one output of several inputs.
-var notOfMerge = []string{"out-dir", filesFrom, "o", "strict"}
-
 // inputsFrom is the flag that names inputs in a file.
 const inputsFrom = "inputs-from"
 
 func mergeCommand(env *environment) *cli.Command {
-	others := slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(notOfMerge, f.Names()[0]) })
+	others := pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "memory",
+		"quiet", "json", "attribute", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name")
 	return &cli.Command{
 		Name:      "merge",
 		Usage:     "put several recordings on one timeline",
@@ -86,7 +84,7 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 	j := &mergeJob{
 		convertJob: convertJob{
 			env: env, compress: c.String("compress"), packets: c.String("packets"), force: c.Bool("force"), strict: readStrict(c),
-			quiet: c.Bool("quiet"), reportFile: c.String("report-file"),
+			quiet: c.Bool("quiet"), reportJSON: c.Bool("json"),
 		},
 		output: c.String("o"),
 	}
@@ -95,16 +93,6 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 	var err error
 	if j.opts, err = conversionOptions(c); err != nil {
 		return nil, err
-	}
-	if j.opts.Workers = c.Int("workers"); j.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is negative", j.opts.Workers)
-	}
-	switch form := c.String("report"); {
-	case form == "json", form == "text" && c.Bool("json"):
-		j.reportJSON = true
-	case form == "text":
-	default:
-		return nil, unknownValue("report", "form", form, "text", "json")
 	}
 	if err := j.findSources(c); err != nil {
 		return nil, err

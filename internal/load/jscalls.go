@@ -371,14 +371,14 @@ func (th *threadPass) finish(t *timeline.Timeline) (ThreadCalls, error) {
 	process := t.Track(track.Parent)
 	c := ThreadCalls{
 		PID: idValue(process.InputID), TID: idValue(track.InputID), Process: process.FullName(), Thread: track.FullName(), Profile: th.ID, Calls: th.calls.Added,
-		Samples: stats.Samples, Time: trace.Nanos(stats.Time),
+		Samples: stats.Samples, Time: stats.Time,
 	}
 	if th.other != nil {
-		c.RefinedLost = &RefinedLost{Samples: stats.LostSamples, Time: trace.Nanos(stats.LostTime)}
+		c.RefinedLost = &RefinedLost{Samples: stats.LostSamples, Time: stats.LostTime}
 		if stats, err = th.other.Finish(); err != nil {
 			return ThreadCalls{}, err
 		}
 	}
-	c.Lost, c.LostTime = stats.LostSamples, trace.Nanos(stats.LostTime)
+	c.Lost, c.LostTime = stats.LostSamples, stats.LostTime
 	return c, nil
 }

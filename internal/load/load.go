@@ -20,11 +20,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-trace/weft/attribution"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
@@ -37,7 +33,6 @@ import (
 	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
-	"github.com/weft-trace/weft/trace"
 )
 
 // A Trace is what was read: a resolved timeline, and a report that lacks what is known only after a walk over all events (Count).
@@ -47,7 +42,7 @@ type Trace struct {
 
 	opts       Options
 	began      time.Time
-	attributed *cost.Result // is not in the timeline yet; nil: there is none
+	attributed *engine.Result // is not in the timeline yet; nil: there is none
 }
 
 // One reads a trace from src. The error is that of convert.Convert.
@@ -105,7 +100,7 @@ func (t *Trace) attribute(ctx context.Context) (err error) {
 	opts := *t.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, t.opts.workers())
 	opts.Intervals = opts.Intervals || !t.opts.WriteBack.NoTracks // which are made of them
-	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](opts).Rules()
+	rules, err := engine.RulesOf(&opts)
 	if err != nil {
 		return err
 	}
@@ -140,7 +135,7 @@ func newLoader(opts Options) *loader {
 		Problems: l.problems,
 		Moved:    timeline.Nanos(opts.TimeOffset),
 
-		KnownName:   evidence.Knows,
+		KnownName:   engine.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
 	l.js = jsThreads{opts: &l.opts, problems: l.problems}

@@ -75,11 +75,11 @@ func (l *loader) selfProfileOptions() jsprofile.Options {
 	o := &l.opts
 	return jsprofile.Options{
 		Problems:   l.problems,
-		Interval:   timeline.Nanos(o.SelfProfile.SampleInterval),
-		TimeOrigin: (*timeline.Nanos)(o.SelfProfile.TimeOrigin),
-		End:        (*timeline.Nanos)(o.SelfProfile.End),
+		Interval:   o.SelfProfile.SampleInterval,
+		TimeOrigin: o.SelfProfile.TimeOrigin,
+		End:        o.SelfProfile.End,
 		ThreadName: o.SelfProfile.ThreadName,
-		Offset:     timeline.Nanos(o.TimeOffset),
+		Offset:     o.TimeOffset,
 		Memory:     o.profileMemory(),
 
 		NoCalls: o.JSCalls == JSCallsOff,

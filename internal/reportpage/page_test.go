@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/recording"
@@ -36,7 +36,7 @@ func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
 		t.Fatal(err)
 	}
 	defer loaded.Close()
-	all, err := report.CollectAll(t.Context(), loaded.Timeline, options.Rules{}, report.AllOptions{})
+	all, err := report.CollectAll(t.Context(), loaded.Timeline, attribution.Rules{}, report.AllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
