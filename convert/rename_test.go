@@ -21,7 +21,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -195,7 +194,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	rules, err := options.Options[string, string, timeline.Nanos]{}.Rules()
 	if err != nil {
 		t.Fatal(err)

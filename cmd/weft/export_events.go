@@ -23,8 +23,8 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
@@ -217,11 +217,11 @@ func (x *eventExport) run(ctx context.Context) error {
 		return err
 	}
 	defer out.abort()
-	tr, header, err := x.open(ctx)
+	t, header, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(x.write(ctx, bridge.Timeline(tr), header, out), tr.Close()); err != nil {
+	if err := errors.Join(x.write(ctx, t.Timeline, header, out), t.Close()); err != nil {
 		return err
 	}
 	if err := out.commit(); err != nil {
@@ -231,35 +231,30 @@ func (x *eventExport) run(ctx context.Context) error {
 }
 
 // open reads the input, and says in the header what it is.
-func (x *eventExport) open(ctx context.Context) (*trace.Trace, *eventstream.Header, error) {
+func (x *eventExport) open(ctx context.Context) (*load.Trace, *eventstream.Header, error) {
 	src, err := openInput(ctx, x.env, x.input)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer src.Close()
-	var report convert.Report
-	opts := x.opts
-	opts.Report = &report
 	progress := startProgress(x.env, inputName(x.input), src.size, !x.quiet)
 	defer progress.Stop()
 	hashed := &hashedReader{r: progress.reader(src), hash: sha256.New()}
-	tr, err := openResolved(bridge.Unwalked(ctx), x.input, hashed, opts)
+	t, err := openUnwalked(ctx, x.input, hashed, x.opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	// What no reader asked for is part of the file as well.
 	if _, err := io.Copy(io.Discard, hashed); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), tr.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), t.Close())
 	}
-	inputs := []eventstream.Input{{Format: string(report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}}
+	inputs := []eventstream.Input{{Format: string(t.Report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}}
 	if x.input != "-" {
 		inputs[0].Name = filepath.Base(x.input)
 	}
-	header := &eventstream.Header{WeftVersion: pfwire.Version, Inputs: inputs, Options: x.content}
-	if tl := bridge.Timeline(tr); tl != nil {
-		header.Clock, header.Attributes = tl.Clocks(), tl.Attributes()
-	}
-	return tr, header, nil
+	return t, &eventstream.Header{
+		WeftVersion: pfwire.Version, Inputs: inputs, Options: x.content, Clock: t.Timeline.Clocks(), Attributes: t.Timeline.Attributes(),
+	}, nil
 }
 
 // hashedReader hashes what is read.

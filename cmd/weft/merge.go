@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +17,9 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -466,9 +467,9 @@ func (j *mergeJob) run(ctx context.Context) error {
 // write writes the trace; without a place for it, only the offsets are found.
 func (j *mergeJob) write(ctx context.Context) (*convert.Report, error) {
 	began := time.Now()
-	with := merge.With(ctx, &j.Job)
 	if j.DryRun {
-		return convert.Convert(with, io.Discard, strings.NewReader(""), j.opts)
+		_, err := load.Many(ctx, &j.Job, j.opts)
+		return nil, err
 	}
 	dst, err := createOutput(ctx, j.env, j.output, j.force)
 	if err != nil {
@@ -476,10 +477,14 @@ func (j *mergeJob) write(ctx context.Context) (*convert.Report, error) {
 	}
 	defer dst.Abort()
 	j.setForm(&j.opts, j.output)
-	report, err := convert.Convert(with, dst, strings.NewReader(""), j.opts)
+	t, err := load.Many(ctx, &j.Job, j.opts)
 	if err != nil {
 		return nil, cmp.Or(dst.Failed(), err)
 	}
-	report.Durations.Total = time.Since(began)
-	return report, dst.Commit()
+	defer t.Close()
+	if err := t.Write(ctx, dst, new(pfwire.Buffers)); err != nil {
+		return nil, cmp.Or(dst.Failed(), err)
+	}
+	t.Report.Durations.Total = time.Since(began)
+	return t.Report, dst.Commit()
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -186,7 +185,7 @@ func timelineOf(t *testing.T, path string) *timeline.Timeline {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tr.Close() })
-	return bridge.Timeline(tr)
+	return timeline.Of(tr)
 }
 
 // A JSON and a native trace of one run are one recording: one process is one process, and everything is there once for each of them.

@@ -14,7 +14,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -27,7 +26,7 @@ func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *cost.Res
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	result, err := attribution.Run(t.Context(), tl, options.Rules{})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +196,7 @@ func ExampleCollectInputs() {
 		log.Fatal(err)
 	}
 	defer trace.Close()
-	tl := bridge.Timeline(trace)
+	tl := timeline.Of(trace)
 	attributed, err := attribution.Run(ctx, tl, options.Rules{})
 	if err != nil {
 		log.Fatal(err)

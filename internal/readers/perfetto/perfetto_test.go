@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -390,7 +389,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{}); err != nil {
+		if err := pftrace.Write(ctx, &out, traceOf(ctx, tl), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(ctx, bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true})
@@ -500,10 +499,17 @@ packet { trusted_packet_sequence_id: 1 timestamp: %d track_event { type: TYPE_IN
 		t.Errorf("the events have the texts %d times, want %d", strings.Count(got, text), 5*events)
 	}
 	var out bytes.Buffer
-	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), read.timeline), pftrace.Options{}); err != nil {
+	if err := pftrace.Write(context.Background(), &out, traceOf(context.Background(), read.timeline), pftrace.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(out.Bytes(), []byte(text)); n != 5 {
 		t.Errorf("the output has the texts %d times, want 5", n)
 	}
+}
+
+// traceOf returns the trace of a timeline, which it owns.
+func traceOf(ctx context.Context, tl *timeline.Timeline) *trace.Trace {
+	tr := new(trace.Trace)
+	timeline.Hold(ctx, tr, tl)
+	return tr
 }

@@ -1,9 +1,8 @@
-package convert
+package load
 
 import (
 	"context"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -50,7 +49,9 @@ func (r *Report) count(tl *timeline.Timeline) {
 			r.Tracks.Other++
 		}
 	}
-	r.Problems = bridge.Trace[trace.Trace](context.Background(), tl).Problems()
+	var tr trace.Trace
+	timeline.Hold(context.Background(), &tr, tl)
+	r.Problems = tr.Problems()
 	for i := range r.Problems {
 		if name := r.Problems[i].Name; problem.Usual(name, string(r.Format)) != "" {
 			r.Usual = append(r.Usual, name)

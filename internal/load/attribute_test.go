@@ -1,4 +1,4 @@
-package convert
+package load
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 
 	engine "github.com/weft-trace/weft/internal/attribution"
@@ -45,29 +44,23 @@ func TestOpenedTracesAreAttributedAlike(t *testing.T) {
 	}) {
 		t.Run(name, func(t *testing.T) {
 			input := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", filepath.FromSlash(name)))
-			opts := Options{Attribute: new(attribution.Options), TempDir: t.TempDir()}
-			if err := opts.complete(); err != nil {
-				t.Fatal(err)
-			}
-			l := newLoader(opts)
-			defer l.close()
-			tl, err := l.load(context.Background(), bytes.NewReader(input))
+			asked, err := One(t.Context(), bytes.NewReader(input), Options{Attribute: new(attribution.Options), TempDir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer tl.Close()
-			want := costsOf(t, l.attributed)
+			defer asked.Close()
+			want := costsOf(t, asked.attributed)
 
-			tr, err := Open(context.Background(), bytes.NewReader(input), Options{TempDir: t.TempDir()})
+			plain, err := One(t.Context(), bytes.NewReader(input), Options{TempDir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer tr.Close()
+			defer plain.Close()
 			rules, err := options.Options[string, string, timeline.Nanos]{}.Rules()
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := engine.Run(context.Background(), bridge.Timeline(tr), rules)
+			result, err := engine.Run(context.Background(), plain.Timeline, rules)
 			if err != nil {
 				t.Fatal(err)
 			}

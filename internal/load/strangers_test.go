@@ -1,4 +1,4 @@
-package convert
+package load
 
 import (
 	"bytes"
@@ -70,7 +70,7 @@ func pprofOf(t *testing.T) string {
 
 // A file in which no message may be a packet is refused as well if its format is named.
 func TestNamedPerfettoWithoutPackets(t *testing.T) {
-	_, err := Convert(t.Context(), io.Discard, strings.NewReader(pprofOf(t)), Options{From: FormatPerfetto})
+	_, err := One(t.Context(), strings.NewReader(pprofOf(t)), Options{From: FormatPerfetto})
 	if err == nil || !strings.Contains(err.Error(), "no Perfetto trace") {
 		t.Errorf("error %v", err)
 	}

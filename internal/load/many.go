@@ -1,8 +1,7 @@
-//go:build !js
-
-package convert
+package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -32,13 +30,10 @@ type merger struct {
 	linked   [][]bool // by input, and by job.Links: an event has the argument
 }
 
-// readMerged reads all inputs if the context is that of a merge.
-func (l *loader) readMerged(ctx context.Context) (done bool, err error) {
-	job := merge.JobOf(ctx)
-	if job == nil {
-		return false, nil
-	}
-	return true, l.newMerger(job).run(ctx)
+// Many reads the inputs of a job onto one timeline. With job.DryRun it only finds their places, and returns merge.ErrDryRun. The job gets
+// the plan, and what became of each input.
+func Many(ctx context.Context, job *merge.Job, opts Options) (*Trace, error) {
+	return load(ctx, opts, func(l *loader) error { return l.newMerger(job).run(ctx) })
 }
 
 // newMerger returns what reads the inputs of a job into the builder.
@@ -165,11 +160,11 @@ func (m *merger) eachInput(read func(i int) bool) {
 // detect finds the formats of all inputs.
 func (m *merger) detect(ctx context.Context) error {
 	for i := range m.job.Sources {
-		err := m.open(ctx, i, func(_ io.Reader, f Format) error {
-			if f == FormatCPUProfile || f == FormatJSProfile {
+		err := m.open(ctx, i, func(in *input) error {
+			if in.format == FormatCPUProfile || in.format == FormatJSProfile {
 				m.profiles = true
 			}
-			m.formats[i] = f
+			m.formats[i] = in.format
 			return nil
 		})
 		if err != nil {
@@ -181,39 +176,19 @@ func (m *merger) detect(ctx context.Context) error {
 	return nil
 }
 
-// open opens and unpacks an input, finds its format and hands it to use.
-func (m *merger) open(ctx context.Context, i int, use func(in io.Reader, f Format) error) error {
+// open opens and unpacks an input, and finds its format.
+func (m *merger) open(ctx context.Context, i int, use func(in *input) error) error {
 	file, err := m.job.Sources[i].Open()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	unpacked, err := unpack.Open(ctx, file, m.opts.TempDir)
+	in, err := openInput(ctx, file, cmp.Or(m.formats[i], m.opts.From), m.opts.TempDir)
 	if err != nil {
 		return err
 	}
-	defer unpacked.Close()
-	plain := newReplay(unpacked, replayMemory, m.opts.TempDir)
-	defer plain.Close()
-	format := m.formats[i]
-	if format == "" {
-		format = m.opts.From
-	}
-	if format == FormatAuto {
-		if format, err = detect(plain); err != nil {
-			return err
-		}
-	}
-	counted := &countingReader{r: plain}
-	if err := use(counted, format); err != nil || !m.reading {
-		return err
-	}
-	m.report.BytesIn += unpacked.PackedBytes()
-	m.report.BytesUnpacked += counted.n
-	if damage := unpacked.Damage(); damage != nil {
-		m.problems.Add(problem.ContainerDamaged, problem.Position{Event: -1, Offset: counted.n}, m.job.Sources[i].Name+": "+damage.Error())
-	}
-	return nil
+	defer in.Close()
+	return use(in)
 }
 
 // collect reads an input for its clues.
@@ -225,14 +200,14 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
 	defer b.Close()
 	c.SetBuilder(b)
-	err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
-		switch {
-		case f == FormatCPUProfile:
+	err = m.open(ctx, i, func(in *input) (err error) {
+		switch in.format {
+		case FormatCPUProfile:
 			clues, err = m.cpuProfileClues(ctx, in, problems)
-		case f == FormatJSProfile:
+		case FormatJSProfile:
 			clues, err = m.selfProfileClues(ctx, in, b, problems)
 		default:
-			err = m.observe(ctx, in, f, b, problems)
+			err = m.observe(ctx, in, b, problems)
 		}
 		return err
 	})
@@ -243,14 +218,14 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 }
 
 // observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.
-func (m *merger) observe(ctx context.Context, in io.Reader, f Format, b *timeline.Builder, problems *problem.Log) error {
+func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, problems *problem.Log) error {
 	opts := m.opts
 	opts.Args, opts.NoArgs, opts.NoScreenshots = m.job.Args(), false, true
 	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
 	opts.Workers = max(1, m.opts.workers()/atOnce)
 	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}}
 	l.js = jsThreads{opts: &l.opts, problems: problems}
-	return l.readFormat(ctx, in, f)
+	return l.withinMemory(ctx, func(ctx context.Context) error { return l.readFormat(ctx, in, in.format) })
 }
 
 // cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic one of its program.
@@ -303,7 +278,6 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // readAll reads the events of all inputs that have a place. If some of them turn out to be unreadable only now, such as one whose profile is
 // too large, it reads the others again without them.
 func (m *merger) readAll(ctx context.Context) error {
-	m.reading = true
 	asked := m.opts
 	defer func() { m.opts = asked }()
 	dropped := m.keepLinkArgs()
@@ -396,7 +370,7 @@ func (m *merger) readOne(ctx context.Context, i int, placed *placedInputs) error
 	m.js.problems = m.problems
 	err := m.addInput(in, func() error {
 		placed.firsts = append(placed.firsts, int64(m.builder.EventBase()))
-		return m.open(ctx, i, func(r io.Reader, f Format) error { return m.readEvents(ctx, r, f, i) })
+		return m.open(ctx, i, func(in *input) error { return m.readEvents(ctx, in, i) })
 	})
 	common.Merge(m.problems)
 	m.job.Problems[i] = m.problems
@@ -453,16 +427,20 @@ func (m *merger) rank(i int, placed *placedInputs) {
 }
 
 // readEvents reads the events of an input, which is the current one of the Builder. A profile may be of a thread, or a page, of an earlier one.
-func (m *merger) readEvents(ctx context.Context, r io.Reader, f Format, i int) error {
+func (m *merger) readEvents(ctx context.Context, in *input, i int) error {
 	p := &m.job.Plan.Inputs[i]
 	defer func() { m.profileOf, m.pages = 0, pages{} }()
 	switch {
-	case f == FormatJSProfile:
+	case in.format == FormatJSProfile:
 		m.pages = m.placePages(i, p.Pages)
 	case p.Thread != nil:
 		m.profileOf = m.builder.Thread(m.builder.Process(timeline.ProcessKey{Num: p.Thread.PID}), timeline.ThreadKey{Num: p.Thread.TID})
 	}
-	return m.readFormat(ctx, r, f)
+	if err := m.withinMemory(ctx, func(ctx context.Context) error { return m.readFormat(ctx, in, in.format) }); err != nil {
+		return err
+	}
+	m.countInput(in, m.job.Sources[i].Name+": ")
+	return nil
 }
 
 // placePages returns where the self-profiles of an input go.
