@@ -404,27 +404,14 @@ func (e *ArgsEncoder) InternedString(v string) { e.InternedText([]byte(v)) }
 
 // InternedText is InternedString for bytes.
 func (e *ArgsEncoder) InternedText(v []byte) {
-	if id := e.TextID(v); id != 0 {
-		e.TextWithID(id)
+	id := uint32(0)
+	if e.values != nil {
+		id, _ = e.values.intern(v)
+	}
+	if id == 0 { // it is empty, or has no room
+		e.String(v)
 		return
 	}
-	e.String(v)
-}
-
-// TextID is the id of a text that is written once for the whole trace; 0 is none.
-type TextID uint32
-
-// TextID returns the id with which TextWithID writes a text as InternedText does; 0 if that writes it as String does.
-func (e *ArgsEncoder) TextID(v []byte) TextID {
-	if e.values == nil {
-		return 0
-	}
-	id, _ := e.values.intern(v)
-	return TextID(id)
-}
-
-// TextWithID is InternedText for a text whose id is known: one that TextID gave for the same Builder.
-func (e *ArgsEncoder) TextWithID(id TextID) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendUint(e.buf, schema.DebugAnnotation_StringValueIID, uint64(id)), mark)
 }
