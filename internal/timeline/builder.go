@@ -499,7 +499,7 @@ func (b *Builder) spill() error {
 		if err := b.runs.write(&b.records); err != nil {
 			return err
 		}
-		b.records.reset() // but for calls that are open
+		b.records.reset()
 	}
 	err := b.sampled.spill(b.opts.TempDir)
 	// From here on little is allocated, so the next collection is far away, and what has piled up until now would stay.

@@ -35,7 +35,7 @@ func (r *runs) write(m *memory) error {
 	rec := new(record)
 	length := make([]byte, binary.MaxVarintLen64)
 	for _, i := range m.order {
-		m.load(i, rec)
+		*rec = *m.at(i)
 		if rec.flags&flagPayload != 0 {
 			text := m.payloadAt(rec.payload)
 			w := binary.PutUvarint(length, uint64(len(text)))
@@ -117,14 +117,8 @@ func (p *pendingRuns) close() (err error) {
 	return err
 }
 
-// byTime orders records by time, and slices that Extend added at one time by track and event: calls that are open when a run
-// is written are in a later one.
-func byTime(x, y *record) int {
-	if c := cmp.Compare(x.ts, y.ts); c != 0 || x.flags&y.flags&flagDerived == 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(x.track, y.track), cmp.Compare(x.event, y.event))
-}
+// byTime orders records by time. Those of one time stay in the order of the runs.
+func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 
 // sequences returns the records of each run. All is written then.
 func (r *runs) sequences(opts Options) ([]extsort.Sequence[record], error) {
