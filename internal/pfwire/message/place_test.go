@@ -37,7 +37,6 @@ var elsewhere = map[string]string{
 	"internal/timeline/overlay.go":            "leaves an argument out, and gives one another name",
 	"internal/timeline/result.go":             "divides arguments into annotations",
 	"pftrace/verify_schema.go":                "checks the structure of every message by the table of package schema",
-	"internal/timeline/newkeys.go":            "replaces the ids of argument names, the rest stays as it is",
 }
 
 // Each message is decoded in one place: no other package steps through encoded fields, but for the files that say why, or
