@@ -17,7 +17,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -67,7 +66,7 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	if err := tl.NumberEvents(ctx); err != nil {
 		return nil, err
 	}

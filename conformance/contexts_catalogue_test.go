@@ -75,7 +75,7 @@ func readCatalogue(t *testing.T, input []byte) *contextCatalogue {
 	if err != nil || !report.OK() {
 		t.Errorf("%v, %+v", err, report)
 	}
-	tl, err := load(t.Context(), bytes.NewReader(attributed), convert.Options{})
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(attributed), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func TestAttributionKeepsOwnNames(t *testing.T) {
 // checkOwnNames compares an attributed ownNames with wantNotes.
 func checkOwnNames(t *testing.T, trace []byte) {
 	t.Helper()
-	tl, err := load(context.Background(), bytes.NewReader(trace), convert.Options{})
+	tl, err := loadTimeline(context.Background(), bytes.NewReader(trace), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

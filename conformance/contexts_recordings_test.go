@@ -16,7 +16,6 @@ import (
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
@@ -52,12 +51,12 @@ func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*tim
 	if err != nil {
 		tb.Fatal(err)
 	}
-	result, err := engine.Run(context.Background(), bridge.Timeline(tr), rules)
+	result, err := engine.Run(context.Background(), timeline.Of(tr), rules)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { result.Close() })
-	return bridge.Timeline(tr), result
+	return timeline.Of(tr), result
 }
 
 // threadName is the name of a thread in tables that are divided by thread.
@@ -127,7 +126,7 @@ func union(list []span) (total timeline.Nanos) {
 // the thread was busy, to the nanosecond.
 func TestContextCostsAddUp(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
-		if tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{}); err == nil {
+		if tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{}); err == nil {
 			tl.Close()
 		} else if strings.HasPrefix(name, "damaged/") {
 			return // too little is left of it

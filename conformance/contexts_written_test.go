@@ -223,7 +223,7 @@ func TestAttributionOnlyAdds(t *testing.T) {
 func sameItems(t *testing.T, input []byte) {
 	t.Helper()
 	load := func(opts convert.Options) (lines []string, notes, own int) {
-		tl, err := load(context.Background(), bytes.NewReader(input), opts)
+		tl, err := loadTimeline(context.Background(), bytes.NewReader(input), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +317,7 @@ func TestPairedCosts(t *testing.T) {
 
 // The catalogue has what is known of input events; the values were read from the events of the recording.
 func TestInputsInCatalogue(t *testing.T) {
-	tl, err := load(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-everything-small.json")), convert.Options{Attribute: &attribution.Options{}})
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-everything-small.json")), convert.Options{Attribute: &attribution.Options{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -193,7 +192,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	rules, err := engine.RulesOf(&engine.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -354,5 +354,7 @@ func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
 		}
 		return nil, err
 	}
-	return newTrace(ctx, tl), nil
+	t := new(Trace)
+	timeline.Hold(ctx, t, tl)
+	return t, nil
 }

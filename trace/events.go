@@ -22,9 +22,12 @@ var errStop = errors.New("stop")
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		t.describeTracks()
-		t.names.prepare(t.tl)
+		t.names.prepare(t.tl())
+		if t.rows == nil {
+			t.rows = resolved.NewReader(t.tl())
+		}
 		r := eventReader{t: t}
-		_, err := t.rows.Walk(t.ctx, resolved.Options{}, func(row *resolved.Row) error {
+		_, err := t.rows.Walk(timeline.ContextOf(&t.handle), resolved.Options{}, func(row *resolved.Row) error {
 			r.fill(row)
 			if !yield(&r.event, nil) {
 				return errStop
@@ -54,11 +57,11 @@ var kinds = [...]Kind{resolved.Slice: Slice, resolved.Instant: Instant, resolved
 func (r *eventReader) fill(row *resolved.Row) {
 	t, it, ev := r.t, row.Item, &r.event
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
-	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, of: t.tl, id: r.args.id[:0]}
+	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, of: t.tl(), id: r.args.id[:0]}
 	*ev = Event{
 		Kind: kinds[row.Kind], ID: EventID(row.ID), Parent: EventID(row.Parent), Depth: row.Depth,
-		Track: t.trackOf(it.Track, it.Lane), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
-		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
+		Track: t.trackOf(it.Track, it.Lane), Time: Nanos(it.TS), Name: t.names.name(it), Category: t.names.category(it),
+		Args:       Value{kind: DictKind, args: &r.args, of: t.tl()},
 		InputEvent: it.Event, InputByte: it.Offset,
 	}
 	if it.HasAsyncID() {
@@ -99,7 +102,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 
 // fillStack makes frames of a call stack.
 func (r *eventReader) fillStack(id timeline.CallstackID) {
-	tl := r.t.tl
+	tl := r.t.tl()
 	r.stack = r.stack[:0]
 	for _, id := range slices.Backward(tl.Callstack(id)) { // the outermost comes first
 		f := tl.Frame(id)

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -51,7 +52,7 @@ Examples:
 
 docs/reports.md says what is compared with what, and what the test assumes.`,
 		Flags: slices.Concat(compareFlags(), pageFlags(), selectionFlags(),
-			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+			titled("Flags for inputs with profiles", profileFlags())),
 		Action: func(c *cli.Context) error { return runCompare(c, env) },
 	}
 }
@@ -63,7 +64,7 @@ const (
 )
 
 func compareFlags() []cli.Flag {
-	return []cli.Flag{
+	return slices.Concat([]cli.Flag{
 		&cli.StringSliceFlag{Name: "base", Usage: "the recordings `BASE…` to compare with: all words up to the next flag", DefaultText: "the first input"},
 		&cli.StringSliceFlag{Name: "new", Usage: "the recordings `NEW…` that may have changed: all words up to the next flag", DefaultText: "the other inputs"},
 		&cli.StringFlag{Name: baseFilesFrom, Usage: "read the names of base recordings from `FILE`, one a line; \"-\": standard input"},
@@ -74,12 +75,7 @@ func compareFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "min", Value: defaultLeast, Usage: "what takes less than `TIME` never fails --fail-over"},
 		&cli.BoolFlag{Name: "all", Usage: "print rows that are noise or equal too", DisableDefaultText: true},
 		jsonFlag("print one line of JSON per row"),
-		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
-		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows; 0: all", DefaultText: "20; all with --json and --csv"},
-		&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "largest change first"},
-		&cli.StringFlag{Name: "columns", Usage: "print only the columns `COLUMN,COLUMN…`, in this order", DefaultText: "all"},
-		formatFlag(), memoryFlag(), tempFlag(),
-	}
+	}, arrangingFlags("", "largest change first"), []cli.Flag{formatFlag(), memoryFlag()})
 }
 
 // compareQuery is what a comparison is asked for.
@@ -87,6 +83,7 @@ type compareQuery struct {
 	inputs   [2][]string // by compare.Side
 	by       compare.By
 	opts     compare.Options
+	printing *printing
 	failOver string // as written; "": not set
 	limit    compare.Limit
 }
@@ -106,26 +103,18 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 	if err := q.readLimit(c); err != nil {
 		return nil, err
 	}
-	switch {
-	case c.Int("limit") < 0:
-		return nil, usagef("--limit: %d is negative", c.Int("limit"))
-	case c.Bool("json") && c.Bool("csv"):
-		return nil, usagef("--json and --csv cannot be combined")
-	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
-		return nil, usagef("--keep-urls and --force are for pages; name one with --html FILE")
-	case c.IsSet("html") && c.String("html") == "":
-		return nil, usagef("--html: name a file, or use \"-\" for standard output")
-	case c.IsSet("html") && (c.Bool("json") || c.Bool("csv") || c.Bool("all") || c.IsSet("limit") || c.IsSet("sort") || c.IsSet("columns")):
-		return nil, usagef("--html cannot be combined with --json, --csv, --all, --limit, --sort and --columns")
-	case c.Bool("json") && (c.IsSet("sort") || c.IsSet("columns")):
-		return nil, usagef("--sort and --columns are for text and --csv; sort JSON and select from it with jq")
+	if err := checkPageFlags(c, []string{"all"}); err != nil {
+		return nil, err
 	}
-	form := compareTable(&compare.Result{}, q, nil)
-	order := readArrangement(c)
-	if err := order.checkColumns(form.columns); err != nil {
+	if q.printing, err = newPrinting(c, q.forms()); err != nil {
 		return nil, err
 	}
 	return q, q.readInputs(c, env)
+}
+
+// forms are the tables of a comparison without rows.
+func (q *compareQuery) forms() []*table.Table {
+	return []*table.Table{new(compare.Result).Table(q.by, q.opts.PerSecond, nil)}
 }
 
 // readLimit reads --fail-over and --min.
@@ -224,11 +213,12 @@ func runCompare(c *cli.Context, env *environment) error {
 	if result.Others > 0 {
 		fmt.Fprintf(env.stderr, "too many names: some of what happened is in rows called %s\n", compare.Others)
 	}
-	show := query.print
 	if c.IsSet("html") {
-		show = query.writePage
+		err = query.writePage(c, env, result)
+	} else {
+		err = query.printing.print(c, env, "", query.report(c, result))
 	}
-	if err := show(c, env, result); err != nil || query.failOver == "" {
+	if err != nil || query.failOver == "" {
 		return err
 	}
 	return query.checkLimit(env, result)

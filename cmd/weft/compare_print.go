@@ -4,37 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/table"
 )
 
-// print prints what changed.
-func (q *compareQuery) print(c *cli.Context, env *environment, r *compare.Result) error {
-	if c.Bool("json") {
-		return q.printJSON(env, r, shownRows(c))
-	}
-	order := readArrangement(c)
-	if c.Bool("csv") {
-		all := []table{compareTable(r, q, func(*compare.Row) bool { return true })}
-		order.apply(all)
-		all[0].limit(shownRows(c))
-		return all[0].writePlainCSV(env.stdout)
+// report is what changed, in all forms.
+func (q *compareQuery) report(c *cli.Context, r *compare.Result) *table.Report {
+	changes := func(shown func(*compare.Row) bool) *table.Table { return r.Table(q.by, q.opts.PerSecond, shown) }
+	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(q.summaryRecord(r))}}
+	if c.Bool("csv") || c.Bool("json") {
+		out.Sections = []table.Section{{Tables: []*table.Table{changes(func(*compare.Row) bool { return true })}}}
+		return out
 	}
 	shown := func(row *compare.Row) bool { return c.Bool("all") || row.Verdict < compare.Noise }
-	a := &answer{summary: q.summary(r), tables: []table{
-		compareTable(r, q, func(row *compare.Row) bool { return shown(row) && !row.Async() }),
-		compareTable(r, q, func(row *compare.Row) bool { return shown(row) && row.Async() }),
-	}}
-	a.tables[0].title, a.tables[1].title = "changes, by size", "changes of asynchronous slices (they overlap), by size"
-	order.apply(a.tables)
-	for i := range a.tables {
-		a.tables[i].limit(shownRows(c))
-	}
-	return a.writeText(env.stdout, env.terminal(env.stdout), "")
+	nested, async := changes(func(row *compare.Row) bool { return shown(row) && !row.Async() }), changes(func(row *compare.Row) bool { return shown(row) && row.Async() })
+	nested.Title, async.Title = "changes, by size", "changes of asynchronous slices (they overlap), by size"
+	out.Sections = []table.Section{{Lines: q.summary(r), Tables: []*table.Table{nested, async}}}
+	return out
 }
 
 // compareSummary is the first line of the form for programs.
@@ -62,7 +52,7 @@ type compareSummary struct {
 	Failed    *int                `json:"failed,omitempty"`
 }
 
-func (q *compareQuery) printJSON(env *environment, r *compare.Result, limit int) error {
+func (q *compareQuery) summaryRecord(r *compare.Result) *compareSummary {
 	s := compareSummary{
 		Table: "summary", By: q.by, Per: q.per(), Base: r.Base, New: r.New, Test: "mann-whitney-u", Alpha: compare.Alpha, SmallestP: r.Smallest,
 		Testable: r.Testable, Correct: "benjamini-hochberg", Enough: r.Enough, Rows: len(r.Rows), Tested: r.Tested, Slower: r.Counts[compare.Slower], Faster: r.Counts[compare.Faster],
@@ -72,22 +62,7 @@ func (q *compareQuery) printJSON(env *environment, r *compare.Result, limit int)
 		n := len(q.over(r))
 		s.Failed = &n
 	}
-	if err := writeJSON(env.stdout, &s); err != nil {
-		return err
-	}
-	for i := range r.Rows {
-		if limit > 0 && i >= limit {
-			break
-		}
-		row := struct {
-			Table string `json:"table"`
-			*compare.Row
-		}{"changes", &r.Rows[i]}
-		if err := writeJSON(env.stdout, row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return &s
 }
 
 // per returns what times are per, as --per says it.
@@ -194,56 +169,8 @@ func lengthsDiffer(r *compare.Result) bool {
 	return longest-shortest > shortest/10
 }
 
-// compareTable is the table of what changed: of rows that are shown, nil: none.
-func compareTable(r *compare.Result, q *compareQuery, shown func(*compare.Row) bool) table {
-	t := table{name: "changes", key: "change_ns", columns: []column{
-		spare(4, texts("kind", "")), texts("name", q.by.String()), spare(1, texts("location", "")),
-		spare(3, times("base_ns", "base ms")), spare(2, times("new_ns", "new ms")), {name: "change_ns", title: "change ms", kind: changeColumn},
-		{name: "change_permille", title: "change", kind: ratioColumn}, spare(6, whole(texts("p", ""))), spare(5, whole(texts("q", ""))), whole(texts("verdict", "")),
-		spare(8, counts("base_count", "base count")), spare(7, counts("new_count", "new count")),
-	}}
-	if r.Testable {
-		t.columns[7].title, t.columns[8].title, t.columns[9].title = "p", "q", "verdict"
-	}
-	if q.opts.PerSecond {
-		t.columns[3].title, t.columns[4].title, t.columns[5].title = "base ms/s", "new ms/s", "change ms/s"
-		t.columns[10].title, t.columns[11].title = "base count/s", "new count/s"
-	}
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if shown == nil || !shown(row) {
-			continue
-		}
-		if row.Location != "" {
-			t.columns[2].title = "location"
-		}
-		t.rows = append(t.rows, compareCells(row))
-	}
-	switch {
-	case q.by == compare.ByContext:
-		t.columns[0].title = "type"
-	case slices.ContainsFunc(t.rows, func(row []cell) bool { return row[0].text != t.rows[0][0].text }):
-		t.columns[0].title = "kind"
-	}
-	return t
-}
-
-func compareCells(row *compare.Row) []cell {
-	ratio, p, q := cell{absent: true}, cell{}, cell{}
-	if row.Ratio != nil {
-		ratio = cell{number: int64(min(max(*row.Ratio*1000, -1000), 1e15))}
-	} else if ratio.short = "from 0"; row.Only == "new" {
-		ratio.short = "new"
-	}
-	if row.P != nil {
-		p.text, q.text = strconv.FormatFloat(*row.P, 'f', 4, 64), strconv.FormatFloat(*row.Q, 'f', 4, 64)
-	}
-	return []cell{
-		textCell(row.Kind), nameCell(row.Name, nameWidth), {text: row.Location, short: elideTo(row.Location, nameWidth)},
-		timeCell(row.BaseMedian), timeCell(row.NewMedian), timeCell(row.Change), ratio, p, q, textCell(row.Verdict.String()),
-		countCell(row.BaseCount()), countCell(row.NewCount()),
-	}
-}
+// nameWidth is the width of names in messages.
+const nameWidth = 44
 
 // over returns the rows that are slower than --fail-over allows.
 func (q *compareQuery) over(r *compare.Result) (rows []*compare.Row) {

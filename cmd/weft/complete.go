@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 )
 
 // completeCommand is what completion scripts of shells call: weft __complete :CURRENT WORD…, with the word under the cursor and
@@ -145,9 +146,9 @@ func flagCandidates(command *cli.Command, others []string) (list []candidate) {
 		flags = append(flags, cli.VersionFlag)
 	} else {
 		own := command.Flags
-		for _, r := range allReports() {
+		for _, r := range reports() {
 			if command.Name == "report" && len(others) > 0 && r.name == others[0] {
-				own = r.takes(own)
+				own = takenBy(&r, own)
 			}
 		}
 		flags = append(slices.Clone(own), flags...)
@@ -172,7 +173,7 @@ func argumentCandidates(command *cli.Command, n int) (list []candidate) {
 	case command == nil:
 		return nil
 	case command.Name == "report" && n == 0:
-		for _, r := range allReports() {
+		for _, r := range reports() {
 			list = append(list, candidate{r.name, r.usage})
 		}
 		return list
@@ -221,7 +222,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words(append(strings.Split(kindList(), ", "), "all")...)
 	case "table", "sort", "columns":
 		if command.Name == "compare" {
-			return columnCandidates(nil, []table{compareTable(&compare.Result{}, &compareQuery{}, nil)})
+			return columnCandidates(new(compareQuery).forms())
 		}
 		if len(others) > 0 {
 			return tableCandidates(others[0], name)
@@ -253,12 +254,12 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 	case "paint":
 		return words(report.PaintOptions()...)
 	case "mode":
-		return words(timeModes[:]...)
+		return words(report.TimeModes[:]...)
 	case "script":
 		return append(scriptCandidates(), candidate{text: completeFiles})
 	case "o", "html", "report-file", "phases", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
 		return words(completeFiles)
-	case "out-dir", "tmp", "out", "root":
+	case "out-dir", "out", "root":
 		return words(completeDirs)
 	default:
 		return words(choices[name]...)
@@ -280,7 +281,6 @@ var choices = map[string][]string{
 	"per":           {"recording", "second"},
 	"profile":       {"all"},
 	"redo":          {"version", "all"},
-	"report":        {"text", "json"},
 	"samples":       {"stack-sample", "none"},
 	"screenshots":   {"on", "off"},
 	"tracer":        {"bpftrace", "dtrace"},
@@ -289,27 +289,25 @@ var choices = map[string][]string{
 
 // tableCandidates returns the tables of a report, or their columns.
 func tableCandidates(name, flag string) (list []candidate) {
-	var forms []table
-	for _, r := range allReports() {
-		if r.name == name {
-			forms = r.forms
-		}
-	}
-	for i := range forms {
-		if flag == "table" {
-			list = append(list, candidate{forms[i].name, forms[i].title})
+	for _, r := range reports() {
+		if r.name != name || r.forms == nil {
 			continue
 		}
-		list = columnCandidates(list, forms[i:i+1])
+		if flag != "table" {
+			return columnCandidates(r.forms())
+		}
+		for _, t := range r.forms() {
+			list = append(list, candidate{t.Name, t.Title})
+		}
 	}
 	return list
 }
 
-// columnCandidates adds the columns of tables to a list.
-func columnCandidates(list []candidate, forms []table) []candidate {
-	for i := range forms {
-		for _, c := range forms[i].columns {
-			named := candidate{strings.TrimSuffix(c.name, "_ns"), c.title}
+// columnCandidates returns the columns of tables.
+func columnCandidates(forms []*table.Table) (list []candidate) {
+	for _, t := range forms {
+		for _, c := range t.Columns {
+			named := candidate{strings.TrimSuffix(c.Key, "_ns"), c.Title}
 			if named.text != "" && !slices.ContainsFunc(list, func(other candidate) bool { return other.text == named.text }) {
 				list = append(list, named)
 			}
@@ -318,74 +316,26 @@ func columnCandidates(list []candidate, forms []table) []candidate {
 	return list
 }
 
-// namedReport is what is common to all reports.
-type namedReport struct {
-	name, usage, example string
-	forms                []table  // nil: the report has no tables of this form
-	flags                []string // of those that not all reports have
-}
-
-// allReports returns the reports of all kinds, in the order of the help.
-func allReports() (all []namedReport) {
-	for _, r := range answerReports() {
-		all = append(all, namedReport{r.name, r.usage, r.example, r.forms, append(slices.Clone(r.flags), "js-calls")})
-	}
-	for _, r := range reports {
-		flags := []string{"table"}
-		if r.slices {
-			flags = append(flags, "js-calls")
-		} else {
-			flags = append(flags, "bucket")
-		}
-		all = append(all, namedReport{r.name, r.usage, r.example, r.forms, flags})
-	}
-	cost := namedReport{name: costReport, usage: costUsage, example: costExample, flags: []string{"js-calls"}}
-	for _, f := range costFlags() {
-		cost.flags = append(cost.flags, f.Names()[0])
-	}
-	all = append(all, cost, namedReport{name: allReport, usage: allUsage, example: allExample, flags: []string{"js-calls"}})
-	for _, r := range eventReports() {
-		all = append(all, namedReport{r.name, r.usage, r.example, nil, r.flags})
-	}
-	return all
-}
-
-// tableFlags are flags of all reports but the report all, which prints no tables.
-var tableFlags = []string{"csv", "limit", "sort", "columns"}
-
-// untaken are flags of all reports that some do not take, because of what they are about.
-var untaken = map[string][]string{
-	allReport:           tableFlags,
-	inputsReport().name: {"name", "category", "context"},
-	"layout-phases":     {"limit"},
-}
-
-// takes returns those of the flags of the command report that one report takes.
-func (r *namedReport) takes(flags []cli.Flag) []cli.Flag {
-	_, hasPage := pageSections[r.name]
-	return slices.DeleteFunc(slices.Clone(flags), func(f cli.Flag) bool {
-		name := f.Names()[0]
-		return isReportFlag(name) && !slices.Contains(r.flags, name) || slices.Contains(untaken[r.name], name) ||
-			name == filesFrom && findManyReport(r.name) == nil ||
-			!hasPage && slices.ContainsFunc(pageFlags(), func(p cli.Flag) bool { return p.Names()[0] == name })
-	})
+// takenBy returns those of the flags of the command report that one report takes.
+func takenBy(r *reportKind, flags []cli.Flag) []cli.Flag {
+	return slices.DeleteFunc(slices.Clone(flags), func(f cli.Flag) bool { return !r.takes(f.Names()[0]) })
 }
 
 // narrowHelp has the help of the command report be about one report, if an argument names it: with its flags only.
 func narrowHelp(command *cli.Command, args []string) {
-	for _, r := range allReports() {
+	for _, r := range reports() {
 		if !slices.Contains(args, r.name) {
 			continue
 		}
 		command.Usage = r.usage
 		command.UsageText = "weft report " + r.name + " [flags] FILE"
-		if findManyReport(r.name) != nil {
+		if r.many != nil {
 			command.UsageText += "|FOLDER…"
 		}
 		command.Description = "For example:\n\n   " + r.example + "\n\ndocs/reports.md and docs/attribution.md define the numbers. \"-\" is standard input."
-		command.Flags = r.takes(command.Flags)
+		command.Flags = takenBy(&r, command.Flags)
 		for _, f := range command.Flags {
-			if name := f.Names()[0]; isReportFlag(name) && name != "js-calls" {
+			if hasFlag(ownReportFlags(), f.Names()[0]) {
 				titled("Flags of "+r.name, []cli.Flag{f})
 				narrowUsage(f, r.name)
 			}
@@ -410,10 +360,4 @@ func narrowUsage(f cli.Flag, name string) {
 			f.Usage, f.DefaultText = slicesByUsage, "name"
 		}
 	}
-}
-
-// isReportFlag reports whether not all reports have a flag.
-func isReportFlag(name string) bool {
-	own := slices.Concat(sampleFlags(), eventFlags(), costFlags(), inputFlags())
-	return name == "js-calls" || slices.ContainsFunc(own, func(f cli.Flag) bool { return f.Names()[0] == name })
 }

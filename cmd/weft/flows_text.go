@@ -6,13 +6,14 @@ import (
 
 	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // flowText writes flows for people.
 type flowText struct {
 	*flowPrinter
-	on   terminal
+	on   table.Terminal
 	tree flowTree
 }
 
@@ -24,7 +25,7 @@ func (t *flowText) row(format string, args ...any) error {
 
 // head writes the names of columns.
 func (t *flowText) head(format string, args ...any) error {
-	_, err := fmt.Fprintln(t.w, t.on.heading(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprintln(t.w, t.on.Heading(fmt.Sprintf(format, args...)))
 	return err
 }
 
@@ -32,8 +33,8 @@ func (t *flowText) head(format string, args ...any) error {
 // terminal is narrow.
 func (t *flowText) placed(before string, m *marker, after string) error {
 	place := t.place(m)
-	if t.on.columns > 0 {
-		place = elideTo(place, max(t.on.columns-cellwidth.Of(before)-cellwidth.Of(after), minTextWidth))
+	if t.on.Columns > 0 {
+		place = elideTo(place, max(t.on.Columns-cellwidth.Of(before)-cellwidth.Of(after), minTextWidth))
 	}
 	_, err := fmt.Fprintln(t.w, before+place+after)
 	return err
@@ -43,7 +44,7 @@ func (t *flowText) placed(before string, m *marker, after string) error {
 const narrowColumns = 100
 
 // narrow reports whether the terminal has no room for all columns of the list.
-func (t *flowText) narrow() bool { return t.on.columns > 0 && t.on.columns < narrowColumns }
+func (t *flowText) narrow() bool { return t.on.Columns > 0 && t.on.Columns < narrowColumns }
 
 func (t *flowText) listHead() error {
 	if t.narrow() {
@@ -75,7 +76,7 @@ func (t *flowText) flow(f flowindex.Flow) error {
 	}
 	line := fmt.Sprintf("%s (%s): %s on %s, %s long, from %s on, %s", printable(t.name(f)), kind,
 		count(f.Members, "marker"), count(f.Threads, "thread"), momentText(max(f.End-f.Start, 0)), t.since(f.Start), ended)
-	_, err := fmt.Fprintln(t.w, t.on.wrap(line, 2))
+	_, err := fmt.Fprintln(t.w, t.on.Wrap(line, 2))
 	return err
 }
 

@@ -59,7 +59,7 @@ func (t *flowText) connectedEnd(n int, more bool) error {
 	if n == 0 && !t.nested {
 		text += "; --nested also passes through what is inside and around a marker"
 	}
-	_, err := fmt.Fprintln(t.w, t.on.wrap(text, 2))
+	_, err := fmt.Fprintln(t.w, t.on.Wrap(text, 2))
 	return err
 }
 

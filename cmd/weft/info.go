@@ -16,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -43,7 +44,7 @@ Examples:
 			&cli.BoolFlag{Name: "details", Usage: "print what a conversion finds: tracks, profiles, calls made of samples, facts and data problems", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "attribute", Usage: "also count the problems that weft convert --attribute finds", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines of each list; 0: all", DefaultText: "what fits the screen"},
-			formatFlag(), memoryFlag(), tempFlag(),
+			formatFlag(), memoryFlag(),
 		}, selectionFlags(), profileFlags()),
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)
@@ -156,9 +157,9 @@ type infoReport struct {
 func writeInfo(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)
-	fmt.Fprintln(&b, on.heading(printable(name)))
+	fmt.Fprintln(&b, on.Heading(printable(name)))
 	row := func(label, format string, args ...any) {
-		fmt.Fprintln(&b, on.wrap(fmt.Sprintf("  %-10s%s", label, fmt.Sprintf(format, args...)), 12))
+		fmt.Fprintln(&b, on.Wrap(fmt.Sprintf("  %-10s%s", label, fmt.Sprintf(format, args...)), 12))
 	}
 	if len(r.Containers) == 0 {
 		row("format", "%s", r.Format)
@@ -215,10 +216,10 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)
 	odd, line := unusual(r), usualLine(r)
-	fmt.Fprintln(&b, on.heading(printable(name)+": problems: "+problemCounts(r)))
+	fmt.Fprintln(&b, on.Heading(printable(name)+": problems: "+problemCounts(r)))
 	listProblems(&b, on, odd)
 	if line != "" {
-		fmt.Fprintln(&b, on.wrap("  "+line, 4))
+		fmt.Fprintln(&b, on.Wrap("  "+line, 4))
 	}
 	listProblems(&b, on, slices.DeleteFunc(slices.Clone(r.Problems), func(p trace.Problem) bool { return !slices.Contains(r.Usual, p.Name) }))
 	_, err := env.stdout.Write(b.Bytes())
@@ -226,19 +227,19 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 }
 
 // listProblems adds the problems and the first places where they are.
-func listProblems(b *bytes.Buffer, on terminal, problems []trace.Problem) {
+func listProblems(b *bytes.Buffer, on table.Terminal, problems []trace.Problem) {
 	for _, p := range problems {
-		line := on.wrap(fmt.Sprintf("    %-8s  %s ×%s: %s", p.Severity, p.Name, thousands(p.Count), p.Sentence), 14)
+		line := on.Wrap(fmt.Sprintf("    %-8s  %s ×%s: %s", p.Severity, p.Name, thousands(p.Count), p.Sentence), 14)
 		switch p.Severity {
 		case problem.Lost.String():
-			line = strings.Replace(line, p.Severity, on.severe(p.Severity), 1)
+			line = strings.Replace(line, p.Severity, on.Severe(p.Severity), 1)
 		case problem.Repaired.String():
-			line = strings.Replace(line, p.Severity, on.warning(p.Severity), 1)
+			line = strings.Replace(line, p.Severity, on.Warning(p.Severity), 1)
 		}
 		fmt.Fprintln(b, line)
 		for _, found := range p.Cases {
 			if text := printable(caseText(&found)); text != "" {
-				fmt.Fprintln(b, on.wrap("                "+text, 18))
+				fmt.Fprintln(b, on.Wrap("                "+text, 18))
 			}
 		}
 	}

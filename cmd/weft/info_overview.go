@@ -12,6 +12,7 @@ import (
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -22,14 +23,14 @@ const screenWidth = 100
 type screen struct {
 	bytes.Buffer
 	width int
-	on    terminal
+	on    table.Terminal
 	rows  int // of each list, -1: as many as fit the screen, 0: all
 }
 
 func newScreen(env *environment) *screen {
 	s := &screen{width: screenWidth, on: env.terminal(env.stdout), rows: -1}
-	if s.on.columns > 0 {
-		s.width = max(s.on.columns, 40)
+	if s.on.Columns > 0 {
+		s.width = max(s.on.Columns, 40)
 	}
 	return s
 }
@@ -95,7 +96,7 @@ func (s *screen) overview(name string, r *convert.Report, o *report.Overview, pa
 	rec := &o.Recording
 	what := title(rec, r.Format)
 	title := elideTo(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what
-	fmt.Fprintln(s, s.on.heading(elideTo(title, s.width)))
+	fmt.Fprintln(s, s.on.Heading(elideTo(title, s.width)))
 	s.row("length", lengthLine(rec, r))
 	s.row("file", fileLine(r))
 	s.fill("events", eventWords(r))

@@ -2,49 +2,27 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// integer is what people count with.
-type integer interface {
-	~int | ~int64 | ~uint64
-}
+// Names in lines for people have at most maxName characters of the terminal; where there is little room, at least minTextWidth.
+const (
+	maxName      = report.MaxName
+	minTextWidth = 16
+)
 
-// thousands writes a number with commas between thousands, as text for people has all its numbers; JSON and CSV have none.
-func thousands[N integer](n N) string { return separated(fmt.Sprint(n)) }
+// What text for people is made of, as in tables.
 
-// separated puts commas between the thousands of a decimal number, which may have a sign and decimals.
-func separated(number string) string {
-	whole, decimals := number, ""
-	if at := strings.IndexByte(number, '.'); at >= 0 {
-		whole, decimals = number[:at], number[at:]
-	}
-	sign := len(whole) - len(strings.TrimLeft(whole, "+-"))
-	for i := len(whole) - 3; i > sign; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return whole + decimals
-}
-
-// countText says how many there are of what has a name for one and a name for many.
-func countText[N integer](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return thousands(n) + " " + many
-}
-
-// count says how many there are of what has a regular plural.
-func count[N integer](n N, what string) string { return countText(n, what, what+"s") }
-
-// millis writes a time as milliseconds with three decimals and without unit, for columns that name it.
-func millis(t timeline.Nanos) string {
-	return separated(strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64))
-}
+func thousands[N table.Integer](n N) string                   { return table.Thousands(n) }
+func countText[N table.Integer](n N, one, many string) string { return table.Plural(n, one, many) }
+func count[N table.Integer](n N, what string) string          { return table.Count(n, what) }
+func separated(number string) string                          { return table.Separated(number) }
+func millis(t timeline.Nanos) string                          { return table.Millis(t) }
+func momentText(t timeline.Nanos) string                      { return table.MomentText(t) }
+func elideTo(text string, width int) string                   { return table.Elide(text, width) }
 
 // rounded returns how many units a length of time is.
 func rounded(t timeline.Nanos, unit int64) int64 {
@@ -74,6 +52,3 @@ func lengthText(t timeline.Nanos) string {
 	}
 	return milliText(t)
 }
-
-// momentText writes a time since the start of a trace, for columns of them, as --from and --to read it.
-func momentText(t timeline.Nanos) string { return separated(moment.Column(t)) }

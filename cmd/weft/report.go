@@ -3,81 +3,23 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
-// reports are the tables that the report command makes of samples.
-var reports = []struct {
-	name    string
-	usage   string
-	example string
-	nothing string  // why there may be no thread in it
-	slices  bool    // it counts slices too
-	shown   bool    // threads are called by what they show
-	forms   []table // without rows
-	make    func(p *report.Profiles, opts report.Options) (reportResult, error)
-}{
-	{
-		name: "samples", usage: "where each sampled thread spent its time, by state and by function",
-		example: "weft report samples --bucket 500ms profile.cpuprofile",
-		nothing: "this trace has no samples",
-		shown:   true,
-		forms:   samplesTables(&report.ThreadSamples{}, 0), make: samplesReport,
-	},
-	{
-		name: "gc", usage: "which functions the garbage collector interrupted, and for how long",
-		example: "weft report gc --table stacks trace.json",
-		nothing: "this trace has no samples of the garbage collector",
-		forms:   gcTables(&report.ThreadGC{}, 0), make: gcReport,
-	},
-	{
-		name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
-		example: "weft report layout-thrashing --csv trace.json",
-		nothing: "this trace has no style or layout data; record a Chrome trace with the category devtools.timeline,\n" +
-			"a Firefox profile with samples, or a self-profile with markers",
-		slices: true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
-	},
-}
-
-// reportResult is a report: as JSON, and as tables for each thread.
-type reportResult struct {
-	json    any
-	threads []threadTables
-}
-
-// threadTables are the tables about one thread.
-type threadTables struct {
-	report.ThreadID
-	source  string
-	shows   string // the url of the page or worker that it runs; "": not known
-	idle    bool   // people see only its name
-	folded  string // stands for several threads, without tables
-	summary []string
-	tables  []table
-}
-
 const defaultTop = 20
-
-// costReport is the report that goes its own way: it counts in what contexts cost, not in samples.
-const (
-	costReport  = "cost"
-	costUsage   = "what each page, frame, script, input event or other context costs"
-	costExample = "weft report cost --type script --by category --from 1.5s --to 2s trace.json"
-)
 
 // Titles under which the help lists flags that not all reports have.
 const (
@@ -87,24 +29,26 @@ const (
 	inputFlagsTitle  = "Flags of input"
 )
 
-// reportFlags are the flags of all reports.
-func reportFlags() []cli.Flag {
+// arrangingFlags are those of commands that print tables.
+func arrangingFlags(rows, sorted string) []cli.Flag {
 	return []cli.Flag{
-		jsonFlag("print JSON, one object per line"),
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
-		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
-		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "as each report says"},
+		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows" + rows + "; 0: all", DefaultText: "20; all with --json and --csv"},
+		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: sorted},
 		&cli.StringFlag{Name: "columns", Usage: "print only the columns `COLUMN,COLUMN…`, in this order", DefaultText: "all"},
-		filesFromFlag(), formatFlag(), memoryFlag(), tempFlag(),
 	}
 }
 
-// sampleFlags are the flags of the reports on samples only.
-func sampleFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "table", Usage: "print only the table `NAME`", DefaultText: "all; the first with --csv"},
-		&cli.DurationFlag{Name: "bucket", Usage: "print a table with time buckets of `TIME`, such as 500ms", DefaultText: "none"},
-	}
+// reportFlags are the flags of all reports.
+func reportFlags() []cli.Flag {
+	return slices.Concat([]cli.Flag{jsonFlag("print JSON, one object per line")}, arrangingFlags(" of a table", "as each report says"),
+		[]cli.Flag{filesFromFlag(), formatFlag(), memoryFlag()})
+}
+
+// ownReportFlags are the flags that not all reports have.
+func ownReportFlags() []cli.Flag {
+	return slices.Concat(titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()), titled(costFlagsTitle, costFlags()),
+		titled(inputFlagsTitle, inputFlags()))
 }
 
 // titled puts flags under a title in the help.
@@ -128,9 +72,8 @@ func titled(title string, flags []cli.Flag) []cli.Flag {
 
 func reportCommand(env *environment) *cli.Command {
 	var names strings.Builder
-	describe := func(name, usage, example string) { fmt.Fprintf(&names, "   %-18s%s\n      %s\n", name, usage, example) }
-	for _, r := range allReports() {
-		describe(r.name, r.usage, r.example)
+	for _, r := range reports() {
+		fmt.Fprintf(&names, "   %-18s%s\n      %s\n", r.name, r.usage, r.example)
 	}
 	return &cli.Command{
 		Name:      "report",
@@ -152,118 +95,216 @@ of what became slower or faster.
 
 All reports but layout-phases and js-funcalls take many files and folders (cost
 with --type), and print the same tables for all of them. "-" is standard input.`,
-		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
-			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), pageFlags(), selectionFlags(),
-			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+		Flags: slices.Concat(reportFlags(), ownReportFlags(), pageFlags(), selectionFlags(),
+			titled("Flags for inputs with profiles", profileFlags())),
 		Action: withJSONErrors(env, 1, func(c *cli.Context) error {
-			which, err := whichReport(c)
+			r, err := findReport(c)
 			if err != nil {
 				return err
 			}
+			if err := r.checkFlags(c); err != nil {
+				return err
+			}
 			if wantsPage(c) {
-				return runPageReport(c, env)
+				return runPageReport(c, env, r)
+			}
+			forms := r.forms
+			if takesMany(c) {
+				forms = r.many.forms
+			}
+			p, err := newPrinting(c, forms())
+			if err != nil {
+				return err
 			}
 			if takesMany(c) {
-				return runManyReport(c, env, findManyReport(c.Args().First()))
+				return runManyReport(c, env, r, p)
 			}
-			events, answers := eventReports(), answerReports()
-			switch i := which - len(reports); {
-			case i < 0:
-				return runReport(c, env, which)
-			case i < len(events):
-				return runEventReport(c, env, &events[i])
-			case i < len(events)+len(answers):
-				return runAnswerReport(c, env, &answers[i-len(events)])
-			}
-			return runCostReport(c, env)
+			return runReport(c, env, r, p)
 		}),
 	}
 }
 
-// runReport prints one of the reports on samples.
-func runReport(c *cli.Context, env *environment, which int) error {
-	r := &reports[which]
-	shown, err := findTable(r.forms, c.String("table"))
-	if err != nil {
+// findReport returns the report that is asked for. The error is one of the command line.
+func findReport(c *cli.Context) (*reportKind, error) {
+	var names []string
+	for _, r := range reports() {
+		if names = append(names, r.name); r.name != c.Args().First() {
+			continue
+		}
+		switch {
+		case c.NArg() == 1 && !c.IsSet(filesFrom):
+			return nil, usagef("no file; name one, or use \"-\" for standard input")
+		case takesMany(c) && r.many == nil:
+			return nil, usagef("the report %s takes one file; %s take many", r.name, listed(manyNames()))
+		}
+		return &r, nil
+	}
+	if c.NArg() == 0 {
+		return nil, usagef("no report; use %s", suggest.List(names))
+	}
+	return nil, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
+}
+
+// hasFlag reports whether a set of flags has one of a name.
+func hasFlag(flags []cli.Flag, name string) bool {
+	return slices.ContainsFunc(flags, func(f cli.Flag) bool { return f.Names()[0] == name })
+}
+
+// takes reports whether a report has a flag of the command.
+func (r *reportKind) takes(flag string) bool {
+	switch {
+	case flag == "js-calls":
+		return r.calls
+	case flag == filesFrom:
+		return r.many != nil
+	case hasFlag(pageFlags(), flag):
+		return r.sections != nil || r.forms == nil
+	case hasFlag(ownReportFlags(), flag):
+		return slices.Contains(r.flags, flag)
+	}
+	return !slices.Contains(r.without, flag)
+}
+
+// checkFlags refuses flags that a report does not have, and those that exclude each other.
+func (r *reportKind) checkFlags(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		if name := f.Names()[0]; c.IsSet(name) && !r.takes(name) {
+			var owners []string
+			for _, other := range reports() {
+				if other.takes(name) {
+					owners = append(owners, other.name)
+				}
+			}
+			return usagef("--%s: the report %s does not have this flag; %s", name, r.name, haveIt(owners))
+		}
+	}
+	if err := checkPageFlags(c, namesOf(ownReportFlags())); err != nil || c.IsSet("html") && !takesMany(c) {
 		return err
 	}
+	switch {
+	case c.IsSet("html"):
+		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
+	case r.forms == nil && !c.Bool("json"):
+		return usagef("the report all is a page or JSON; use --html FILE or --json")
+	case r.forms == nil:
+		return nil
+	case c.Bool("json") && c.IsSet("table") && r.oneObject:
+		return usagef("--table and --json cannot be combined; the JSON form has all tables")
+	case r.many != nil && takesMany(c) && c.IsSet("bucket"):
+		return usagef("--bucket: times of different recordings have nothing in common; name one file")
+	case r.check != nil:
+		return r.check(c)
+	}
+	return nil
+}
+
+func haveIt(owners []string) string {
+	if len(owners) == 1 {
+		return owners[0] + " has it"
+	}
+	return listed(owners) + " have it"
+}
+
+// printing says how the tables of a report are printed.
+type printing struct {
+	order table.Order
+	only  string       // the table that was asked for; "": all
+	shown *table.Table // that of CSV, without rows
+}
+
+// newPrinting reads --table and the flags that arrange tables, of which forms are known without rows.
+func newPrinting(c *cli.Context, forms []*table.Table) (p *printing, err error) {
+	p = &printing{order: table.Order{Sort: c.String("sort"), Rows: shownRows(c)}, only: c.String("table")}
+	if c.IsSet("columns") {
+		for name := range strings.SplitSeq(c.String("columns"), ",") {
+			p.order.Columns = append(p.order.Columns, strings.TrimSpace(name))
+		}
+	}
+	switch {
+	case c.Int("limit") < 0:
+		return nil, usagef("--limit: %d is negative", c.Int("limit"))
+	case c.Bool("json") && c.Bool("csv"):
+		return nil, usagef("--json and --csv cannot be combined")
+	case c.Bool("json") && p.order.IsSet():
+		return nil, usagef("--sort and --columns are for text and --csv; sort JSON and select from it with jq")
+	}
+	if p.shown, err = table.Lookup(forms, p.only); err != nil {
+		return nil, usagef("--table: %v", err)
+	}
+	only := p.only
+	if c.Bool("csv") {
+		only = p.shown.Name
+	}
+	if err := p.order.Check(forms, only); err != nil {
+		return nil, &usageError{err.Error()}
+	}
+	return p, nil
+}
+
+// print prints a report about an input in the form that was asked for.
+func (p *printing) print(c *cli.Context, env *environment, name string, r *table.Report) error {
+	forPeople := !c.Bool("json") && !c.Bool("csv")
+	for _, note := range r.Notes {
+		printNote(env, name, note)
+	}
+	if !forPeople || r.Fixed {
+		printNote(env, name, r.Nothing)
+	}
+	if forPeople {
+		r.LastRows()
+	}
+	r.Apply(&p.order)
+	switch {
+	case c.Bool("json"):
+		return r.WriteJSON(env.stdout, p.only)
+	case c.Bool("csv"):
+		p.order.Apply(p.shown)
+		return r.WriteCSV(env.stdout, p.shown)
+	case r.Fixed && !p.order.IsSet() && p.only == "":
+		_, err := io.WriteString(env.stdout, r.Text)
+		return err
+	case r.Fixed:
+		r.Nothing, p.only = "", p.shown.Name
+	}
+	if shownRows(c) > 0 && !c.IsSet("thread") {
+		r.Fold(func(n int, names string) string {
+			return fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", countText(n, "thread was", "threads were"), names)
+		})
+	}
+	return r.WriteText(env.stdout, env.terminal(env.stdout), p.only)
+}
+
+// printNote tells people what the output does not; "": nothing.
+func printNote(env *environment, name, note string) {
+	if note != "" {
+		fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), note)
+	}
+}
+
+// runReport prints a report about one input.
+func runReport(c *cli.Context, env *environment, r *reportKind, p *printing) error {
 	opts, err := inputOptions(c)
 	if err != nil {
 		return err
 	}
-	if !r.slices {
+	if !r.calls {
 		opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
 	}
 	in, err := openReportInput(c, env, opts)
 	if err != nil {
 		return err
 	}
-	in.printProblems(env, sampleProblems)
+	result, err := r.make(c, in, rowLimit(c))
+	in.printProblems(env, r.problems) // those of the attribution included
 	in.printNotCounted(env, r.slices)
-	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
-	if err == nil && r.shown {
-		err = attributed(c, in, func(result *attribution.Result) error { return profiles.FindShown(result) })
-	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
-	result, err := r.make(profiles, report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: rowLimit(c)})
-	if errors.Is(err, report.ErrTooManyBuckets) {
-		return usagef("--bucket: %v", err)
-	}
-	if err != nil {
-		return err
-	}
-	order := readArrangement(c)
-	if err := order.check(r.forms, c.String("table"), c.Bool("csv"), shown); err != nil {
-		return err
-	}
-	for i := range result.threads {
-		order.apply(result.threads[i].tables)
-	}
-	forms := order.columnsOf(r.forms)
-	switch {
-	case c.Bool("json"):
-		return writeJSON(env.stdout, result.json)
-	case c.Bool("csv"):
-		return writeCSV(env.stdout, result.threads, &forms[shown], shown)
-	}
-	if shownRows(c) > 0 && !c.IsSet("thread") {
-		result.threads = foldIdle(result.threads)
-	}
-	return writeReport(env.stdout, env.terminal(env.stdout), result.threads, c.String("table"), in.nothing(r.nothing))
-}
-
-// foldIdle leaves of idle threads only the names, in one entry at the end, unless all are idle.
-func foldIdle(threads []threadTables) []threadTables {
-	busy := slices.DeleteFunc(slices.Clone(threads), func(t threadTables) bool { return t.idle })
-	if len(busy) == 0 || len(busy) == len(threads) {
-		return threads
-	}
-	names := map[string]int{}
-	for i := range threads {
-		if threads[i].idle {
-			names[elideTo(threads[i].Thread, maxName)]++
-		}
-	}
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if n := names[name]; n > 1 {
-			name = fmt.Sprintf("%s ×%s", name, thousands(n))
-		}
-		words = append(words, name)
-	}
-	const most = 12
-	if more := len(words) - most; more > 0 {
-		words = append(words[:most], thousands(more)+" more")
-	}
-	idle := threadTables{folded: fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", countText(int64(len(threads)-len(busy)), "thread was", "threads were"),
-		strings.Join(words, ", "))}
-	return append(busy, idle)
+	return p.print(c, env, in.name, result)
 }
 
 // rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.
-// Tables that are sorted otherwise have all rows up to then, and arrangement.apply cuts them.
+// Tables that are sorted otherwise have all rows up to then, and table.Order cuts them.
 func rowLimit(c *cli.Context) int {
 	if c.IsSet("sort") {
 		return 0
@@ -277,87 +318,6 @@ func shownRows(c *cli.Context) int {
 		return 0
 	}
 	return c.Int("limit")
-}
-
-// whichReport returns the index of the report that is asked for, among those on samples, those on slices, those of a whole trace, and that
-// of costs. The error is one of the command line.
-func whichReport(c *cli.Context) (int, error) {
-	var names []string
-	for _, r := range reports {
-		names = append(names, r.name)
-	}
-	events := eventReports()
-	for _, r := range events {
-		names = append(names, r.name)
-	}
-	answers := answerReports()
-	for _, r := range answers {
-		names = append(names, r.name)
-	}
-	names = append(names, costReport, allReport)
-	which := slices.Index(names, c.Args().First())
-	switch {
-	case c.NArg() == 0:
-		return 0, usagef("no report; use %s", suggest.List(names))
-	case which < 0:
-		return 0, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
-	case c.NArg() == 1 && !c.IsSet(filesFrom):
-		return 0, usagef("no file; name one, or use \"-\" for standard input")
-	case c.IsSet("html") || c.IsSet("keep-urls") || c.IsSet("force") || names[which] == allReport:
-		return which, checkPageFlags(c)
-	case takesMany(c) && findManyReport(names[which]) == nil:
-		return 0, usagef("the report %s takes one file; %s take many", names[which], listed(manyNames()))
-	case c.Int("limit") < 0:
-		return 0, usagef("--limit: %d is negative", c.Int("limit"))
-	case c.Bool("json") && c.Bool("csv"):
-		return 0, usagef("--json and --csv cannot be combined")
-	case c.Bool("json") && (c.IsSet("sort") || c.IsSet("columns")):
-		return 0, usagef("--sort and --columns are for text and --csv; sort JSON and select from it with jq")
-	case names[which] == costReport:
-		return which, checkCostFlags(c)
-	case which >= len(reports)+len(events):
-		return which, checkAnswerFlags(c, &answers[which-len(reports)-len(events)])
-	case which >= len(reports):
-		return which, checkEventFlags(c, &events[which-len(reports)])
-	}
-	return which, checkSampleFlags(c, which)
-}
-
-// checkCostFlags refuses flags that the report cost does not have.
-func checkCostFlags(c *cli.Context) error {
-	switch {
-	case c.IsSet("bucket"):
-		return usagef("--bucket: the report cost has no buckets; select a part of the time with --from and --to")
-	case c.IsSet("table"):
-		return usagef("--table: the report cost has one table per context type; select one with --type")
-	}
-	return refuseEventFlags(c, costReport)
-}
-
-// checkSampleFlags refuses flags that a report on samples does not have.
-func checkSampleFlags(c *cli.Context, which int) error {
-	r := &reports[which]
-	if err := refuseEventFlags(c, r.name); err != nil {
-		return err
-	}
-	for _, f := range costFlags() {
-		name := f.Names()[0]
-		if !c.IsSet(name) {
-			continue
-		}
-		return usagef("--%s: only the report cost has this flag, %s does not", name, r.name)
-	}
-	switch bucket := c.Duration("bucket"); {
-	case c.IsSet("bucket") && bucket <= 0:
-		return usagef("--bucket: %v is too short; write, for example, 500ms", bucket)
-	case c.IsSet("bucket") && r.slices:
-		return usagef("--bucket: the report %s has no buckets", r.name)
-	case c.Bool("json") && c.IsSet("table"):
-		return usagef("--table and --json cannot be combined; the JSON form has all tables")
-	case c.IsSet("js-calls") && !r.slices:
-		return usagef("--js-calls: the report %s counts samples; only layout-thrashing and cost use calls", r.name)
-	}
-	return nil
 }
 
 // reportInput is the trace that a report is about, and the part of it that was asked for. It must be closed.
@@ -406,12 +366,15 @@ func openTrace(c *cli.Context, env *environment, name string, opts convert.Optio
 	return in, nil
 }
 
-// nothing says why a report is empty: because of the trace, or of the part that was asked for.
-func (in *reportInput) nothing(ofTrace string) string {
-	if in.selected != nil {
-		return "the selected part of the trace has nothing for this report"
+// nothing has an empty report say why: because of the trace, or of the part that was asked for.
+func (in *reportInput) nothing(r *table.Report, ofTrace string) *table.Report {
+	if len(r.Sections) == 0 {
+		r.Nothing = ofTrace
 	}
-	return ofTrace
+	if r.Nothing != "" && in.selected != nil {
+		r.Nothing = "the selected part of the trace has nothing for this report"
+	}
+	return r
 }
 
 // Close frees what the trace takes.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,8 +11,10 @@ import (
 	engine "github.com/weft-trace/weft/internal/attribution"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -41,12 +42,11 @@ type costQuery struct {
 	others   []string // types that have tables as well
 	all      bool     // programs get all types if they ask for none
 	limit    int
-	order    arrangement
 	selected *selection.Selection
 }
 
-func newCostQuery(c *cli.Context) (q costQuery, err error) {
-	q.typ, q.limit, q.order = c.String("type"), rowLimit(c), readArrangement(c)
+func newCostQuery(c *cli.Context, in *reportInput, limit int) (q costQuery, err error) {
+	q = costQuery{typ: c.String("type"), limit: limit, selected: in.selected}
 	q.all = strings.EqualFold(q.typ, allTypes) || q.typ == "" && (c.Bool("json") || c.Bool("csv"))
 	if q.group, q.split, err = costtables.ParseBy(c.String("by")); err != nil {
 		return q, usagef("--by: %v", err)
@@ -54,13 +54,21 @@ func newCostQuery(c *cli.Context) (q costQuery, err error) {
 	return q, nil
 }
 
-// runCostReport prints what contexts have cost.
-func runCostReport(c *cli.Context, env *environment) error {
-	query, err := newCostQuery(c)
-	if err != nil {
+// checkCosts refuses costs of many files without a type, and ways to charge and to group that there are not.
+func checkCosts(c *cli.Context) error {
+	if takesMany(c) && c.String("type") == "" {
+		return usagef("the report cost needs --type for many files: page, script, entity, frame, process, …")
+	}
+	if _, err := newCostQuery(c, new(reportInput), 0); err != nil {
 		return err
 	}
-	opts, err := inputOptions(c)
+	_, err := costRules(c)
+	return err
+}
+
+// withCosts attributes what is selected of an input and calls fn with what was asked for and the tables of the result.
+func withCosts(c *cli.Context, in *reportInput, limit int, fn func(*costQuery, *costtables.Tables) error) error {
+	query, err := newCostQuery(c, in, limit)
 	if err != nil {
 		return err
 	}
@@ -68,34 +76,28 @@ func runCostReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	in, err := openReportInput(c, env, opts)
-	if err != nil {
-		return err
-	}
-	query.selected = in.selected
 	in.selectCosts(&rules)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", inputName(in.name), err), in.Close())
+		return fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
-	in.printProblems(env, costProblems)
-	in.printNotCounted(env, true)
-	tables, note, err := query.tables(costtables.Of(result), in.timeline)
-	if err = errors.Join(err, result.Close(), in.Close()); err != nil {
-		return err
-	}
-	switch {
-	case c.Bool("json"):
-		printNote(env, in.name, note)
-		return printCostsJSON(env, tables)
-	case c.Bool("csv"):
-		printNote(env, in.name, note)
-		return printCostsCSV(env, tables, &query.order)
-	case note != "":
-		_, err := fmt.Fprintln(env.stdout, note)
-		return err
-	}
-	return query.printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables)
+	return errors.Join(fn(&query, costtables.Of(result)), result.Close())
+}
+
+// makeCosts makes the report of what contexts have cost.
+func makeCosts(c *cli.Context, in *reportInput, limit int) (r *table.Report, err error) {
+	err = withCosts(c, in, limit, func(q *costQuery, costs *costtables.Tables) error {
+		tables, note, err := q.tables(costs, in.timeline)
+		if err != nil {
+			return err
+		}
+		r = report.CostReport(q.heading(tables, moment.SpanOf(in.timeline)), tables)
+		if r.Nothing = note; len(q.others) > 0 {
+			r.Sections[0].After = []string{"More: --type all, " + printable(strings.Join(q.others, ", "))}
+		}
+		return nil
+	})
+	return r, err
 }
 
 // costRules reads the flags that say how time is charged.
@@ -153,10 +155,6 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 		if err != nil {
 			return nil, "", err
 		}
-		if err := q.order.checkCosts(t); err != nil {
-			return nil, "", err
-		}
-		q.order.sortCosts(t)
 		tables = append(tables, t)
 	}
 	return tables, "", nil
@@ -244,39 +242,4 @@ func typeIndex(types []string, asked string) int {
 		return i
 	}
 	return slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, asked) })
-}
-
-// printCosts prints tables for people.
-func (q *costQuery) printCosts(env *environment, heading string, tables []*costtables.Table) error {
-	on := env.terminal(env.stdout)
-	text := on.wrap(heading, 2) + "\n"
-	for _, t := range tables {
-		text += "\n" + costText(t, &q.order, on)
-		if t.Omitted > 0 {
-			text += fmt.Sprintf("… and %s more; --limit 0 shows all\n", thousands(t.Omitted))
-		}
-		if t.Limited > 0 {
-			text += on.wrap(fmt.Sprintf("too many rows: %s costs are in (others) or are uncounted input events", thousands(t.Limited)), 2) + "\n"
-		}
-	}
-	if len(q.others) > 0 {
-		text += "\n" + on.wrap("More: --type all, "+printable(strings.Join(q.others, ", ")), 6) + "\n"
-	}
-	_, err := io.WriteString(env.stdout, text)
-	return err
-}
-
-// printCostsJSON prints one line with all tables.
-func printCostsJSON(env *environment, tables []*costtables.Table) error {
-	if tables == nil {
-		tables = []*costtables.Table{}
-	}
-	return writeJSON(env.stdout, tables)
-}
-
-// printNote tells people why a form for programs has nothing.
-func printNote(env *environment, name, note string) {
-	if note != "" {
-		fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), note)
-	}
 }

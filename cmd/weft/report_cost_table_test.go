@@ -10,66 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/recording"
 )
-
-// Numbers stand below each other whatever script the names are in; long names lose their middle; columns without a value are
-// left out.
-func TestCostText(t *testing.T) {
-	table := costtables.Table{Type: "Frame", Group: costtables.GroupPage, Split: costtables.SplitThread, Busy: 4_000_000, Rows: []costtables.Row{
-		{Amounts: costtables.Amounts{ID: "frame/A", Name: "計算量", Part: "Main 1/1", Self: 2_500_000, Total: 12_500_000, Slices: 3, ForcedStyle: 1000, ForcedLayout: 500}},
-		{Amounts: costtables.Amounts{ID: "frame/B", Name: strings.Repeat("a", 40) + strings.Repeat("b", 40), Part: "1/2", Self: 1_500_000, NetworkBytes: 1250}},
-	}}
-	want := `
-Frame by page                                                 thread    self ms     %  total ms  slices  forced ms  received KB
-計算量                                                        Main 1/1    2.500  62.5    12.500       3      0.002          0.0
-` + strings.Repeat("a", 39) + "…" + strings.Repeat("b", 20) + `  1/2         1.500  37.5     0.000       0      0.000          1.2
-`
-	if got := "\n" + costText(&table, &arrangement{}, terminal{columns: 0}); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
-// No control character of a name gets to the terminal.
-func TestCostTextIsPrintable(t *testing.T) {
-	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{Amounts: costtables.Amounts{ID: "1", Name: "a\nb\x1b"}}}}, &arrangement{}, terminal{})
-	head, rest, _ := strings.Cut(text, "\n")
-	if !strings.HasPrefix(head, `T\a `) || !strings.HasPrefix(rest, `a\nb\x1b `) || strings.Count(rest, "\n") != 1 {
-		t.Errorf("got %q", text)
-	}
-}
-
-// People can tell contexts apart that are called the same; one that is in several rows keeps its name.
-func TestSameNames(t *testing.T) {
-	got := costNames(&costtables.Table{Rows: []costtables.Row{
-		{Amounts: costtables.Amounts{ID: "frame/F1", Name: "about:blank", Part: "1/1"}}, {Amounts: costtables.Amounts{ID: "frame/F2", Name: "about:blank"}},
-		{Amounts: costtables.Amounts{ID: "frame/F3", Name: "http://a.test/", Part: "1/1"}}, {Amounts: costtables.Amounts{ID: "frame/F3", Name: "http://a.test/", Part: "1/2"}},
-	}})
-	want := []string{"about:blank (frame/F1)", "about:blank (frame/F2)", "http://a.test/", "http://a.test/"}
-	if !slices.Equal(got, want) {
-		t.Errorf("names %q, want %q", got, want)
-	}
-}
-
-// The text says when each input event happened, from the start of the trace, so that people can look at that time.
-func TestInputTimes(t *testing.T) {
-	text := costText(&costtables.Table{Type: "InputEvent", Start: 1_000_000, Rows: []costtables.Row{
-		{Amounts: costtables.Amounts{ID: "latency/1", Name: "KEY_PRESSED 1"}, Input: &costtables.InputInfo{Start: 1_000_000}},
-		{Amounts: costtables.Amounts{ID: "latency/2", Name: "KEY_RELEASED 2"}, Input: &costtables.InputInfo{Start: 50_000_000}},
-		{Amounts: costtables.Amounts{ID: "(unattributed, &arrangement{})", Name: "(unattributed)"}},
-	}}, &arrangement{}, terminal{})
-	const want = `
-InputEvent      at        self ms    %
-KEY_PRESSED 1   0.000ms     0.000  0.0
-KEY_RELEASED 2  49.000ms    0.000  0.0
-(unattributed)              0.000  0.0
-`
-	if "\n"+text != want {
-		t.Errorf("got\n%s\nwant%s", text, want)
-	}
-}
 
 // A column that a table cannot have is empty in CSV, never 0.
 func TestCostCSV(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,91 +18,198 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
 // manyReport is a report about many inputs: the tables of one input, added up.
 type manyReport struct {
-	name   string
-	tables []manyTable
-	calls  bool     // calls made of samples count
-	slices bool     // it counts slices
-	lost   []string // names of problems that make the numbers too small
+	tables []report.ManyTable
 	add    func(c *cli.Context, in *reportInput, to *report.Many) error
-	says   func(sum *report.Many) string // what the first line says besides; nil: nothing
+	says   func(sum *report.Many) string   // what the first line says besides; nil: nothing
+	sums   func(sum *report.Many) manySums // numbers that only this report has; nil: none
 }
 
-// manyTable is a table of a report about many inputs.
-type manyTable struct {
-	name, title string
-	row, place  string // titles of what a row is about; place "": there is no such column
-	counts      string // title of the count
-	self, total string // titles of times, if not "self ms" and "total ms"; total "-": people do not get it
-	none        string // what is shown for no name; "": "(none)"
-	rest        string // the row that comes last: what is in no other
-	lengths     bool   // it has percentiles
-	hidden      bool   // text shows it only if it is asked for
-
-	form  func(sum *report.Many) table // the table, if it is not like the others
-	lines func(sum *report.Many) []any // the same as JSON
+// manySums are numbers about all recordings that only some reports have.
+type manySums struct {
+	Tasks  *taskSums  `json:"tasks,omitempty"`
+	Inputs *inputSums `json:"inputs,omitempty"`
+	// Uncounted are slices of layout in no row.
+	Uncounted *int64 `json:"uncounted,omitempty"`
 }
 
-func manyReports() []manyReport {
-	ofSlices := func(kind report.SliceKind, title string) manyTable {
-		return manyTable{name: kind.String(), title: title, row: "name", counts: "count", lengths: true, hidden: kind == report.StateSlices}
-	}
-	return []manyReport{
-		{
-			name: "samples", lost: sampleProblems, add: addSamples,
-			tables: []manyTable{
-				{name: report.ManyFunctions, title: "functions, by self time", row: "function", place: "location", counts: "self samples"},
-				{name: report.ManyStates, title: "time by state", row: "state", place: "class", counts: "samples"},
-			},
+// taskSums are those of long tasks.
+type taskSums struct {
+	Count      int64          `json:"count"`
+	Recordings int            `json:"recordings"` // with long tasks
+	Blocking   timeline.Nanos `json:"blocking_ns"`
+	Uncounted  int64          `json:"uncounted"` // tasks beyond the longest of a recording, which are in no row
+}
+
+// inputSums are those of inputs.
+type inputSums struct {
+	Count      int64                      `json:"count"`
+	Recordings int                        `json:"recordings"` // with inputs
+	Omitted    map[report.InputKind]int64 `json:"omitted"`    // of the kinds that were not asked for
+}
+
+func manyInputs() *manyReport {
+	return &manyReport{
+		tables: []report.ManyTable{report.ManyKindsTable, report.ManyInputsTable}, says: (*report.Many).InputSums,
+		sums: func(sum *report.Many) manySums {
+			return manySums{Inputs: &inputSums{sum.Inputs.Count, sum.Inputs.Recordings, sum.Omitted}}
 		},
-		{
-			name: "slices", calls: true, slices: true, lost: costProblems, add: addSlices,
-			tables: []manyTable{
-				ofSlices(report.Kernels, "kernels, by self time"), ofSlices(report.Copies, "copies and fills of device memory, by self time"),
-				ofSlices(report.Operators, "operators, by self time"), ofSlices(report.ThreadSlices, "slices on threads, by self time"),
-				ofSlices(report.AsyncSlices, "slices on tracks of their own (asynchronous; they overlap), by self time"),
-				ofSlices(report.RecorderSlices, recordersTitle),
-				ofSlices(report.StateSlices, "states of threads, by self time"),
-			},
-		},
-		manyTasks(), manyInputs(),
-		{
-			name: "gc", lost: sampleProblems, add: addGC,
-			tables: []manyTable{{name: report.ManyFunctions, title: "functions that the collector interrupted", row: "function", place: "location",
-				counts: "gc samples", self: "gc ms", none: unknownStack}},
-		},
-		{
-			name: "layout-thrashing", calls: true, slices: true, lost: sampleProblems, add: addForced,
-			tables: []manyTable{{name: report.ManyFunctions, title: "functions that force style and layout", row: "function", place: "location",
-				counts: "count", self: "style and layout ms", total: "-", rest: report.ManyUnforced, none: unknownStack}},
-		},
-		manyLayout("layout-count", manyTable{name: report.ManyLayoutCounts, form: manyLayoutCounts}),
-		manyLayout("layout-time", manyTable{name: report.ManyLayoutTimes, form: manyLayoutTimes}),
-		{
-			name: costReport, calls: true, slices: true, lost: costProblems, add: addCosts,
-			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: engine.Unattributed}},
+		add: func(c *cli.Context, in *reportInput, to *report.Many) error {
+			r, err := collectInputs(c, in, true)
+			if err != nil {
+				return err
+			}
+			return to.AddInputs(inputName(in.name), r)
 		},
 	}
 }
 
-// findManyReport returns the report of a name about many inputs; nil if it takes one input only.
-func findManyReport(name string) *manyReport {
-	for _, r := range manyReports() {
-		if r.name == name {
-			return &r
+func manyTasks() *manyReport {
+	return &manyReport{
+		tables: []report.ManyTable{report.ManyPartsTable, report.ManyTasksTable}, says: (*report.Many).TaskSums,
+		sums: func(sum *report.Many) manySums {
+			return manySums{Tasks: &taskSums{sum.Tasks.Count, sum.Tasks.Recordings, sum.Blocking, sum.UncountedTasks}}
+		},
+		add: func(c *cli.Context, in *reportInput, to *report.Many) error {
+			r, err := collectTasks(c, in)
+			if err != nil {
+				return err
+			}
+			return to.AddTasks(inputName(in.name), r)
+		},
+	}
+}
+
+func manySlices() *manyReport {
+	return &manyReport{tables: report.ManySlices(), add: func(c *cli.Context, in *reportInput, to *report.Many) error {
+		opts, err := slicesBy(c, in)
+		if err != nil {
+			return err
 		}
+		return to.AddSlices(c.Context, inputName(in.name), in.timeline, opts)
+	}}
+}
+
+func manySamples() *manyReport {
+	return manyProfiles(func(name string, p *report.Profiles, to *report.Many) error {
+		s, err := p.Samples(report.Options{})
+		if err == nil {
+			to.AddSamples(name, s)
+		}
+		return err
+	},
+		report.ManyTimes{Name: report.ManyFunctions, Title: "functions, by self time", Row: "function", Place: "location", Counts: "self samples", Self: "self ms", Total: "total ms"},
+		report.ManyTimes{Name: report.ManyStates, Title: "time by state", Row: "state", Place: "class", Counts: "samples", Self: "self ms", Total: "total ms"})
+}
+
+func manyGC() *manyReport {
+	return manyProfiles(func(name string, p *report.Profiles, to *report.Many) error {
+		g, err := p.GC(report.Options{})
+		if err == nil {
+			to.AddGC(name, g)
+		}
+		return err
+	}, report.ManyTimes{Name: report.ManyFunctions, Title: "functions that the collector interrupted", Row: "function", Place: "location", Counts: "gc samples",
+		Self: "gc ms", Total: "total ms", None: report.UnknownStack})
+}
+
+func manyForced() *manyReport {
+	return manyProfiles(func(name string, p *report.Profiles, to *report.Many) error {
+		to.AddForced(name, p.LayoutThrashing(report.Options{}))
+		return nil
+	}, report.ManyTimes{Name: report.ManyFunctions, Title: "functions that force style and layout", Row: "function", Place: "location", Counts: "count",
+		Self: "style and layout ms", None: report.UnknownStack, Rest: report.ManyUnforced})
+}
+
+// manyProfiles is a report on what is known of sampled threads.
+func manyProfiles(add func(name string, p *report.Profiles, to *report.Many) error, tables ...report.ManyTimes) *manyReport {
+	r := &manyReport{add: func(c *cli.Context, in *reportInput, to *report.Many) error {
+		p, err := report.Collect(c.Context, in.timeline, in.selected)
+		if err != nil {
+			return err
+		}
+		return add(inputName(in.name), p, to)
+	}}
+	for _, t := range tables {
+		r.tables = append(r.tables, t.Table)
 	}
-	return nil
+	return r
+}
+
+// manyLayout is a report on phases of layout.
+func manyLayout(name string, t report.ManyTable) *manyReport {
+	return &manyReport{
+		tables: []report.ManyTable{t}, says: func(sum *report.Many) string { return sum.LayoutSums(name) },
+		sums: func(sum *report.Many) manySums { return manySums{Uncounted: &sum.UncountedSlices} },
+		add: func(c *cli.Context, in *reportInput, to *report.Many) error {
+			l, err := collectLayout(c, in)
+			if err != nil {
+				return err
+			}
+			mode, err := timeMode(c, l)
+			if err == nil {
+				to.AddLayout(inputName(in.name), l, mode)
+			}
+			return err
+		},
+	}
+}
+
+// manyCosts is a report on costs of contexts of one type.
+func manyCosts() *manyReport {
+	costs := report.ManyTimes{Name: "costs", Title: "costs, by self time", Row: "context", Place: "part", Counts: "slices", Self: "self ms", Total: "total ms", Rest: engine.Unattributed}
+	return &manyReport{tables: []report.ManyTable{costs.Table}, add: addCosts}
+}
+
+// lackingError says why an input has nothing of what is asked for.
+type lackingError struct{ error }
+
+func addCosts(c *cli.Context, in *reportInput, to *report.Many) (err error) {
+	return withCosts(c, in, 0, func(query *costQuery, all *costtables.Tables) error {
+		if in.timeline.Totals().Any() {
+			if _, err := query.findType(all); err != nil && !asUsage(err) {
+				return lackingError{fmt.Errorf("%s: %w", inputName(in.name), err)}
+			}
+		}
+		tables, note, err := query.tables(all, in.timeline)
+		switch {
+		case err != nil:
+			return err
+		case len(tables) == 0:
+			return lackingError{fmt.Errorf("%s: %s", inputName(in.name), note)}
+		}
+		to.Begin(inputName(in.name))
+		for i := range tables[0].Rows {
+			row := &tables[0].Rows[i]
+			to.Add("costs", cmp.Or(row.Name, row.ID), row.Part, row.Slices, row.Self, row.Total)
+		}
+		to.EndTable(tables[0].Busy)
+		return nil
+	})
+}
+
+// forms are the tables of a report without rows.
+func (r *manyReport) forms() []*table.Table { return r.tablesOf(new(report.Many)) }
+
+func (r *manyReport) tablesOf(sum *report.Many) (tables []*table.Table) {
+	for _, t := range r.tables {
+		tables = append(tables, t(sum))
+	}
+	return tables
 }
 
 // manyNames returns the names of the reports about many inputs.
 func manyNames() (names []string) {
-	for _, r := range manyReports() {
-		names = append(names, r.name)
+	for _, r := range reports() {
+		if r.many != nil {
+			names = append(names, r.name)
+		}
 	}
 	return names
 }
@@ -153,6 +259,7 @@ func findInputs(c *cli.Context, env *environment, names []string, flag string) (
 // manyRun is a report about many inputs while it is made.
 type manyRun struct {
 	env    *environment
+	kind   *reportKind
 	opts   convert.Options
 	filter *selection.Filter
 	sum    *report.Many
@@ -164,18 +271,8 @@ type manyRun struct {
 }
 
 // runManyReport prints a report about many inputs.
-func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
-	if err := checkManyFlags(c, r); err != nil {
-		return err
-	}
-	shown, err := findTable(r.forms(), c.String("table"))
-	if err != nil {
-		return err
-	}
-	if r.name == "slices" && !c.IsSet("table") {
-		shown = 3 // slices on threads, as for one input
-	}
-	run := &manyRun{env: env}
+func runManyReport(c *cli.Context, env *environment, r *reportKind, p *printing) (err error) {
+	run := &manyRun{env: env, kind: r}
 	if run.opts, err = inputOptions(c); err != nil {
 		return err
 	}
@@ -186,10 +283,6 @@ func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
 	if run.filter, err = readSelection(c); err != nil {
 		return err
 	}
-	order := readArrangement(c)
-	if err := order.check(r.forms(), c.String("table"), c.Bool("csv"), shown); err != nil {
-		return err
-	}
 	found, err := findInputs(c, env, c.Args().Tail(), filesFrom)
 	if err != nil {
 		return err
@@ -197,36 +290,30 @@ func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
 	files := found.Paths()
 	slices.SortFunc(files, inputs.Compare)
 	run.sum = report.NewMany(run.opts.Memory/8, run.opts.TempDir)
-	if err = run.collect(c, r, files); err == nil {
+	if err = run.collect(c, files); err == nil {
 		err = run.sum.Finish(c.Context)
 	}
 	if err == nil {
-		err = run.print(c, r, &order, shown)
+		err = p.print(c, env, "", run.report())
+	}
+	if err == nil && c.Bool("json") {
+		err = run.writeFailed()
 	}
 	if closed := run.sum.Close(); err == nil {
 		err = closed
 	}
-	return err
-}
-
-// checkManyFlags refuses flags that mean something for one input only.
-func checkManyFlags(c *cli.Context, r *manyReport) error {
-	if r.name == costReport && c.String("type") == "" {
-		return usagef("the report cost needs --type for many files: page, script, entity, frame, process, …")
+	if err == nil && len(run.failed) > 0 {
+		return errReported
 	}
-	if c.IsSet("bucket") {
-		return usagef("--bucket: times of different recordings have nothing in common; name one file")
-	}
-	_, err := findTable(r.forms(), c.String("table"))
 	return err
 }
 
 // collect takes in one input after the other. Those that fail are told of, and do not stop the others.
-func (run *manyRun) collect(c *cli.Context, r *manyReport, files []string) error {
+func (run *manyRun) collect(c *cli.Context, files []string) error {
 	progress := startFilesProgress(run.env, len(files), totalSize(files), true)
 	defer progress.Stop()
 	for _, name := range files {
-		err := run.one(c, r, name, progress)
+		err := run.one(c, name, progress)
 		progress.fileDone()
 		switch {
 		case c.Context.Err() != nil:
@@ -265,7 +352,7 @@ func totalSize(files []string) (total int64) {
 }
 
 // one takes in one input.
-func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *progress) (err error) {
+func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err error) {
 	in := &reportInput{name: name}
 	if err := run.open(c.Context, in, progress); err != nil {
 		return err
@@ -277,7 +364,7 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 		}
 		return nil
 	}
-	err = r.add(c, in, run.sum)
+	err = run.kind.many.add(c, in, run.sum)
 	lacking := lackingError{}
 	switch {
 	case errors.As(err, &lacking):
@@ -287,11 +374,11 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 		return fmt.Errorf("%s: %w", inputName(name), err)
 	}
 	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool {
-		return slices.Contains(r.lost, p.Name) && !slices.Contains(in.said.Usual, p.Name)
+		return slices.Contains(run.kind.problems, p.Name) && !slices.Contains(in.said.Usual, p.Name)
 	}) {
 		run.partial++
 	}
-	in.printNotCounted(run.env, r.slices)
+	in.printNotCounted(run.env, run.kind.slices)
 	return nil
 }
 
@@ -316,195 +403,37 @@ func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progres
 	return err
 }
 
-func addSamples(c *cli.Context, in *reportInput, to *report.Many) error {
-	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
-	if err != nil {
-		return err
+// report is the report about what was read.
+func (run *manyRun) report() *table.Report {
+	sums := manySums{}
+	if run.kind.many.sums != nil {
+		sums = run.kind.many.sums(run.sum)
 	}
-	s, err := profiles.Samples(report.Options{})
-	if err != nil {
-		return err
+	return &table.Report{
+		Lines: true, Sections: []table.Section{{Lines: []string{run.summary()}, Tables: run.kind.many.tablesOf(run.sum)}},
+		Head: []table.Record{table.JSON(struct {
+			Table      string `json:"table"`
+			Recordings int    `json:"recordings"`
+			Lacking    int    `json:"lacking"` // others, without what is selected
+			Partial    int    `json:"partial"` // of the recordings: with problems that make the numbers too small
+			Failed     int    `json:"failed"`
+			manySums
+		}{"summary", run.sum.Recordings, run.lacking, run.partial, len(run.failed), sums})},
 	}
-	to.AddSamples(inputName(in.name), s)
-	return nil
 }
 
-func addGC(c *cli.Context, in *reportInput, to *report.Many) error {
-	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
-	if err != nil {
-		return err
-	}
-	g, err := profiles.GC(report.Options{})
-	if err != nil {
-		return err
-	}
-	to.AddGC(inputName(in.name), g)
-	return nil
-}
-
-func addForced(c *cli.Context, in *reportInput, to *report.Many) error {
-	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
-	if err != nil {
-		return err
-	}
-	to.AddForced(inputName(in.name), profiles.LayoutThrashing(report.Options{}))
-	return nil
-}
-
-func addSlices(c *cli.Context, in *reportInput, to *report.Many) error {
-	opts, err := slicesBy(c)
-	if err != nil {
-		return err
-	}
-	if in.selected != nil {
-		opts.Include = in.selected.Item
-	}
-	return to.AddSlices(c.Context, inputName(in.name), in.timeline, opts)
-}
-
-// lackingError says why an input has nothing of what is asked for.
-type lackingError struct{ error }
-
-// addCosts takes in the costs of the contexts of one type.
-func addCosts(c *cli.Context, in *reportInput, to *report.Many) (err error) {
-	query, err := newCostQuery(c)
-	if err != nil {
-		return err
-	}
-	query.limit, query.selected = 0, in.selected
-	rules, err := costRules(c)
-	if err != nil {
-		return err
-	}
-	in.selectCosts(&rules)
-	result, err := engine.Run(c.Context, in.timeline, rules)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, result.Close()) }()
-	all := costtables.Of(result)
-	if in.timeline.Totals().Any() {
-		if _, err := query.findType(all); err != nil && !asUsage(err) {
-			return lackingError{fmt.Errorf("%s: %w", inputName(in.name), err)}
+// writeFailed writes the inputs that failed as lines of JSON.
+func (run *manyRun) writeFailed() error {
+	for i := range run.failed {
+		if err := writeJSON(run.env.stdout, &run.failed[i]); err != nil {
+			return err
 		}
 	}
-	tables, note, err := query.tables(all, in.timeline)
-	switch {
-	case err != nil:
-		return err
-	case len(tables) == 0:
-		return lackingError{fmt.Errorf("%s: %s", inputName(in.name), note)}
-	}
-	to.Begin(inputName(in.name))
-	for i := range tables[0].Rows {
-		row := &tables[0].Rows[i]
-		to.Add("costs", cmp.Or(row.Name, row.ID), row.Part, row.Slices, row.Self, row.Total)
-	}
-	to.EndTable(tables[0].Busy)
 	return nil
-}
-
-// forms are the tables of a report without rows.
-func (r *manyReport) forms() (forms []table) {
-	for i := range r.tables {
-		forms = append(forms, r.tables[i].table(new(report.Many)))
-	}
-	return forms
-}
-
-// table makes a table of the rows that were added up.
-func (t *manyTable) table(sum *report.Many) table {
-	if t.form != nil {
-		return t.form(sum)
-	}
-	rows := sum.Rows(t.name)
-	place := t.place
-	if len(rows) > 0 && !slices.ContainsFunc(rows, func(r report.ManyRow) bool { return r.Place != "" }) {
-		place = "" // people can do without
-	}
-	out := table{name: t.name, title: t.title, key: "self_ns", columns: []column{
-		texts("name", t.row), spare(2, texts("place", place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
-		times("self_ns", cmp.Or(t.self, "self ms")), spare(1, times("total_ns", strings.TrimPrefix(cmp.Or(t.total, "total ms"), "-"))), t.length(5, "p50_ns", "p50 ms"), t.length(4, "p95_ns", "p95 ms"),
-		t.length(6, "p99_ns", "p99 ms"), t.length(4, "max_ns", "max ms"), portions("mean_share_ppb", "share a file"),
-		portions("max_share_ppb", "largest"), texts("max_share_in", "in"),
-	}}
-	isRest := func(r *report.ManyRow) bool { return t.rest != "" && r.Name == t.rest }
-	slices.SortStableFunc(rows, func(a, b report.ManyRow) int { return report.CompareUnknown(isRest(&a), isRest(&b)) })
-	for i := range rows {
-		r := &rows[i]
-		name, l := nameCell(r.Name, nameWidth), report.ManyLengths{}
-		if r.Name == "" {
-			name.short = cmp.Or(t.none, name.short)
-		}
-		if r.Lengths != nil {
-			l = *r.Lengths
-		}
-		out.rows = append(out.rows, []cell{
-			name, textCell(r.Place), countCell(int64(r.Recordings)), countCell(r.Count), timeCell(r.Self),
-			timeCell(r.Total), timeCell(l.P50), timeCell(l.P95), timeCell(l.P99), timeCell(l.Max), countCell(r.MeanShare), countCell(r.MaxShare),
-			{text: r.MaxIn, short: elideTo(filepath.Base(r.MaxIn), nameWidth)},
-		})
-	}
-	return out
-}
-
-// length is a column of percentiles. Rows that do not count slices leave it out, in text and JSON alike.
-func (t *manyTable) length(rank uint8, name, title string) column {
-	if !t.lengths {
-		return column{kind: timeColumn}
-	}
-	return spare(rank, times(name, title))
-}
-
-// json returns the rows of the table for programs.
-func (t *manyTable) json(sum *report.Many) (lines []any) {
-	if t.lines != nil {
-		return t.lines(sum)
-	}
-	rows := sum.Rows(t.name)
-	for i := range rows {
-		lines = append(lines, &rows[i])
-	}
-	return lines
-}
-
-// print writes the report in the form that was asked for. The error says whether inputs failed.
-func (run *manyRun) print(c *cli.Context, r *manyReport, order *arrangement, shown int) error {
-	a := &answer{summary: []string{run.summary(r.says)}}
-	for i := range r.tables {
-		a.tables = append(a.tables, r.tables[i].table(run.sum))
-		if r.tables[i].hidden {
-			a.hidden = append(a.hidden, r.tables[i].name)
-		}
-	}
-	var err error
-	switch {
-	case c.Bool("json"):
-		a.json = run.json(c, r)
-		err = a.writeJSON(run.env.stdout)
-	case c.Bool("csv"):
-		run.cut(c, a, order)
-		err = a.tables[shown].writePlainCSV(run.env.stdout)
-	default:
-		run.cut(c, a, order)
-		err = a.writeText(run.env.stdout, run.env.terminal(run.env.stdout), c.String("table"))
-	}
-	if err == nil && len(run.failed) > 0 {
-		return errReported
-	}
-	return err
-}
-
-// cut sorts tables, limits their rows and chooses their columns.
-func (run *manyRun) cut(c *cli.Context, a *answer, order *arrangement) {
-	for i := range a.tables {
-		a.tables[i].limit(rowLimit(c))
-	}
-	order.apply(a.tables)
 }
 
 // summary says what the tables are about.
-func (run *manyRun) summary(says func(*report.Many) string) string {
+func (run *manyRun) summary() string {
 	line := count(run.sum.Recordings, "recording")
 	if run.lacking > 0 {
 		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
@@ -515,36 +444,10 @@ func (run *manyRun) summary(says func(*report.Many) string) string {
 	if n := len(run.failed); n > 0 {
 		line += fmt.Sprintf("; %s could not be read", thousands(n))
 	}
-	if says != nil {
+	if says := run.kind.many.says; says != nil {
 		if more := says(run.sum); more != "" {
 			line += "; " + more
 		}
 	}
 	return line
-}
-
-// json returns the lines for programs: the summary, the rows of all tables or the one that was asked for, and the inputs that failed.
-func (run *manyRun) json(c *cli.Context, r *manyReport) []any {
-	lines := []any{struct {
-		Table      string `json:"table"`
-		Recordings int    `json:"recordings"`
-		Lacking    int    `json:"lacking"` // others, without what is selected
-		Partial    int    `json:"partial"` // of the recordings: with problems that make the numbers too small
-		Failed     int    `json:"failed"`
-		manySums
-	}{"summary", run.sum.Recordings, run.lacking, run.partial, len(run.failed), sumsOf(r, run.sum)}}
-	for i := range r.tables {
-		if only := c.String("table"); only != "" && only != r.tables[i].name {
-			continue
-		}
-		rows := r.tables[i].json(run.sum)
-		if limit := shownRows(c); limit > 0 && len(rows) > limit {
-			rows = rows[:limit]
-		}
-		lines = append(lines, rows...)
-	}
-	for i := range run.failed {
-		lines = append(lines, &run.failed[i])
-	}
-	return lines
 }

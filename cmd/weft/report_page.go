@@ -12,31 +12,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/bridge"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
-
-// allReport is the report that has all others in short. It has no tables for terminals.
-const (
-	allReport  = "all"
-	allUsage   = "all of it as a page for the browser, with --html, or as JSON"
-	allExample = "weft report all --html report.html trace.json"
-)
-
-// pageSections are the sections of a page by report; nil: all.
-var pageSections = map[string][]reportpage.Section{
-	allReport:          nil,
-	"samples":          {reportpage.Busy, reportpage.Code},
-	"gc":               {reportpage.GC},
-	"layout-thrashing": {reportpage.Layout},
-	costReport:         {reportpage.Costs},
-	"input":            {reportpage.Inputs},
-	"tasks":            {reportpage.Tasks},
-	"slices":           {reportpage.Slices},
-}
 
 // The title under which the help lists pageFlags.
 const pageFlagsTitle = "Flags of pages"
@@ -53,57 +36,42 @@ func pageFlags() []cli.Flag {
 // wantsPage reports whether a report is to be a page, or is one that has no other form.
 func wantsPage(c *cli.Context) bool { return c.IsSet("html") || c.Args().First() == allReport }
 
-// checkPageFlags refuses what a page does not have.
-func checkPageFlags(c *cli.Context) error {
-	name := c.Args().First()
-	_, known := pageSections[name]
+// checkPageFlags refuses what a page does not have, flags among it, and flags of pages where there is none.
+func checkPageFlags(c *cli.Context, without []string) error {
 	switch {
 	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
 		return usagef("--keep-urls and --force are for pages; name one with --html FILE")
-	case !wantsPage(c):
+	case !c.IsSet("html"):
 		return nil
-	case name == allReport && !c.IsSet("html") && !c.Bool("json"):
-		return usagef("the report all is a page or JSON; use --html FILE or --json")
-	case c.IsSet("html") && c.String("html") == "":
+	case c.String("html") == "":
 		return usagef("--html: name a file, or use \"-\" for standard output")
-	case takesMany(c):
-		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
-	case !known:
-		return usagef("--html: the report %s has no page; weft report all --html FILE makes one of the whole trace", name)
+	case c.Bool("json"):
+		return usagef("--html and --json cannot be combined")
 	}
-	for _, f := range slices.Concat(reportFlags(), sampleFlags(), costFlags(), eventFlags(), inputFlags()) {
-		switch flag := f.Names()[0]; flag {
-		case "format", "memory", "tmp":
-		case "json":
-			if c.Bool(flag) && c.IsSet("html") {
-				return usagef("--html and --json cannot be combined")
-			}
-		default:
-			if c.IsSet(flag) {
-				return usagef("--%s: a page does not have this flag", flag)
-			}
+	for _, flag := range slices.Concat(tableFlags, without) {
+		if c.IsSet(flag) {
+			return usagef("--%s: a page does not have this flag", flag)
 		}
 	}
 	return nil
 }
 
 // runPageReport writes a report as a page, or everything as JSON.
-func runPageReport(c *cli.Context, env *environment) error {
+func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	opts, err := inputOptions(c)
 	if err != nil {
 		return err
 	}
-	c.Context = bridge.Unwalked(c.Context)
-	in, err := openReportInput(c, env, opts)
+	in, err := openPageInput(c, env, opts)
 	if err != nil {
 		return err
 	}
-	all, err := in.collectAll(c.Context, c.Args().First() == "slices")
+	all, err := in.collectAll(c.Context, slices.Contains(r.sections, reportpage.Slices))
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
 	if !c.IsSet("html") {
-		in.printProblems(env, costProblems)
+		in.printProblems(env, r.problems)
 		in.printNotCounted(env, true)
 		return writeJSON(env.stdout, all)
 	}
@@ -112,7 +80,7 @@ func runPageReport(c *cli.Context, env *environment) error {
 		src.Selected = "what " + selectionText(c) + " selects"
 	}
 	return writePage(c, env, func(w io.Writer) error {
-		return reportpage.Write(w, src, all, reportpage.Options{Sections: pageSections[c.Args().First()], KeepURLs: c.Bool("keep-urls")})
+		return reportpage.Write(w, src, all, reportpage.Options{Sections: r.sections, KeepURLs: c.Bool("keep-urls")})
 	})
 }
 
@@ -129,16 +97,55 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 	return out.Commit()
 }
 
-// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions. It walks over all events, so
-// the trace may have been opened with bridge.Unwalked.
-func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
-	rules := attribution.Rules{}
+// pageInput is the input of a page. The reports of a page walk over all its events, so nobody else does.
+type pageInput struct {
+	*reportInput
+	loaded *load.Trace
+}
+
+func newPageInput(ctx context.Context, name string, src io.Reader, opts convert.Options) (*pageInput, error) {
+	t, err := openUnwalked(ctx, name, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	in := &reportInput{name: name, trace: new(trace.Trace), timeline: t.Timeline, said: t.Report}
+	timeline.Hold(ctx, in.trace, t.Timeline)
+	return &pageInput{in, t}, nil
+}
+
+// openPageInput reads the trace that is the second argument of the command, and selects what was asked for.
+func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pageInput, error) {
+	filter, err := readSelection(c)
+	if err != nil {
+		return nil, err
+	}
+	name := c.Args().Get(1)
+	src, err := openInput(c.Context, env, name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	progress := startProgress(env, inputName(name), src.size, true)
+	in, err := newPageInput(c.Context, name, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return nil, err
+	}
+	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
+func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
+	rules := engine.Rules{}
 	in.selectCosts(&rules)
 	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
-	bridge.Walked(ctx)
+	in.loaded.Count()
 	return all, nil
 }
 
@@ -173,7 +180,7 @@ func (q *compareQuery) writePage(c *cli.Context, env *environment, r *compare.Re
 	shown := *r // names without folders
 	shown.Base, shown.New = withoutFolders(r.Base), withoutFolders(r.New)
 	page := &reportpage.Comparison{
-		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by.String(), Per: q.per(), Result: &shown, KeepURLs: c.Bool("keep-urls"),
+		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by, Per: q.per(), Result: &shown, KeepURLs: c.Bool("keep-urls"),
 	}
 	if text := selectionText(c); text != "" {
 		page.Selected = "what " + text + " selects"

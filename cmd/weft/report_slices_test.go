@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func firstDifference(a, b string) string {
 	left, right := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range left {
 		if i >= len(right) || left[i] != right[i] {
-			return "line " + decimal(int64(i+1)) + "\n" + left[i] + "\n" + strings.Join(right[i:min(i+1, len(right))], "")
+			return "line " + fmt.Sprint(i+1) + "\n" + left[i] + "\n" + strings.Join(right[i:min(i+1, len(right))], "")
 		}
 	}
 	return "the second one has more lines"
@@ -57,7 +58,7 @@ func TestAnswersOnDamagedInputs(t *testing.T) {
 		t.Fatal(len(damaged), err)
 	}
 	for _, path := range damaged {
-		for _, r := range answerReports() {
+		for _, r := range reports()[:3] {
 			c := newConsole(strings.NewReader(""), false)
 			code := run(t.Context(), []string{"weft", "report", r.name, path}, &c.environment)
 			switch {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"io"
 	"math"
@@ -11,26 +10,6 @@ import (
 
 	"github.com/weft-trace/weft/internal/timeline"
 )
-
-// Numbers stand below each other whatever script the names are in: wide characters take two columns, marks none.
-func TestTableOfWideNames(t *testing.T) {
-	tb := table{title: "Functions", columns: []column{texts("name", "function"), counts("n", "samples"), texts("url", "where")}}
-	for i, name := range []string{"layout", "計算量", "gro\u0308ße", "テスト"} {
-		tb.rows = append(tb.rows, []cell{textCell(name), countCell(int64(9 << (4 * i))), textCell("a.js")})
-	}
-	const want = `
-  Functions
-  function  samples  where
-  layout          9  a.js
-  計算量        144  a.js
-  gro` + "\u0308" + `ße       2,304  a.js
-  テスト     36,864  a.js
-`
-	var b bytes.Buffer
-	if tb.writeText(&b, terminal{}); b.String() != want {
-		t.Errorf("got %s\nwant %s", b.String(), want)
-	}
-}
 
 // On a terminal, functions of samples have their names before numbers that people miss less.
 func TestSamplesOfTerminal(t *testing.T) {
@@ -63,31 +42,6 @@ func TestNamesOnTerminal(t *testing.T) {
 		}
 		if !strings.Contains(c.out.String(), test.want) {
 			t.Errorf("%s: no %q in\n%s", test.command, test.want, c.out.String())
-		}
-	}
-}
-
-// A table leaves out what people miss least, and then shortens the widest texts.
-func TestTableOfTerminal(t *testing.T) {
-	for columns, want := range map[int]string{
-		0: "name                          n  ms     p50 ms  where\nthe first of two long names  12  0.002   0.001  a thread with a name",
-		// 2 columns in front of each, and those of the widest cell: 29 + 4 + 7 + 8 + 22.
-		70: "name                          n  ms     p50 ms  where\nthe first of two long names  12  0.002   0.001  a thread with a name",
-		69: "name                          n  ms     where\nthe first of two long names  12  0.002  a thread with a name",
-		61: "name                         ms     where\nthe first of two long names  0.002  a thread with a name",
-		50: "name                   ms     where\nthe first of… names  0.002  a thread with a name",
-		45: "name ms where\nthe first … names 0.002 a thread w…a name",
-		10: "name              ms\nthe …mes  0.002",
-	} {
-		tb := table{columns: []column{
-			texts("name", "name"), spare(1, counts("n", "n")), times("ms_ns", "ms"), spare(2, times("p50_ns", "p50 ms")), texts("where", "where"),
-		}, rows: [][]cell{{textCell("the first of two long names"), countCell(12), timeCell(2000), timeCell(1000), textCell("a thread with a name")}}}
-		tb.fit(columns)
-		var b bytes.Buffer
-		tb.writeText(&b, terminal{})
-		got := strings.Join(strings.Fields(b.String()), " ")
-		if want := strings.Join(strings.Fields(want), " "); got != want {
-			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)
 		}
 	}
 }

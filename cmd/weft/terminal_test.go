@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/table"
 )
 
 // colored are commands whose text has headings, or what people must not miss.
@@ -58,7 +59,7 @@ var emphasis = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // Lines that are longer than a terminal is wide go on below where their text began. Numbers keep their units, and names their ids.
 func TestWrap(t *testing.T) {
-	on := terminal{columns: 40}
+	on := table.Terminal{Columns: 40}
 	for line, want := range map[string]string{
 		"   work      script 12.345 ms, layout 1.500 ms, gc 0.123 ms": "   work      script 12.345 ms, layout\n             1.500 ms, gc 0.123 ms",
 		"  計算量 計算量 計算量 計算量 計算量 計算量":                                   "  計算量 計算量 計算量 計算量 計算量\n             計算量",
@@ -67,10 +68,10 @@ func TestWrap(t *testing.T) {
 		"of Renderer and also the Browser [pid 14449], 5.000 ms":              "of Renderer and also the Browser\n             [pid 14449], 5.000 ms",
 		"to http://example.org/a/path/that/is/longer/than/a/line.js:12:34 in": "to http://example.org/a/pat…ine.js:12:34\n             in",
 	} {
-		if got := on.wrap(line, 13); got != want {
+		if got := on.Wrap(line, 13); got != want {
 			t.Errorf("%q:\n%s\nwant\n%s", line, got, want)
 		}
-		if got := (terminal{}).wrap(line, 13); got != line {
+		if got := (table.Terminal{}).Wrap(line, 13); got != line {
 			t.Errorf("%q in a pipe: %q", line, got)
 		}
 	}

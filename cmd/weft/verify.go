@@ -31,7 +31,6 @@ The exit code is 1 if there is a violation.`,
 		Flags: []cli.Flag{
 			jsonFlag("print one line of JSON per file"),
 			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
-			tempFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			return eachFile(c, env, func(name string, src *input) error {
@@ -62,7 +61,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 
 // verifyReader checks what r has. It also returns whether that begins like JSON.
 func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
-	unpacked, err := unpack.Strict(c.Context, r, c.String("tmp"))
+	unpacked, err := unpack.Strict(c.Context, r, "")
 	if err != nil {
 		return nil, false, err
 	}
@@ -87,7 +86,7 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 	var b bytes.Buffer
 	on, verdict := env.terminal(env.stdout), "valid"
 	if !r.OK() {
-		verdict = on.severe("INVALID")
+		verdict = on.Severe("INVALID")
 	}
 	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, thousands(r.Packets),
 		thousands(r.Events), thousands(r.Violations), thousands(r.Warnings))
@@ -97,9 +96,9 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 		return err
 	}
 	for _, finding := range r.Findings {
-		kind := on.severe("violation")
+		kind := on.Severe("violation")
 		if finding.Warning {
-			kind = on.warning("warning") + "  "
+			kind = on.Warning("warning") + "  "
 		}
 		fmt.Fprintf(&b, "  %s  %s ×%s: %s\n", kind, finding.Rule, thousands(finding.Count), finding.Sentence)
 		for _, found := range finding.Cases {

@@ -35,9 +35,6 @@ type setShare struct {
 	Wall timeline.Nanos
 }
 
-// longTask is the length from which on a task is long.
-const longTask = 50 * 1000 * timeline.Microsecond
-
 // Limits of what is kept to add up costs, whatever the input says, see limits. What they cut off is counted as problem.CostLimit.
 const (
 	maxLongTasks   = 1 << 16 // that are kept
@@ -360,7 +357,7 @@ func (k *costs) begin(w *thread, s *slice) {
 	}
 	end := w.slices.End(w.busy)
 	if s.up < 0 {
-		w.account.long, w.account.task = end-s.ts >= longTask && !s.left, w.account.task[:0]
+		w.account.long, w.account.task = end-s.ts >= timeline.LongTaskLength && !s.left, w.account.task[:0]
 	}
 	if s.left {
 		return

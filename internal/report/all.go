@@ -173,7 +173,7 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 	return n
 }
 
-// firstWalk collects samples, and finds out which threads were busy. It is a walk over all events, which bridge.Unwalked may leave to it.
+// firstWalk collects samples, and finds out which threads were busy. It is a walk over all events, which finds the last problems.
 func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)

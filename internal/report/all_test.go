@@ -11,9 +11,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
@@ -251,25 +250,28 @@ func TestAllStopped(t *testing.T) {
 // flows connect are found on the way to the steps of the attribution.
 func TestPassesOfAll(t *testing.T) {
 	trace := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", "chrome", "chrome-devtools-tiny.json.gz"))
-	passes := func(ctx context.Context, use func(*timeline.Timeline) error) float64 {
-		tr, err := convert.Open(ctx, bytes.NewReader(trace), convert.Options{JSCalls: convert.JSCallsOff})
+	passes := func(use func(*timeline.Timeline) error) float64 {
+		loaded, err := load.One(t.Context(), bytes.NewReader(trace), load.Options{JSCalls: load.JSCallsOff})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer tr.Close()
-		if err := use(bridge.Timeline(tr)); err != nil {
+		defer loaded.Close()
+		if err := use(loaded.Timeline); err != nil {
 			t.Fatal(err)
 		}
-		return bridge.Timeline(tr).Passes()
+		return loaded.Timeline.Passes()
 	}
-	costs := passes(t.Context(), func(tl *timeline.Timeline) error {
+	costs := passes(func(tl *timeline.Timeline) error {
+		if err := tl.Walk(t.Context(), func(*timeline.Item) error { return nil }); err != nil {
+			return err
+		}
 		result, err := attribution.Run(t.Context(), tl, attribution.Rules{})
 		if err != nil {
 			return err
 		}
 		return result.Close()
 	})
-	all := passes(bridge.Unwalked(t.Context()), func(tl *timeline.Timeline) error {
+	all := passes(func(tl *timeline.Timeline) error {
 		all, err := report.CollectAll(t.Context(), tl, attribution.Rules{}, report.AllOptions{})
 		if err == nil && (all.Inputs == nil || all.FlowPairs == nil) {
 			t.Error("the recording has no inputs or no flows, so this shows too little")

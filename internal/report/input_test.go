@@ -12,7 +12,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -25,7 +24,7 @@ func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *attribut
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	result, err := attribution.Run(t.Context(), tl, attribution.Rules{})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +194,7 @@ func ExampleCollectInputs() {
 		log.Fatal(err)
 	}
 	defer trace.Close()
-	tl := bridge.Timeline(trace)
+	tl := timeline.Of(trace)
 	attributed, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {
 		log.Fatal(err)

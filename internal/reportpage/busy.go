@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -23,7 +24,7 @@ func (p *page) busy() {
 	p.p("<p class=lead><b>%s</b> was busy for %s, %s of the %s from the first to the last slice on a thread.", top.ThreadID.ThreadTitle(),
 		length(top.Busy), share(top.Busy, length0), length(length0))
 	if u.More > 0 {
-		p.p(" %s worked too and %s not shown.", countOf(u.More, "other thread", "other threads"), plural(u.More, "is", "are"))
+		p.p(" %s worked too and %s not shown.", table.Plural(u.More, "other thread", "other threads"), plural(u.More, "is", "are"))
 	}
 	p.p("</p>\n")
 	all := make([]timeline.Nanos, len(u.Kinds))
@@ -35,7 +36,7 @@ func (p *page) busy() {
 	p.legend(byClass(p.kinds, u.Kinds, all))
 	height := len(u.Threads)*(laneName+laneHeight+laneGap) + 18
 	p.p("<figure class=plot>\n<svg class=busy width=\"100%%\" height=%d role=img aria-labelledby=\"busy-t busy-d\"><title id=busy-t>Busy time of threads</title><desc id=busy-d>A row for each of %s; the height of the coloured area is the share of each %s in which the thread worked.</desc>\n",
-		height, count(len(u.Threads), "thread"), length(u.Step))
+		height, table.Count(len(u.Threads), "thread"), length(u.Step))
 	p.grid(u.Start-p.all.Start, length0, height-18)
 	for i := range u.Threads {
 		p.lane(&u.Threads[i], i*(laneName+laneHeight+laneGap))

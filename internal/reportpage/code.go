@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -132,7 +133,7 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	p.flameBoxes(boxes, classes, t.Total, rows)
 	p.p("</svg></div>\n<p class=live aria-live=polite></p>\n")
 	if left += t.Small; left > 0 {
-		p.p("<p class=note>%s too small to be seen %s left out.</p>\n", countOf(left, "box", "boxes"), markup(plural(left, "is", "are")))
+		p.p("<p class=note>%s too small to be seen %s left out.</p>\n", table.Plural(left, "box", "boxes"), markup(plural(left, "is", "are")))
 	}
 	p.functions(t)
 	p.p("</div>\n")
@@ -257,7 +258,7 @@ func (p *page) treeLead(t *report.StackTree) string {
 		w.p(" Left out, because no function ran: %s.", strings.Join(left[:min(len(left), 6)], ", "))
 	}
 	if t.Shared > 0 {
-		w.p(" %s.", countOf(t.Shared, "function that is around everything is", "functions that are around everything are")+" left out too")
+		w.p(" %s.", table.Plural(t.Shared, "function that is around everything is", "functions that are around everything are")+" left out too")
 	}
 	return w.String()
 }
@@ -304,11 +305,11 @@ func (p *page) sampledFunctions(t *report.StackTree, f *report.ThreadFunctions) 
 		r := &f.Functions[i]
 		self := r.Self.Sum()
 		out.row(span{}, p.stacked(r.Function, r.Location()), p.bar([]part{{class: "plain", time: self.Time}}, most), num(millis(self.Time)),
-			num(share(self.Time, t.Total)), num(millis(r.Total.Time)), num(thousands(self.Samples)))
+			num(share(self.Time, t.Total)), num(millis(r.Total.Time)), num(table.Thousands(self.Samples)))
 	}
 	note := ""
 	if more := f.Count - len(f.Functions); more > 0 {
-		note = count(more, "more function") + ": weft report samples lists them."
+		note = table.Count(more, "more function") + ": weft report samples lists them."
 	}
 	out.end(note, true)
 }

@@ -2,18 +2,20 @@ package reportpage
 
 import (
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Comparison says what is compared, beside the result.
 type Comparison struct {
-	Title    string // "before → after"
-	By       string // what a row is about: "slice", "function", …
-	Per      string // "recording" or "second"
-	Selected string // the part of the recordings that is compared; "": all of them
+	Title    string     // "before → after"
+	By       compare.By // what a row is about
+	Per      string     // "recording" or "second"
+	Selected string     // the part of the recordings that is compared; "": all of them
 	Result   *compare.Result
 	KeepURLs bool
 }
@@ -41,11 +43,11 @@ func (p *comparisonPage) write() {
 		p.phrase("base: %s", p.recordings(r.Base)), p.phrase("new: %s", p.recordings(r.New)), p.phrase("self time by %s, per %s", p.By, p.Per),
 	}, p.Selected)
 	p.keyNumbers([]keyNumber{
-		{label: "Slower", value: thousands(r.Counts[compare.Slower]), note: "significantly", bad: r.Counts[compare.Slower] > 0},
-		{label: "Faster", value: thousands(r.Counts[compare.Faster]), note: "significantly"},
-		{label: "Undecided", value: thousands(r.Counts[compare.Undecided]), note: undecidedNote(r)},
-		{label: "Noise", value: thousands(r.Counts[compare.Noise]), note: "differ as much within a version"},
-		{label: "Equal", value: thousands(r.Counts[compare.Equal]), note: "in all recordings"},
+		{label: "Slower", value: table.Thousands(r.Counts[compare.Slower]), note: "significantly", bad: r.Counts[compare.Slower] > 0},
+		{label: "Faster", value: table.Thousands(r.Counts[compare.Faster]), note: "significantly"},
+		{label: "Undecided", value: table.Thousands(r.Counts[compare.Undecided]), note: undecidedNote(r)},
+		{label: "Noise", value: table.Thousands(r.Counts[compare.Noise]), note: "differ as much within a version"},
+		{label: "Equal", value: table.Thousands(r.Counts[compare.Equal]), note: "in all recordings"},
 	}, nil)
 	p.p("<section id=changes aria-labelledby=changes-title>\n<h2 id=changes-title>What changed?</h2>\n<p class=lead>%s</p>\n", p.verdict())
 	nested := p.rows(func(row *compare.Row) bool { return row.Verdict < compare.Noise && !row.Async() })
@@ -69,7 +71,7 @@ func (p *comparisonPage) recordings(list []compare.Recording) string {
 	for _, r := range list {
 		shortest, longest = min(shortest, r.Length), max(longest, r.Length)
 	}
-	return count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
+	return table.Count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
 }
 
 // undecidedNote says why rows are undecided.
@@ -88,28 +90,23 @@ func (p *comparisonPage) verdict() markup {
 		return "The recordings have nothing to compare."
 	case !r.Testable:
 		return p.phrase("With %s and %s nobody can tell a change from noise: recordings of the same thing differ too. %s",
-			count(len(r.Base), "recording"), count(len(r.New), "recording"), r.Advice())
+			table.Count(len(r.Base), "recording"), table.Count(len(r.New), "recording"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0 && r.Counts[compare.Undecided] > 0:
-		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance. %s", count(r.Tested, "row"), r.Advice())
+		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance. %s", table.Count(r.Tested, "row"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0:
-		return p.phrase("Nothing is significantly slower or faster, of %s. %s", count(len(r.Rows), "row"), r.Advice())
+		return p.phrase("Nothing is significantly slower or faster, of %s. %s", table.Count(len(r.Rows), "row"), r.Advice())
 	}
 	return p.phrase("<b>%s slower</b> and <b>%s faster</b>, of %s: a Mann–Whitney U test, corrected for the number of rows (Benjamini–Hochberg, q &lt; %s).",
-		thousands(r.Counts[compare.Slower]), thousands(r.Counts[compare.Faster]), count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
+		table.Thousands(r.Counts[compare.Slower]), table.Thousands(r.Counts[compare.Faster]), table.Count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
 }
 
 // rows returns the rows that count.
-func (p *comparisonPage) rows(counts func(*compare.Row) bool) (rows []*compare.Row) {
-	for i := range p.Result.Rows {
-		if row := &p.Result.Rows[i]; counts(row) {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+func (p *comparisonPage) rows(counts func(*compare.Row) bool) []compare.Row {
+	return slices.DeleteFunc(slices.Clone(p.Result.Rows), func(row compare.Row) bool { return !counts(&row) })
 }
 
 // changes writes rows as a table, with a bar to the left for what became faster and to the right for what became slower.
-func (p *comparisonPage) changes(title string, rows []*compare.Row) {
+func (p *comparisonPage) changes(title string, rows []compare.Row) {
 	if len(rows) == 0 {
 		return
 	}
@@ -118,57 +115,16 @@ func (p *comparisonPage) changes(title string, rows []*compare.Row) {
 	for _, row := range rows[:min(len(rows), comparedRows)] {
 		most = max(most, row.Change, -row.Change)
 	}
-	unit := "ms"
-	if p.Per == "second" {
-		unit = "ms/s"
-	}
-	t := p.table(title, "", column{title: p.By}, column{title: "change", bar: true}, column{title: "change " + unit, number: true}, column{title: "change", number: true},
-		column{title: "base " + unit, number: true}, column{title: "new " + unit, number: true}, column{title: "recordings", bar: true}, column{title: "verdict"}, column{title: "q", number: true})
-	for _, row := range rows[:min(len(rows), comparedRows)] {
-		q := num("")
-		if row.Q != nil {
-			q = num(strconv.FormatFloat(*row.Q, 'f', 4, 64))
-		}
-		t.row(span{}, p.stacked(row.Name, join(" ", row.Location, kindOf(row, p.By))), changeBar(row.Change, most), num(signed(row.Change)), num(ratio(row)), num(micros(row.BaseMedian)), num(micros(row.NewMedian)),
-			strip(row), row.Verdict.String(), q)
-	}
 	note := "Times are medians of the recordings."
 	if more := len(rows) - comparedRows; more > 0 {
-		note += " " + countOf(more, "more row", "more rows") + ": weft compare lists them."
+		note += " " + table.Plural(more, "more row", "more rows") + ": weft compare lists them."
 	}
-	t.end(note, false)
-}
-
-// kindOf returns the kind of a row where that tells rows apart.
-func kindOf(row *compare.Row, by string) string {
-	if by == compare.BySlice.String() && row.Kind == "slices" {
-		return ""
-	}
-	return row.Kind
-}
-
-func signed(t timeline.Nanos) string {
-	if t > 0 {
-		return "+" + micros(t)
-	}
-	return micros(t)
-}
-
-// ratio writes the change as a part of the base.
-func ratio(row *compare.Row) string {
-	switch {
-	case row.Only == "new":
-		return "new"
-	case row.Only == "base":
-		return "gone"
-	case row.Ratio == nil:
-		return "from 0"
-	}
-	text := strconv.FormatFloat(*row.Ratio*100, 'f', 1, 64) + " %"
-	if *row.Ratio > 0 {
-		return "+" + separated(text)
-	}
-	return separated(text)
+	shown := *p.Result
+	shown.Rows = rows[:min(len(rows), comparedRows)]
+	p.show(shown.Table(p.By, p.Per == "second", func(*compare.Row) bool { return true }), look{
+		title: title, before: "base_ns", barTitle: "change and recordings", note: note,
+		bar: func(i int) markup { return changeBar(shown.Rows[i].Change, most) + strip(&shown.Rows[i]) },
+	})
 }
 
 // changeBar draws a change: to the right of the middle what became slower.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -118,7 +119,7 @@ func (p *page) costTable(t *costtables.Table) {
 		if !r.None { // else all others would be short
 			bar = p.bar(categoryParts(r.SelfByCategory[:]), most)
 		}
-		cells := []any{name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(thousands(r.Slices))}
+		cells := []any{name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(table.Thousands(r.Slices))}
 		if hasCPU {
 			cells = append(cells, costCPU(r))
 		}
@@ -143,7 +144,7 @@ func (p *page) costTable(t *costtables.Table) {
 		row(r, contextName(t, r))
 	}
 	if more > 0 {
-		cells := []any{fmt.Sprintf("%s more", thousands(more)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num("")}
+		cells := []any{fmt.Sprintf("%s more", table.Thousands(more)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num("")}
 		if hasCPU {
 			cells = append(cells, num(""))
 		}

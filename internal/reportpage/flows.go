@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -20,9 +21,9 @@ const (
 // flows writes which threads hand work to which.
 func (p *page) flows() {
 	f := p.all.FlowPairs
-	p.p("<p class=lead>%s lead from one thread to another", count(f.Arrows-f.Within, "arrow"))
+	p.p("<p class=lead>%s lead from one thread to another", table.Count(f.Arrows-f.Within, "arrow"))
 	if f.Within > 0 {
-		p.p(", %s stay on their thread", thousands(f.Within))
+		p.p(", %s stay on their thread", table.Thousands(f.Within))
 	}
 	p.p(". The delay is the time from where an arrow leaves to where it arrives.</p>\n")
 	if len(f.Pairs) >= matrixPairs {
@@ -34,11 +35,11 @@ func (p *page) flows() {
 	for i := range f.Pairs[:min(len(f.Pairs), maxPairs)] {
 		r := &f.Pairs[i]
 		out.row(at(r.MaxAt, r.Max), p.stacked(r.From.ThreadTitle(), r.From.ProcessTitle()), p.stacked(r.To.ThreadTitle(), r.To.ProcessTitle()),
-			p.bar([]part{{class: "plain", time: timeline.Nanos(r.Arrows)}}, most), num(thousands(r.Arrows)), num(micros(r.Median)), num(micros(r.P95)), num(micros(r.Max)))
+			p.bar([]part{{class: "plain", time: timeline.Nanos(r.Arrows)}}, most), num(table.Thousands(r.Arrows)), num(table.Millis(r.Median)), num(table.Millis(r.P95)), num(table.Millis(r.Max)))
 	}
 	note := ""
 	if more := len(f.Pairs) - maxPairs; more > 0 {
-		note = countOf(more, "more pair", "more pairs") + " with fewer arrows."
+		note = table.Plural(more, "more pair", "more pairs") + " with fewer arrows."
 	}
 	out.end(note, false)
 }
@@ -74,7 +75,7 @@ func (p *page) matrix(pairs []report.FlowPair) {
 			n := num("")
 			for j := range pairs {
 				if pairs[j].From == threads[i] && pairs[j].To == threads[k] {
-					n = num(thousands(pairs[j].Arrows))
+					n = num(table.Thousands(pairs[j].Arrows))
 				}
 			}
 			cells = append(cells, n)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -51,13 +52,13 @@ func (p *page) keys() (keys []keyNumber) {
 	}
 	switch t := a.Tasks; {
 	case t != nil:
-		add(keyNumber{label: "Long tasks", value: thousands(t.Count), note: "blocking " + length(t.Blocking), section: Tasks, bad: t.Blocking > 300*millisecond})
+		add(keyNumber{label: "Long tasks", value: table.Thousands(t.Count), note: "blocking " + length(t.Blocking), section: Tasks, bad: t.Blocking > 300*millisecond})
 	case a.Utilisation != nil:
 		add(keyNumber{label: "Long tasks", value: "0", note: "none of 50 ms or longer"})
 	}
 	if in := a.Inputs; in != nil && len(interactions(in.List)) > 0 {
 		worst := &interactions(in.List)[0]
-		add(keyNumber{label: "Slowest input", value: length(worst.Latency), note: string(worst.Kind) + " at " + p.moment(worst.Start-a.Start), section: Inputs, bad: worst.Latency > slowInput})
+		add(keyNumber{label: "Slowest input", value: length(worst.Latency), note: string(worst.Kind) + " at " + p.moment(worst.Start-a.Start), section: Inputs, bad: worst.Latency > report.SlowInput})
 	}
 	if f := a.Forced; f != nil {
 		var all report.ForcedTime
@@ -72,7 +73,7 @@ func (p *page) keys() (keys []keyNumber) {
 		add(keyNumber{label: "Garbage collection", value: length(t), note: of.text, section: GC})
 	}
 	if lost := p.lost(); lost > 0 {
-		add(keyNumber{label: "Data lost", value: thousands(lost), note: countOf(len(p.problems()), "kind of problem", "kinds of problems"), section: Missing, bad: true})
+		add(keyNumber{label: "Data lost", value: table.Thousands(lost), note: table.Plural(len(p.problems()), "kind of problem", "kinds of problems"), section: Missing, bad: true})
 	} else {
 		note := "nothing is missing"
 		switch {
@@ -110,7 +111,7 @@ func waits(t *report.ThreadUse) bool { return *t.CPU < t.CPUOf/5*3 }
 
 // recordedNote says how many threads were recorded.
 func recordedNote(a *report.All) string {
-	return countOf(a.Counts.Processes, "process", "processes") + ", " + count(a.Counts.Threads, "thread")
+	return table.Plural(a.Counts.Processes, "process", "processes") + ", " + table.Count(a.Counts.Threads, "thread")
 }
 
 // gcTime returns how long the collector ran: by slices, else by samples.
@@ -157,7 +158,7 @@ func (p *page) standsOut(sections []section) {
 	slices.SortStableFunc(list, func(a, b finding) int { return cmp.Compare(b.time, a.time) })
 	list = slices.DeleteFunc(list, func(f finding) bool { return !has(sections, f.section) })
 	if lost := p.lost(); lost > 0 {
-		list = append(list[:min(len(list), maxFindings-1)], p.finding(0, Missing, "Some of the data is <b>lost</b>: %s. So the totals are too low.", countOf(lost, "case", "cases")))
+		list = append(list[:min(len(list), maxFindings-1)], p.finding(0, Missing, "Some of the data is <b>lost</b>: %s. So the totals are too low.", table.Plural(lost, "case", "cases")))
 	}
 	list = list[:min(len(list), maxFindings)]
 	if len(list) == 0 {
@@ -210,7 +211,7 @@ func (p *page) busyFindings() (list []finding) {
 		}
 	}
 	if t := a.Tasks; t != nil && t.Blocking > 0 {
-		list = append(list, p.finding(t.Blocking, Tasks, "<b>%s</b> of 50 ms or longer blocked for %s beyond that; the longest took %s%s.", count(t.Count, "task"), length(t.Blocking),
+		list = append(list, p.finding(t.Blocking, Tasks, "<b>%s</b> of 50 ms or longer blocked for %s beyond that; the longest took %s%s.", table.Count(t.Count, "task"), length(t.Blocking),
 			length(t.List[0].Duration), mainly(&t.List[0])))
 	}
 	if a.Slices != nil {
@@ -271,20 +272,20 @@ func (p *page) waitFindings() (list []finding) {
 	a := p.all
 	if a.Inputs != nil {
 		main := interactions(a.Inputs.List)
-		slow := slices.IndexFunc(main, func(in report.Interaction) bool { return in.Latency <= slowInput })
+		slow := slices.IndexFunc(main, func(in report.Interaction) bool { return in.Latency <= report.SlowInput })
 		if slow < 0 {
 			slow = len(main)
 		}
 		if slow > 0 {
 			worst := &main[0]
-			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> %s answered after more than 200 ms; the slowest, %s at %s, after %s.", count(slow, "input"), plural(slow, "was", "were"), inputName(worst.Kind),
+			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> %s answered after more than 200 ms; the slowest, %s at %s, after %s.", table.Count(slow, "input"), plural(slow, "was", "were"), inputName(worst.Kind),
 				p.moment(worst.Start-a.Start), length(worst.Latency)))
 		}
 	}
 	if a.FlowPairs != nil {
 		for i := range a.FlowPairs.Pairs[:min(len(a.FlowPairs.Pairs), maxPairs)] {
 			if f := &a.FlowPairs.Pairs[i]; f.P95 > 50*millisecond && f.Arrows >= 10 {
-				list = append(list, p.finding(f.P95, Flows, "Work from <b>%s</b> waits for <b>%s</b>: 5 %% of %s arrive after %s or more.", f.From.ThreadTitle(), f.To.ThreadTitle(), count(f.Arrows, "arrow"), length(f.P95)))
+				list = append(list, p.finding(f.P95, Flows, "Work from <b>%s</b> waits for <b>%s</b>: 5 %% of %s arrive after %s or more.", f.From.ThreadTitle(), f.To.ThreadTitle(), table.Count(f.Arrows, "arrow"), length(f.P95)))
 				break
 			}
 		}

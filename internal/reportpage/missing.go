@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -59,14 +60,14 @@ func (p *page) missing() {
 func NotCounted(r *timeline.Recorder) string {
 	recorded, there, whose := "recorded 1 thread of another input", "the thread", "its"
 	if r.Threads != 1 {
-		recorded, there, whose = "recorded "+count(r.Threads, "thread")+" of other inputs", "these threads", "their"
+		recorded, there, whose = "recorded "+table.Count(r.Threads, "thread")+" of other inputs", "these threads", "their"
 	}
-	events := thousands(r.Events) + " slices and instants there are"
+	events := table.Thousands(r.Events) + " slices and instants there are"
 	switch {
 	case r.Samples == 1:
 		events = "1 sample there is"
 	case r.Samples > 0:
-		events = thousands(r.Samples) + " samples there are"
+		events = table.Thousands(r.Samples) + " samples there are"
 	case r.Events == 1:
 		events = "1 slice or instant there is"
 	}
@@ -77,7 +78,7 @@ func NotCounted(r *timeline.Recorder) string {
 func (p *page) problemTable(title, fold string, list []trace.Problem) {
 	t := p.table(title, fold, column{title: "what"}, column{title: "count", number: true}, column{title: "severity"}, column{title: "what was found and what became of it"})
 	for _, x := range list {
-		t.row(span{}, markup("<code>")+p.text(x.Name)+"</code>", num(thousands(x.Count)), x.Severity, escape(x.Sentence))
+		t.row(span{}, markup("<code>")+p.text(x.Name)+"</code>", num(table.Thousands(x.Count)), x.Severity, escape(x.Sentence))
 	}
 	t.end("docs/data-problems.md says what to do about each.", fold != "")
 }

@@ -6,32 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
-
-// thousands writes a number with commas.
-func thousands[N ~int | ~int64 | ~uint64](n N) string { return separated(fmt.Sprint(n)) }
-
-// separated puts commas between the thousands of a decimal number.
-func separated(number string) string {
-	whole, decimals, _ := strings.Cut(number, ".")
-	sign := len(whole) - len(strings.TrimLeft(whole, "+-"))
-	for i := len(whole) - 3; i > sign; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if decimals != "" {
-		whole += "." + decimals
-	}
-	return whole
-}
-
-// count says how many there are of what has a regular plural.
-func count[N ~int | ~int64 | ~uint64](n N, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return thousands(n) + " " + what + "s"
-}
 
 const (
 	microsecond = timeline.Microsecond
@@ -55,7 +32,7 @@ func length(t timeline.Nanos) string {
 	case t < 36000*second:
 		return fmt.Sprintf("%d min %d s", t/(60*second), t/second%60)
 	}
-	return fmt.Sprintf("%s h %d min", thousands(int64(t/(3600*second))), t/(60*second)%60)
+	return fmt.Sprintf("%s h %d min", table.Thousands(int64(t/(3600*second))), t/(60*second)%60)
 }
 
 // digits writes a number to three digits.
@@ -66,17 +43,12 @@ func digits(v float64) string {
 	case v < 99.95:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
-	return separated(strconv.FormatFloat(v, 'f', 0, 64))
+	return table.Separated(strconv.FormatFloat(v, 'f', 0, 64))
 }
 
 // millis writes a time as milliseconds without unit, for columns that name it.
 func millis(t timeline.Nanos) string {
-	return separated(strconv.FormatFloat(float64(t)/1e6, 'f', 2, 64))
-}
-
-// micros writes a time as milliseconds to the microsecond, for columns of short times.
-func micros(t timeline.Nanos) string {
-	return separated(strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64))
+	return table.Separated(strconv.FormatFloat(float64(t)/1e6, 'f', 2, 64))
 }
 
 // moment writes a time since the start of a trace, as --from reads it without the space: in seconds, or milliseconds if the trace is short.
@@ -85,7 +57,7 @@ func (p *page) moment(t timeline.Nanos) string {
 	if p.all.End-p.all.Start < second {
 		unit, name = float64(millisecond), " ms"
 	}
-	return separated(strconv.FormatFloat(float64(t)/unit, 'f', 3, 64)) + name
+	return table.Separated(strconv.FormatFloat(float64(t)/unit, 'f', 3, 64)) + name
 }
 
 // share writes a part of a whole as a percentage.
@@ -108,7 +80,7 @@ func share(part, whole timeline.Nanos) string {
 // size writes a number of bytes.
 func size(n int64) string {
 	if n < 1<<10 {
-		return count(n, "byte")
+		return table.Count(n, "byte")
 	}
 	v, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	for v >= 1000 && len(units) > 1 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -214,21 +215,14 @@ func (p *page) subtitle() (parts []markup) {
 	case src.Bytes > 0:
 		add("%s", size(src.Bytes))
 	}
-	add("%s, %s", countOf(n.Processes, "process", "processes"), count(n.Threads, "thread"))
+	add("%s, %s", table.Plural(n.Processes, "process", "processes"), table.Count(n.Threads, "thread"))
 	for _, c := range []struct {
 		n    int64
 		what string
 	}{{n.Slices, "slice"}, {n.Samples, "sample"}, {n.Instants, "instant"}, {n.Counters, "counter value"}, {n.Flows, "arrow"}} {
 		if c.n > 0 {
-			add("%s", count(c.n, c.what))
+			add("%s", table.Count(c.n, c.what))
 		}
 	}
 	return parts
-}
-
-func countOf[N ~int | ~int64 | ~uint64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return thousands(n) + " " + many
 }

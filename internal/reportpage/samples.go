@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -29,7 +30,7 @@ func (p *page) layout() {
 	p.p("<p class=lead>Script forced style %s and layout %s, for <b>%s</b> in all; the browser took %s for style and layout that nobody forced.", times(forced.StyleCount), times(forced.LayoutCount),
 		length(forced.Total), length(unforced.Total))
 	if thrashing > 0 {
-		p.p(" <b>%s</b> did so again and again: twice or more in one task, or for 30 ms.", countOf(thrashing, "call stack", "call stacks"))
+		p.p(" <b>%s</b> did so again and again: twice or more in one task, or for 30 ms.", table.Plural(thrashing, "call stack", "call stacks"))
 	}
 	p.p("</p>\n")
 	p.legend([]part{{"rendering", "style", forced.Style}, {"layout", "layout", forced.Layout}})
@@ -62,12 +63,12 @@ func (p *page) layout() {
 				says = "thrashing, 30 ms"
 			}
 		}
-		out.row(span{}, p.stacked(innermost.Function, innermost.Location()), p.bar(parts, rows[0].Total), num(millis(r.Total)), num(thousands(r.StyleCount)), num(thousands(r.LayoutCount)),
+		out.row(span{}, p.stacked(innermost.Function, innermost.Location()), p.bar(parts, rows[0].Total), num(millis(r.Total)), num(table.Thousands(r.StyleCount)), num(table.Thousands(r.LayoutCount)),
 			num(millis(r.MaxPerRun)), says, callers(r.Frames))
 	}
 	note := ""
 	if rest > 0 {
-		note = countOf(rest, "more call stack", "more call stacks") + ": weft report layout-thrashing lists them."
+		note = table.Plural(rest, "more call stack", "more call stacks") + ": weft report layout-thrashing lists them."
 	}
 	out.end(note, false)
 }
@@ -76,7 +77,7 @@ func times(n int64) string {
 	if n == 1 {
 		return "once"
 	}
-	return thousands(n) + " times"
+	return table.Thousands(n) + " times"
 }
 
 func addForced(to, f *report.ForcedTime) {
@@ -117,7 +118,7 @@ func (p *page) gc() {
 		p.p("<p class=lead>By samples the collector ran for <b>%s</b>, %s of the sampled time.", length(time), share(time, covered))
 	}
 	if long > 0 {
-		p.p(" Of %s of 50 ms and more, %s would have been shorter than that without it.", countOf(long, "busy run", "busy runs"), thousands(explained))
+		p.p(" Of %s of 50 ms and more, %s would have been shorter than that without it.", table.Plural(long, "busy run", "busy runs"), table.Thousands(explained))
 	}
 	p.p("</p>\n")
 	p.gcOverTime()
@@ -141,7 +142,7 @@ func (p *page) gc() {
 		if name == "" {
 			name = "(unknown)"
 		}
-		out.row(span{}, p.stacked(name, r.Location()), p.bar([]part{{class: "gc", time: r.GC}}, rows[0].GC), num(millis(r.GC)), num(share(r.GC, time)), num(millis(r.Own)), num(thousands(r.GCSamples)),
+		out.row(span{}, p.stacked(name, r.Location()), p.bar([]part{{class: "gc", time: r.GC}}, rows[0].GC), num(millis(r.GC)), num(share(r.GC, time)), num(millis(r.Own)), num(table.Thousands(r.GCSamples)),
 			r.thread.ThreadID.ThreadTitle())
 	}
 	out.end("", false)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
 )
 
 // sliceTitles are the words for the kinds of slices.
@@ -17,9 +18,9 @@ var sliceTitles = map[report.SliceKind]string{
 // slices writes how often slices ran and how long they took.
 func (p *page) slices() {
 	s := p.all.Slices
-	p.p("<p class=lead>%s in %s.", count(s.Slices.Slices, "slice"), length(s.End-s.Start))
+	p.p("<p class=lead>%s in %s.", table.Count(s.Slices.Slices, "slice"), length(s.End-s.Start))
 	if s.Unfinished > 0 {
-		p.p(" %s never end and take no time here.", thousands(s.Unfinished))
+		p.p(" %s never end and take no time here.", table.Thousands(s.Unfinished))
 	}
 	p.p("</p>\n")
 	p.devices()
@@ -42,18 +43,10 @@ func (p *page) devices() {
 		return
 	}
 	p.p("<h3>Devices</h3>\n")
-	out := p.table("Devices", "", column{title: "device"}, column{title: "busy", bar: true}, column{title: "busy ms", number: true}, column{title: "share", number: true}, column{title: "idle ms", number: true},
-		column{title: "kernels", number: true}, column{title: "communication ms", number: true}, column{title: "copies ms", number: true})
-	for i := range list {
-		d := &list[i]
-		name := p.deviceTitle(d)
-		if d.Name != "" {
-			name += " " + d.Name
-		}
-		out.row(span{}, name, p.bar([]part{{class: "plain", time: d.Busy}}, d.Window), num(micros(d.Busy)), num(share(d.Busy, d.Window)), num(micros(d.Idle)), num(thousands(d.Kernels)),
-			num(micros(d.Communication)), num(micros(d.Copy)))
-	}
-	out.end("", false)
+	p.show(p.all.Slices.DevicesTable(), look{
+		title: "Devices", before: "busy_ns", barTitle: "busy",
+		bar: func(i int) markup { return p.bar([]part{{class: "plain", time: list[i].Busy}}, list[i].Window) },
+	})
 }
 
 // deviceTitle names a device: by its rank and number, or where several devices have these by their process.
@@ -86,31 +79,27 @@ func (p *page) deviceFinding() (finding, bool) {
 		title := p.deviceTitle(most)
 		return p.finding(most.Idle, Slices, "<b>%s</b> was idle for %s, %s of the time from the first work of a device to the last.", strings.ToUpper(title[:1])+title[1:], length(most.Idle), share(most.Idle, most.Window)), true
 	}
-	return p.finding(most.Idle, Slices, "<b>%s of %s</b> were idle for more than a fifth of the time from the first work of a device to the last; the longest was %s, for %s of it.", thousands(int64(idle)),
-		count(len(list), "device"), p.deviceTitle(most), share(most.Idle, most.Window)), true
+	return p.finding(most.Idle, Slices, "<b>%s of %s</b> were idle for more than a fifth of the time from the first work of a device to the last; the longest was %s, for %s of it.", table.Thousands(int64(idle)),
+		table.Count(len(list), "device"), p.deviceTitle(most), share(most.Idle, most.Window)), true
 }
 
 // sliceTable writes the groups of a kind.
 func (p *page) sliceTable(title string, groups []report.SliceGroup) {
 	p.p("<h3>%s</h3>\n", title)
-	out := p.table(title, "", column{title: "name"}, column{title: "self", bar: true}, column{title: "self ms", number: true}, column{title: "total ms", number: true}, column{title: "count", number: true},
-		column{title: "median ms", number: true}, column{title: "p95 ms", number: true}, column{title: "longest ms", number: true})
-	for i := range groups {
-		g := &groups[i]
-		name := g.Name
-		if name == "" {
-			name = "(none)"
-		}
-		where := span{}
-		if g.MaxAt != nil {
-			where = at(*g.MaxAt, g.Max)
-		}
-		out.row(where, name, p.bar([]part{{class: "plain", time: g.Self}}, groups[0].Self), num(micros(g.Self)), num(micros(g.Total)), num(thousands(g.Count)),
-			num(micros(g.P50)), num(micros(g.P95)), num(micros(g.Max)))
-	}
 	note := ""
 	if len(groups) == report.AllRows {
 		note = "weft report slices lists all."
 	}
-	out.end(note, false)
+	shown := *p.all.Slices.Slices
+	shown.Groups = groups
+	p.show(shown.GroupsTable(groups[0].Kind, "name"), look{
+		title: title, before: "self_ns", barTitle: "self", note: note,
+		bar: func(i int) markup { return p.bar([]part{{class: "plain", time: groups[i].Self}}, groups[0].Self) },
+		at: func(i int) span {
+			if groups[i].MaxAt == nil {
+				return span{}
+			}
+			return at(*groups[i].MaxAt, groups[i].Max)
+		},
+	})
 }

@@ -126,7 +126,7 @@ const exactInDoubles = 1 << 52
 // see looks at an event that becomes r.
 func (f *fractions) see(ev *Event, r *record) {
 	if !f.times {
-		f.times = r.ts%Microsecond != 0 || r.kind == Slice && r.dur%Microsecond != 0
+		f.times = r.ts%Microsecond != 0 || r.Kind() == Slice && r.dur%Microsecond != 0
 	}
 	if at, ok := ev.ThreadTS.Nanos(); ok {
 		used, ok := ev.ThreadDur.Nanos()
@@ -268,18 +268,13 @@ func (b *Builder) add(ev *Event) error {
 	}
 	r := b.records.next(ev.TS)
 	*r = record{}
-	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, NoTime, ev.Offset, ev.Event, ev.Track, ev.Kind
-	r.a, r.b = int64(ev.ThreadTS.sinceNoTime), int64(ev.ThreadDur.sinceNoTime)
-	switch ev.Kind {
+	r.ts, r.dur, r.offset, r.event, r.track, r.flags = ev.TS, NoTime, ev.Offset, ev.Event, ev.Track, flagsOf(ev.Kind)
+	switch r.setThreadTimes(ev.ThreadTS, ev.ThreadDur); ev.Kind {
 	case Slice:
 		r.dur = min(ev.Dur, math.MaxInt64-ev.TS)
 	case Counter, Sample:
 		b.anySample = b.anySample || ev.Kind == Sample
-		r.a = int64(ev.Value.bits)
-		if ev.Value.decimal {
-			r.flags |= flagFloat
-		}
-		r.b = ev.CPU.plusOne
+		r.setValue(ev.Value, ev.CPU)
 	}
 	b.args.CountCut(b.opts.Problems, problem.Position{Event: int64(ev.Event), Offset: ev.Offset})
 	var p payload
@@ -294,7 +289,7 @@ func (b *Builder) add(ev *Event) error {
 	if ev.Callstack != 0 {
 		b.useCallstack(ev)
 		if ev.Kind == Sample {
-			r.lane = uint32(ev.Callstack) // samples have no lanes, and most of them no payload then
+			r.setSampledStack(ev.Callstack)
 		} else {
 			r.flags |= flagCallstack
 			p.callstack = ev.Callstack
@@ -415,8 +410,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 		return nil
 	}
 	r := record{
-		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, kind: FlowStep,
-		a: int64(f.ID), flow: flowEndOf(f),
+		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, flags: flagsOf(FlowStep),
 	}
 	if b.inputs != nil {
 		ts, ok := b.shifted(f.TS, f.Event, f.Offset)
@@ -428,30 +422,19 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	}
 	b.spaces[f.Space] = true
 	b.fractions.times = b.fractions.times || r.ts%Microsecond != 0
+	id := f.ID
 	if f.IDText != nil {
-		id := HashFlowID(f.IDText)
-		r.a = int64(id)
-		r.flags |= flagTextID
+		id = HashFlowID(f.IDText)
 		if b.opts.KeepFlowIDs {
 			b.flowIDs.keep(id, f.IDText)
 		}
 	}
-	switch f.Binding {
-	case BindNext:
-		r.flags |= flagNext
-	case BindCarrier:
-		r.flags |= flagCarrier
-	case BindNothing:
-		r.flags |= flagNext | flagCarrier
-	}
-	if f.Space == FlowNative {
-		r.b = int64(f.After)
-	}
+	r.setFlow(f, id)
 	if f.Space == FlowV1 {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))
 		// Should it bind to nothing, it will show here.
-		r.lane = uint32(b.RoleTrack(f.Track, RoleOther))
+		r.setFallbackTrack(b.RoleTrack(f.Track, RoleOther))
 		b.table.tracks[r.track].used = true
 	}
 	return b.addRecord(&r)

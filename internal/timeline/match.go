@@ -243,10 +243,10 @@ func (m *matcher) record(r *record, inMemory bool) error {
 		scope = m.t.table.asyncs[row.index].group
 	}
 	task := r.flags&flagTask != 0 && m.t.table.ofThread(row)
-	if task && (r.kind == Begin || r.kind == Slice) {
+	if task && (r.Kind() == Begin || r.Kind() == Slice) {
 		m.nextTask(r, scope)
 	}
-	switch r.kind {
+	switch r.Kind() {
 	case Begin:
 		o := openBegin{
 			name: r.name, category: r.category, event: r.event, track: r.track, ts: r.ts, ordinal: m.ordinal,
@@ -289,7 +289,7 @@ func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	}
 	o := &stack.open[i]
 	r.dur = r.ts - o.ts
-	r.b = int64(o.event)
+	r.setBegin(o.event)
 	r.flags |= flagMatched
 	if o.track != r.track {
 		m.t.count(problem.AsyncCrossProcess, r)
@@ -319,14 +319,14 @@ func (m *matcher) unmatched(r *record, row *track) {
 	switch {
 	case r.flags&flagKeepEnd != 0:
 		m.t.count(problem.ObjectEndWithoutBegin, r)
-		r.kind = Instant
+		r.setKind(Instant)
 		return
 	case row.kind == AsyncTrack:
 		m.t.count(problem.AsyncEndWithoutBegin, r)
 	default:
 		m.t.count(problem.EndWithoutBegin, r)
 	}
-	r.kind = dropped
+	r.setKind(dropped)
 }
 
 // find returns the place of the begin that r ends, or -1. Asynchronous begins of the own process come first.

@@ -204,10 +204,10 @@ func (n *nester) group(g *group) {
 		case r.starts():
 			n.place(r, n.ordinal+uint64(i))
 			n.t.events.add(n.ordinal + uint64(i))
-		case r.kind == Counter:
+		case r.Kind() == Counter:
 			n.t.events.add(n.ordinal + uint64(i))
 			fallthrough
-		case r.kind == Sample:
+		case r.Kind() == Sample:
 			n.t.table.tracks[r.track].used = true
 		}
 	}
@@ -221,9 +221,9 @@ func (n *nester) countUnbound(g *group) {
 		n.unboundAt, n.unbound = ts, map[TrackID]uint32{}
 	}
 	for i := range g.len() {
-		if r := g.at(i); r.kind == FlowStep && r.flow.space() == FlowV1 {
-			shown := TrackID(r.lane)
-			r.b = int64(n.unbound[shown] / maxDepth)
+		if r := g.at(i); r.Kind() == FlowStep && r.Space() == FlowV1 {
+			shown, _ := r.Fallback()
+			r.setFallbackLane(uint32(n.unbound[shown] / maxDepth))
 			n.unbound[shown]++
 		}
 	}
@@ -254,7 +254,7 @@ func (r *record) rank() int {
 	switch {
 	case !r.starts():
 		return 0
-	case r.kind != Instant && r.dur > 0:
+	case r.Kind() != Instant && r.dur > 0:
 		return 1
 	}
 	return 2
@@ -319,7 +319,7 @@ func (n *nester) order(g *group) {
 func endsFirst(g *group) {
 	others := 0
 	for i := range g.len() {
-		if g.at(i).kind != End {
+		if g.at(i).Kind() != End {
 			others++
 		} else if others > 0 {
 			slices.SortStableFunc(g.order, func(i, j uint32) int { return cmp.Compare(g.place(i).isEnd(), g.place(j).isEnd()) })
@@ -329,7 +329,7 @@ func endsFirst(g *group) {
 }
 
 func (r *record) isEnd() int {
-	if r.kind == End {
+	if r.Kind() == End {
 		return 0
 	}
 	return 1
@@ -387,7 +387,7 @@ func mergeByEvent(g *group, order []uint32, split int) {
 }
 
 // goesFirst reports whether the record is an X: a slice that came as one event and whose place is not its own.
-func (r *record) goesFirst() bool { return r.kind == Slice && r.flags&flagInOrder == 0 }
+func (r *record) goesFirst() bool { return r.Kind() == Slice && r.flags&flagInOrder == 0 }
 
 // openBehindX moves begins without end after the last X among short, which are in the order of the input
 // (chrome-json.md 8: after every X).
@@ -405,7 +405,7 @@ func openBehindX(g *group, short []uint32) {
 }
 
 func open(r *record) int {
-	if r.kind == Begin && r.dur == NoTime {
+	if r.Kind() == Begin && r.dur == NoTime {
 		return 1
 	}
 	return 0
@@ -426,7 +426,7 @@ func (n *nester) place(r *record, ordinal uint64) {
 		end = n.withoutEnd(r, l)
 	}
 	n.instantsAt(l, r.track, r.ts)
-	r.lane = l.find(r.ts, end, r.kind == Instant)
+	r.lane = l.find(r.ts, end, r.Kind() == Instant)
 	if l.lanes[r.lane].Len() == 0 {
 		r.flags |= flagOutermost
 	}
@@ -440,7 +440,7 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.countMoved(r, l, end)
 		n.t.table.useLane(r.track, r.lane)
 	}
-	if r.flags&flagLoopTask != 0 && r.kind != Instant {
+	if r.flags&flagLoopTask != 0 && r.Kind() != Instant {
 		n.t.loopTask(r)
 	}
 	l.follow(r)
@@ -482,7 +482,7 @@ func (n *nester) withoutEnd(r *record, l *lanes) (end Nanos) {
 
 func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
 	kind := problem.SliceOverlapMoved
-	if depth := l.lanes[0].Len(); r.kind == Instant && depth < maxDepth {
+	if depth := l.lanes[0].Len(); r.Kind() == Instant && depth < maxDepth {
 		kind = problem.InstantDepthLimit
 	} else if depth > 0 && l.lanes[0].End(depth-1) >= end {
 		kind = problem.SliceDepthLimit
@@ -584,7 +584,7 @@ func (l *lanes) instantsOn(lane int) int {
 // follow notes what has come after the instants of a lane: one more, or a slice, in which they are not.
 func (l *lanes) follow(r *record) {
 	switch {
-	case r.kind == Instant:
+	case r.Kind() == Instant:
 		for int(r.lane) >= len(l.instants) {
 			l.instants = append(l.instants, 0)
 		}

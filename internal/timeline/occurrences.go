@@ -62,7 +62,7 @@ func (o *occurrences) reset() {
 func (o *occurrences) append(g *group) error {
 	for i := range g.len() {
 		r := g.at(i)
-		if !r.starts() && r.kind != End {
+		if !r.starts() && r.Kind() != End {
 			continue
 		}
 		o.out = append(o.out, Head{})
@@ -78,7 +78,7 @@ func (o *occurrences) append(g *group) error {
 func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) error {
 	out.Ordinal, out.Event, out.Offset, out.Track, out.TS = ordinal, r.event, r.offset, r.track, r.ts
 	out.Dur, out.End = NoTime, NoTime
-	out.Deletion = r.flags&flagKeepEnd != 0 && r.kind != Slice && r.kind != Begin // where it is flagLoopTask
+	out.Deletion = r.flags&flagKeepEnd != 0
 	at, used := r.threadTimes()
 	out.ThreadTime = at
 	if r.name&inlineBit == 0 {
@@ -87,17 +87,17 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	if r.category&inlineBit == 0 {
 		out.CategoryID = r.category
 	}
-	switch r.kind {
+	switch r.Kind() {
 	case End:
-		out.Kind, out.BeginEvent = ItemEnd, uint32(r.b)
+		out.Kind, out.BeginEvent = ItemEnd, r.BeginEvent()
 	case Instant:
 		out.Kind = ItemInstant
 	default:
-		out.Kind, out.Dur, out.Complete, out.DidNotEnd = ItemBegin, r.dur, r.kind == Slice, r.didNotEnd()
+		out.Kind, out.Dur, out.Complete, out.DidNotEnd = ItemBegin, r.dur, r.Kind() == Slice, r.didNotEnd()
 		if end, ends := r.end(); ends && r.flags&(flagClosed|flagMatched) != flagClosed {
 			out.End = end
 		}
-		if r.kind == Slice {
+		if r.Kind() == Slice {
 			out.ThreadDuration = used
 		}
 	}

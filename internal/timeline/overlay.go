@@ -98,7 +98,7 @@ func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 		for i := range g.len() {
 			switch r := g.at(i); {
 			case !on[r.track] || !r.starts():
-			case r.kind == Instant:
+			case r.Kind() == Instant:
 				instants++
 			default:
 				slices++

@@ -19,9 +19,9 @@ type pendingEnd struct {
 // copied.
 func (e *pendingEnd) set(r *record, ordinal uint64) {
 	e.ordinal, e.threadTime, e.track, e.lane = ordinal, CPUTime{}, r.track, r.lane
-	e.event, e.offset, e.paired, e.idle = r.event, r.offset, r.kind == Begin, r.flags&flagIdle != 0
+	e.event, e.offset, e.paired, e.idle = r.event, r.offset, r.Kind() == Begin, r.flags&flagIdle != 0
 	e.closed = r.flags&(flagClosed|flagMatched) == flagClosed|flagMatched
-	if r.kind == Slice {
+	if r.Kind() == Slice {
 		at, used := r.threadTimes()
 		if from, ok := at.Nanos(); ok {
 			if length, ok := used.Nanos(); ok {

@@ -36,7 +36,7 @@ func TestPendingEnds(t *testing.T) {
 			if i := slices.IndexFunc(want, func(o end) bool { return o.end <= now }); i >= 0 {
 				t.Fatalf("lengths up to %d: a slice that ends at %d is open at %d", lengths, want[i].end, now)
 			}
-			rec := record{kind: Slice, ts: now, dur: Nanos(1 + r.Int64N(lengths))}
+			rec := record{flags: flagsOf(Slice), ts: now, dur: Nanos(1 + r.Int64N(lengths))}
 			p.push(&rec, ordinal)
 			o := end{end: rec.ts + rec.dur}
 			o.value.set(&rec, ordinal)

@@ -5,65 +5,156 @@ import (
 	"unsafe"
 )
 
-// record is one event in the form in which the passes see it. Everything of variable size is in its payload.
+// record is one event in the form in which the passes see it. Everything of variable size is in its payload. What a, b and lane hold
+// depends on the kind: the accessors below are named for it, and nothing else reads these fields.
 type record struct {
 	ts       Nanos
 	dur      Nanos // slices: NoTime as long as the end is not known; a matched End: that of its slice
 	offset   int64 // in the input, for messages
-	a        int64 // thread time at ts, as in CPUTime | counter value or weight | flow id | by kind, and see flagTemplate
-	b        int64 // thread time used (Slice) | index of the event that began the slice (End)
-	payload  uint64
+	a, b     int64
+	payload  uint64 // a place, or the id of a template
 	event    uint32
 	track    TrackID
 	name     NameID
 	category CategoryID
-	lane     uint32 // FlowStep: the track where it shows unbound. Sample: its call stack
+	lane     uint32
 	flags    recordFlags
-	kind     Kind
-	flow     flowEnd // FlowStep
 }
 
-// flowEnd is the space and the role of a FlowStep, in a byte.
-type flowEnd uint8
-
-func flowEndOf(f *FlowEvent) flowEnd { return flowEnd(f.Space) | flowEnd(f.Role)<<4 }
-
-func (e flowEnd) space() FlowSpace { return FlowSpace(e & 15) }
-func (e flowEnd) role() FlowRole   { return FlowRole(e >> 4) }
-
-type recordFlags uint16
+// recordFlags has the kind of a record in its lowest bits, then flags, then what a FlowStep is.
+type recordFlags uint32
 
 const (
-	flagArgs           recordFlags = 1 << iota // the payload holds arguments
-	flagInlineName                             // … a name that is not interned; name is a hash of it
-	flagInlineCategory                         // … a category that is not interned; category is a hash of it
-	flagCallstack                              // … a call stack
-	flagMatched                                // Begin: its End was found, or the next task. End: its Begin was found
-	flagOutermost                              // slice on an async track that no other slice encloses
-	flagFloat                                  // a is the bits of a double
-	flagNext                                   // FlowStep: BindNext, or BindNothing with flagCarrier
-	flagCarrier                                // FlowStep: BindCarrier
-	flagTextID                                 // FlowStep: a is a hash of a text
-	flagClosed                                 // Begin without End that ends with its parent, or where the next task begins
-	flagKeepEnd                                // End: becomes an instant without a Begin
-	flagSampling                               // the payload holds a Sampling
-	flagSkip                                   // Sampling.Skip
-	flagDerived                                // added by Extend
-	flagInOrder                                // Slice: Event.InOrder
+	kindBits = 4 // Kind
+	kindMask = 1<<kindBits - 1
 
-	// flagTemplate says of a Slice that payload is a TemplateID, a and b the numbers. It is a flag of flow steps elsewhere.
-	flagTemplate = flagNext
-	// flagTask is Event.Task. It is a flag of flow steps elsewhere.
-	flagTask = flagTextID
+	flagArgs           recordFlags = 1 << (kindBits + iota - 2) // the payload holds arguments
+	flagInlineName                                              // … a name that is not interned; name is a hash of it
+	flagInlineCategory                                          // … a category that is not interned; category is a hash of it
+	flagCallstack                                               // … a call stack
+	flagMatched                                                 // Begin: its End was found, or the next task. End: its Begin was found
+	flagOutermost                                               // slice on an async track that no other slice encloses
+	flagTemplate                                                // Slice: its name, category and arguments are those of a template
+	flagInOrder                                                 // Slice: Event.InOrder
+	flagTask                                                    // Event.Task
+	flagLoopTask                                                // Slice, Begin: Event.LoopTask
+	flagIdle                                                    // Event.Idle
+	flagDerived                                                 // added by Extend
+	flagClosed                                                  // Begin without End that ends with its parent, or where the next task begins
+	flagDidNotEnd                                               // Begin: Event.DidNotEnd
+	flagKeepEnd                                                 // End: becomes an instant without a Begin
+	flagFloat                                                   // Counter, Sample: the value is a double
+	flagSampling                                                // the payload holds a Sampling
+	flagSkip                                                    // Sampling.Skip
 
-	// flagLoopTask says of a Slice or Begin: Event.LoopTask. It is a flag of ends elsewhere.
-	flagLoopTask = flagKeepEnd
-
-	// flagIdle says of a Slice or Begin: Event.Idle. It is a flag of flow steps elsewhere.
-	flagIdle = flagCarrier
-	// flagDidNotEnd is Event.DidNotEnd. It is a flag of counters and samples elsewhere.
-	flagDidNotEnd = flagFloat
+	flowShift                   = kindBits + 18
+	flowSpaceBits               = 3       // FlowSpace
+	flowRoleBits                = 3       // FlowRole
+	flowBindingBits             = 3       // FlowBinding
+	flagTextID      recordFlags = 1 << 31 // FlowStep: the id is a hash of a text
 )
+
+// flagsOf returns the flags of a record of a kind.
+func flagsOf(k Kind) recordFlags { return recordFlags(k) }
+
+// Kind is Slice or Begin of a slice, Instant, End of the end event of a slice, Counter, Sample or FlowStep.
+func (r *record) Kind() Kind { return Kind(r.flags & kindMask) }
+
+func (r *record) setKind(k Kind) { r.flags = r.flags&^kindMask | recordFlags(k) }
+
+// setThreadTimes sets the CPU time of the thread at the start of a Slice, Begin, End or Instant, and what a Slice used of it.
+func (r *record) setThreadTimes(at, used CPUTime) {
+	r.a, r.b = int64(at.sinceNoTime), int64(used.sinceNoTime)
+}
+
+// threadTimes returns what setThreadTimes has set.
+func (r *record) threadTimes() (at, used CPUTime) {
+	if r.hasTemplate() {
+		return CPUTime{}, CPUTime{}
+	}
+	return CPUTime{Nanos(r.a)}, CPUTime{Nanos(r.b)}
+}
+
+// setTemplate makes a Slice one of a template, with its two numbers.
+func (r *record) setTemplate(id TemplateID, numbers [2]int64) {
+	r.flags |= flagTemplate
+	r.payload, r.a, r.b = uint64(id), numbers[0], numbers[1]
+}
+
+func (r *record) hasTemplate() bool { return r.flags&flagTemplate != 0 }
+
+// template returns what setTemplate has set.
+func (r *record) template() (id TemplateID, numbers [2]int64) {
+	return TemplateID(r.payload), [2]int64{r.a, r.b}
+}
+
+// setBegin sets the event that began the slice of an End.
+func (r *record) setBegin(event uint32) { r.b = int64(event) }
+
+// BeginEvent returns of an End the index of the event that began the slice.
+func (r *record) BeginEvent() uint32 { return uint32(r.b) }
+
+// setValue sets the value of a Counter or Sample, and the processor on which a Sample was taken.
+func (r *record) setValue(v Number, on CPU) {
+	r.a, r.b = int64(v.bits), on.plusOne
+	if v.decimal {
+		r.flags |= flagFloat
+	}
+}
+
+func (r *record) value() Number  { return Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0} }
+func (r *record) sampledOn() CPU { return CPU{r.b} }
+
+// setSampledStack sets the call stack of a Sample: it has no lane, and most have no payload then.
+func (r *record) setSampledStack(id CallstackID) { r.lane = uint32(id) }
+func (r *record) sampledStack() CallstackID      { return CallstackID(r.lane) }
+
+// setFlow sets what a FlowStep is.
+func (r *record) setFlow(f *FlowEvent, id uint64) {
+	r.a = int64(id)
+	flow := uint32(f.Space) | uint32(f.Role)<<flowSpaceBits | uint32(f.Binding)<<(flowSpaceBits+flowRoleBits)
+	r.flags |= recordFlags(flow << flowShift)
+	if f.IDText != nil {
+		r.flags |= flagTextID
+	}
+	if f.Space == FlowNative {
+		r.b = int64(f.After)
+	}
+}
+
+// Space returns the space of a FlowStep, 0 of any other record.
+func (r *record) Space() FlowSpace { return FlowSpace(r.flags >> flowShift & (1<<flowSpaceBits - 1)) }
+
+// Role returns the role of a FlowStep.
+func (r *record) Role() FlowRole {
+	return FlowRole(r.flags >> (flowShift + flowSpaceBits) & (1<<flowRoleBits - 1))
+}
+
+// Binding returns the binding of a FlowStep.
+func (r *record) Binding() FlowBinding {
+	return FlowBinding(r.flags >> (flowShift + flowSpaceBits + flowRoleBits) & (1<<flowBindingBits - 1))
+}
+
+// FlowID returns the id of a FlowStep; text reports that it is a hash of a text.
+func (r *record) FlowID() (id uint64, text bool) { return uint64(r.a), r.flags&flagTextID != 0 }
+
+// FlowName returns the name and the category of a FlowStep as numbers to be compared.
+func (r *record) FlowName() (name, category uint32) { return uint32(r.name), uint32(r.category) }
+
+// setFallbackTrack and setFallbackLane set where a FlowStep of FlowV1 shows if it binds to nothing.
+func (r *record) setFallbackTrack(track TrackID) { r.lane = uint32(track) }
+func (r *record) setFallbackLane(lane uint32)    { r.b = int64(lane) }
+
+// Fallback returns where a FlowStep shows if it binds to nothing.
+func (r *record) Fallback() (track TrackID, lane uint32) { return TrackID(r.lane), uint32(r.b) }
+
+// After is FlowEvent.After.
+func (r *record) After() Nanos {
+	if r.Space() != FlowNative {
+		return 0
+	}
+	return Nanos(r.b)
+}
 
 // flagPayload are the flags of what a payload may hold.
 const flagPayload = flagArgs | flagInlineName | flagInlineCategory | flagCallstack | flagSampling
@@ -72,7 +163,7 @@ const flagPayload = flagArgs | flagInlineName | flagInlineCategory | flagCallsta
 const inlineBit = 1 << 31
 
 // starts reports whether the record puts a slice or an instant on a track.
-func (r *record) starts() bool { return r.kind == Slice || r.kind == Begin || r.kind == Instant }
+func (r *record) starts() bool { return r.Kind() == Slice || r.Kind() == Begin || r.Kind() == Instant }
 
 // sharesPlace reports whether what two records start is on one lane of a track.
 func (r *record) sharesPlace(other *record) bool {
@@ -81,7 +172,7 @@ func (r *record) sharesPlace(other *record) bool {
 
 // end is the time at which the record's slice ends; ok is false if it never does.
 func (r *record) end() (end Nanos, ok bool) {
-	if r.kind == Instant {
+	if r.Kind() == Instant {
 		return r.ts, true
 	}
 	if r.dur == NoTime {
@@ -92,19 +183,11 @@ func (r *record) end() (end Nanos, ok bool) {
 
 // didNotEnd is Head.DidNotEnd.
 func (r *record) didNotEnd() bool {
-	return r.flags&flagClosed != 0 || r.kind == Begin && r.flags&flagDidNotEnd != 0 && r.dur != NoTime
+	return r.flags&flagClosed != 0 || r.Kind() == Begin && r.flags&flagDidNotEnd != 0 && r.dur != NoTime
 }
 
 // recordSize is the size of a record in memory.
 const recordSize = int64(unsafe.Sizeof(record{}))
-
-// threadTimes returns the CPU time of the thread at the begin of a Slice, Begin, End or Instant, and what a Slice used of it.
-func (r *record) threadTimes() (at, used CPUTime) {
-	if r.hasTemplate() {
-		return CPUTime{}, CPUTime{}
-	}
-	return CPUTime{Nanos(r.a)}, CPUTime{Nanos(r.b)}
-}
 
 // payload is what a record holds beside its fixed part, decoded.
 type payload struct {

@@ -39,8 +39,8 @@ type recordBlock struct {
 
 const (
 	recordBlockLen = 1024
-	// maxEncodedRecord is a bound of what a record takes: fifteen numbers of up to 64 bits.
-	maxEncodedRecord = 15 * binary.MaxVarintLen64
+	// maxEncodedRecord is a bound of what a record takes: thirteen numbers of up to 64 bits.
+	maxEncodedRecord = 13 * binary.MaxVarintLen64
 	// maxRecordBuffer and minRecordBuffer bound what a recordReader holds of its file.
 	maxRecordBuffer = 128 << 10
 	minRecordBuffer = 4 << 10
@@ -55,10 +55,8 @@ const (
 	hasPayload
 	hasFlags
 	hasCategory
-	hasKind
 	hasB
 	hasLane
-	hasFlow
 )
 
 func newRecordFile(dir string) (*recordFile, error) {
@@ -101,10 +99,8 @@ func (last *lastRecord) append(b []byte, r *record) []byte {
 	set(hasPayload, r.payload != 0)
 	set(hasFlags, r.flags != last.flags)
 	set(hasCategory, r.category != last.category)
-	set(hasKind, r.kind != last.kind)
 	set(hasB, r.b != 0)
 	set(hasLane, r.lane != 0)
-	set(hasFlow, r.flow != last.flow)
 	b = binary.AppendUvarint(b, has)
 	b = binary.AppendVarint(b, int64(r.ts-last.ts))
 	b = binary.AppendVarint(b, r.offset-last.offset)
@@ -128,17 +124,11 @@ func (last *lastRecord) append(b []byte, r *record) []byte {
 	if has&hasCategory != 0 {
 		b = binary.AppendUvarint(b, uint64(r.category))
 	}
-	if has&hasKind != 0 {
-		b = binary.AppendUvarint(b, uint64(r.kind))
-	}
 	if has&hasB != 0 {
 		b = binary.AppendVarint(b, r.b)
 	}
 	if has&hasLane != 0 {
 		b = binary.AppendUvarint(b, uint64(r.lane))
-	}
-	if has&hasFlow != 0 {
-		b = binary.AppendUvarint(b, uint64(r.flow))
 	}
 	last.record = *r
 	if r.payload != 0 {
@@ -198,18 +188,12 @@ func (last *lastRecord) decode(b []byte) (n int, err error) {
 	if has&hasCategory != 0 {
 		r.category = CategoryID(unsigned())
 	}
-	if has&hasKind != 0 {
-		r.kind = Kind(unsigned())
-	}
 	r.b = 0
 	if has&hasB != 0 {
 		r.b = signed()
 	}
 	if has&hasLane != 0 {
 		r.lane = uint32(unsigned())
-	}
-	if has&hasFlow != 0 {
-		r.flow = flowEnd(unsigned())
 	}
 	if bad {
 		return 0, errBadRecord

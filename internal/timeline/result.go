@@ -471,7 +471,7 @@ func (t *Totals) addSample(ts Nanos) {
 // add counts a record, but not how long it lasts. own says that it is on a track of weft's own.
 func (t *Totals) add(r *record, own bool) {
 	first := !t.Any()
-	switch r.kind {
+	switch r.Kind() {
 	case Slice, Begin:
 		t.Slices++
 		switch {

@@ -8,9 +8,6 @@ type Record struct {
 	Ordinal uint64 // number of the record in the order of Walk and Scan
 }
 
-// Kind is Slice or Begin of a slice, Instant, End of the end event of a slice, or FlowStep.
-func (r *record) Kind() Kind { return r.kind }
-
 // Event returns the index of the event in the input.
 func (r *record) Event() uint32 { return r.event }
 
@@ -33,45 +30,6 @@ func (r *record) End() Nanos {
 		return NoTime
 	}
 	return end
-}
-
-// BeginEvent returns of an End the index of the event that began the slice.
-func (r *record) BeginEvent() uint32 { return uint32(r.b) }
-
-// Space returns the space of a FlowStep.
-func (r *record) Space() FlowSpace { return r.flow.space() }
-
-// Role returns the role of a FlowStep.
-func (r *record) Role() FlowRole { return r.flow.role() }
-
-// FlowID returns the id of a FlowStep; text says that it is a hash of a text.
-func (r *record) FlowID() (id uint64, text bool) { return uint64(r.a), r.flags&flagTextID != 0 }
-
-// FlowName returns the name and the category of a FlowStep as numbers to be compared.
-func (r *record) FlowName() (name, category uint32) { return uint32(r.name), uint32(r.category) }
-
-// Fallback returns where a FlowStep shows if it binds to nothing.
-func (r *record) Fallback() (track TrackID, lane uint32) { return TrackID(r.lane), uint32(r.b) }
-
-// Binding returns the binding of a FlowStep.
-func (r *record) Binding() FlowBinding {
-	switch r.flags & (flagNext | flagCarrier) {
-	case flagNext | flagCarrier:
-		return BindNothing
-	case flagNext:
-		return BindNext
-	case flagCarrier:
-		return BindCarrier
-	}
-	return BindEnclosing
-}
-
-// After is FlowEvent.After.
-func (r Record) After() Nanos {
-	if r.flow.space() != FlowNative {
-		return 0
-	}
-	return Nanos(r.b)
 }
 
 // Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, what starts nothing
@@ -106,8 +64,8 @@ func (s *scanner) group(g *group) error {
 	for i := range g.len() {
 		r := g.at(i)
 		switch {
-		case r.kind == FlowStep:
-		case !r.starts() && r.kind != End, r.flags&flagDerived != 0, threads && !s.t.BindsFlows(r.track):
+		case r.Kind() == FlowStep:
+		case !r.starts() && r.Kind() != End, r.flags&flagDerived != 0, threads && !s.t.BindsFlows(r.track):
 			continue
 		}
 		s.out = append(s.out, Record{r, s.ordinal + uint64(i)})

@@ -40,20 +40,20 @@ type sliceEnds struct {
 func (s *sliceEnds) group(g *group) error {
 	// Of slices without length, the end comes first.
 	for i := range g.len() {
-		if r := g.at(i); r.kind == Begin && r.dur != NoTime && r.flags&flagClosed == 0 {
+		if r := g.at(i); r.Kind() == Begin && r.dur != NoTime && r.flags&flagClosed == 0 {
 			s.open[r.event] = s.ordinal + uint64(i)
 		}
 	}
 	for i := range g.len() {
 		r := g.at(i)
-		if r.kind != End {
+		if r.Kind() != End {
 			continue
 		}
-		ordinal, found := s.open[uint32(r.b)]
+		ordinal, found := s.open[r.BeginEvent()]
 		if !found {
 			continue
 		}
-		delete(s.open, uint32(r.b))
+		delete(s.open, r.BeginEvent())
 		if err := s.found(r, ordinal); err != nil {
 			return err
 		}

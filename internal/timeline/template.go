@@ -59,9 +59,9 @@ func (b *Builder) addFromTemplate(ev *Event) error {
 	t := &b.templates.all[ev.Template-1]
 	r := b.records.next(ev.TS)
 	*r = record{}
-	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, min(ev.Dur, math.MaxInt64-ev.TS), ev.Offset, ev.Event, ev.Track, Slice
-	r.name, r.category, r.flags = t.name, t.category, flagTemplate
-	r.payload, r.a, r.b = uint64(ev.Template), ev.Numbers[0], ev.Numbers[1]
+	r.ts, r.dur, r.offset, r.event, r.track = ev.TS, min(ev.Dur, math.MaxInt64-ev.TS), ev.Offset, ev.Event, ev.Track
+	r.name, r.category, r.flags = t.name, t.category, flagsOf(Slice)|flagTemplate
+	r.setTemplate(ev.Template, ev.Numbers)
 	if b.derived {
 		r.flags |= flagDerived
 	}
@@ -76,16 +76,14 @@ func (b *Builder) addFromTemplate(ev *Event) error {
 	return b.added()
 }
 
-// hasTemplate reports whether the rest of a record is in a template.
-func (r *record) hasTemplate() bool { return r.flags&flagTemplate != 0 && r.kind == Slice }
-
 // appendArgs appends the arguments of a record that has a template.
 func (t *templateTable) appendArgs(b []byte, r *record) []byte {
-	tmpl := &t.all[r.payload-1]
+	id, numbers := r.template()
+	tmpl := &t.all[id-1]
 	start := len(b)
 	b = append(b, tmpl.args...)
-	b = appendIntMember(b, tmpl.keys[0], r.a)
-	b = appendIntMember(b, tmpl.keys[1], r.b)
+	b = appendIntMember(b, tmpl.keys[0], numbers[0])
+	b = appendIntMember(b, tmpl.keys[1], numbers[1])
 	return wire.EndMessage(b, start+tmpl.mark)
 }
 

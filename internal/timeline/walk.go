@@ -284,8 +284,8 @@ func (w *walker) group(g *group) error {
 		clear(w.ends)
 	}
 	for i := range g.len() {
-		if r := g.at(i); r.kind == End {
-			w.ends[uint32(r.b)] = r
+		if r := g.at(i); r.Kind() == End {
+			w.ends[r.BeginEvent()] = r
 		}
 	}
 	w.unused = len(w.ends)
@@ -414,21 +414,21 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	it.Event, it.Offset, it.Ordinal = r.event, r.offset, ordinal
 	it.Name, it.NameID = w.t.names.get(uint32(r.name)), r.name
 	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
-	switch r.kind {
+	switch r.Kind() {
 	case Slice, Begin:
 		it.Kind, it.DidNotEnd, it.Idle = ItemBegin, r.didNotEnd(), r.flags&flagIdle != 0
 		at, used := r.threadTimes()
-		if it.ThreadTime = at; r.kind == Slice {
+		if it.ThreadTime = at; r.Kind() == Slice {
 			it.Complete, it.ThreadDuration = true, used
 		}
 	case Instant:
 		it.Kind = ItemInstant
 		it.ThreadTime, _ = r.threadTimes()
 	case Counter:
-		it.Kind, it.Value = ItemCounter, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
+		it.Kind, it.Value = ItemCounter, r.value()
 	case Sample:
-		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
-		it.CPU, it.Lane, it.Callstack = CPU{r.b}, 0, w.t.stacks.resolve(CallstackID(r.lane))
+		it.Kind, it.Value = ItemSample, r.value()
+		it.CPU, it.Lane, it.Callstack = r.sampledOn(), 0, w.t.stacks.resolve(r.sampledStack())
 	case FlowStep:
 		if w.flows.of(ordinal) == nil {
 			return nil
@@ -457,17 +457,18 @@ func (w *walker) record(r *record, ordinal uint64) error {
 // unbound makes an instant of a flow end that is bound to nothing, on the track that AddFlow reserved for it.
 func (w *walker) unbound(r *record) {
 	it := &w.item
-	it.Kind, it.Dur, it.Track, it.Lane = ItemInstant, NoTime, TrackID(r.lane), uint32(r.b)
+	it.Kind, it.Dur = ItemInstant, NoTime
+	it.Track, it.Lane = r.Fallback()
 	e := &w.args
 	e.keys = w.t.keys
 	e.Reset()
 	e.OwnKey([]byte(OwnArgs))
 	e.BeginDict()
 	e.Key([]byte("ph"))
-	e.String(flowPhases[r.flow.role()])
-	if r.flags&flagTextID == 0 {
+	e.String(flowPhases[r.Role()])
+	if id, text := r.FlowID(); !text {
 		e.Key([]byte("flow_id"))
-		e.Uint(uint64(r.a))
+		e.Uint(id)
 	}
 	e.EndDict()
 	it.Args = e.Args()
@@ -477,7 +478,7 @@ var flowPhases = [...][]byte{FlowStart: []byte("s"), FlowContinue: []byte("t"), 
 
 // begun remembers that a slice is open, or ends it if it has no length.
 func (w *walker) begun(r *record, ordinal uint64) error {
-	if r.kind != Slice && r.kind != Begin || r.dur == NoTime {
+	if r.Kind() != Slice && r.Kind() != Begin || r.dur == NoTime {
 		return nil
 	}
 	if r.dur == 0 {

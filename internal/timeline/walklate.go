@@ -32,7 +32,7 @@ func (t *Timeline) WalkSlices(ctx context.Context, tracks func(TrackID) bool, fn
 
 // takes reports whether a walk over slices has a record.
 func (w *walker) takes(r *record) bool {
-	return (r.kind == Slice || r.kind == Begin) && w.only[r.track]
+	return (r.Kind() == Slice || r.Kind() == Begin) && w.only[r.track]
 }
 
 // ReadArgs reads the arguments of an item of WalkLate or WalkSlices; those of other walks are there already. They are valid as the item is. The

@@ -1,0 +1,61 @@
+package compare
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// nameWidth is the width of names in text.
+const nameWidth = 44
+
+// Table is the table of what changed, with the rows that are shown. Times are per second of a recording, or per recording.
+func (r *Result) Table(by By, perSecond bool, shown func(*Row) bool) *table.Table {
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return !shown(&row) })
+	second, kind := "", ""
+	if perSecond {
+		second = "/s"
+	}
+	switch {
+	case by == ByContext:
+		kind = "type"
+	case slices.ContainsFunc(rows, func(row Row) bool { return row.Kind != rows[0].Kind }):
+		kind = "kind"
+	}
+	return table.New(table.Table{Name: "changes", Key: "change_ns"}, rows,
+		table.Texts("kind", kind, func(row *Row) string { return row.Kind }).Spare(4),
+		table.Names("name", by.String(), nameWidth, func(row *Row) string { return row.Name }),
+		table.Cells(table.Column{Key: "location", Title: "location"}, func(row *Row) table.Cell {
+			return table.Cell{Text: row.Location, Short: table.Elide(row.Location, nameWidth)}
+		}).Spare(1).IfAny(),
+		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).Spare(3),
+		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).Spare(2),
+		table.Cells(table.Column{Key: "change_ns", Title: "change ms" + second, Kind: table.ChangeKind}, func(row *Row) table.Cell { return table.Number(row.Change) }),
+		table.Cells(table.Column{Key: "change_permille", Title: "change", Kind: table.RatioKind}, ratioCell),
+		table.Texts("p", "p", func(row *Row) string { return probability(row.P) }).Words().Spare(6).Only(r.Testable),
+		table.Texts("q", "q", func(row *Row) string { return probability(row.Q) }).Words().Spare(5).Only(r.Testable),
+		table.Texts("verdict", "verdict", func(row *Row) string { return row.Verdict.String() }).Words().Only(r.Testable),
+		table.Counts("base_count", "base count"+second, (*Row).BaseCount).Spare(8),
+		table.Counts("new_count", "new count"+second, (*Row).NewCount).Spare(7),
+	)
+}
+
+func ratioCell(row *Row) table.Cell {
+	switch {
+	case row.Ratio != nil:
+		return table.Number(int64(min(max(*row.Ratio*1000, -1000), 1e15)))
+	case row.Only == "new":
+		return table.Cell{Absent: true, Short: "new"}
+	}
+	return table.Cell{Absent: true, Short: "from 0"}
+}
+
+// probability is a text, because most of its digits are zeros; "": not known.
+func probability(p *float64) string {
+	if p == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*p, 'f', 4, 64)
+}

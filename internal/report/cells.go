@@ -1,0 +1,123 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// The widths of names in text.
+const (
+	nameWidth  = 44
+	placeWidth = 24
+	// MaxName is the number of characters of a name that people get to see: processes may be called by their command line.
+	MaxName  = 60
+	maxShows = 80 // of a url in a title
+)
+
+// detailed is the number of tasks, or inputs, that people get to see in detail.
+const detailed = 3
+
+// placeCell says where something happened: for people in short, with the number by which --thread finds it, or that of its recording.
+func placeCell(t *ThreadID) table.Cell {
+	c := threadCell(t)
+	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {
+		c.Short += " of " + table.Printable(t.Recorded.Input)
+		c.Long += " of " + t.Recorded.Input
+	}
+	return c
+}
+
+// threadCell is a placeCell where it is known which recording is meant.
+func threadCell(t *ThreadID) table.Cell {
+	c := table.Cell{Text: t.Thread, Long: t.ThreadTitle()}
+	if t.Thread == "" && !t.TID.HasNumber() {
+		c.Long = t.ProcessTitle()
+		c.Short = table.Elide(t.ProcessTitle(), placeWidth)
+		return c
+	}
+	c.Short = strings.TrimSpace(table.Elide(t.Thread, placeWidth))
+	switch number := t.ShownTID().Number(); {
+	case c.Short == "":
+		c.Short = "tid " + number
+	case !strings.Contains(c.Short, number):
+		c.Short += " " + number
+	}
+	return c
+}
+
+// threads are the columns that say on which thread something was: people get one, by place, and programs four whose keys have a prefix.
+// Where thread returns nil they are empty.
+func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(*ThreadID) table.Cell) []table.Of[T] {
+	text := func(key string, of func(*ThreadID) string) table.Of[T] {
+		return table.Texts(prefix+key, "", func(row *T) string {
+			if t := thread(row); t != nil {
+				return of(t)
+			}
+			return ""
+		})
+	}
+	return []table.Of[T]{
+		text("process", func(t *ThreadID) string { return t.Process }), text("pid", func(t *ThreadID) string { return t.PID.Number() }),
+		table.Cells(table.Column{Key: prefix + "thread", Title: title}, func(row *T) table.Cell {
+			if t := thread(row); t != nil {
+				return place(t)
+			}
+			return table.Cell{}
+		}),
+		text("tid", func(t *ThreadID) string { return t.TID.Number() }),
+	}
+}
+
+// spareThreads are threads which people can do without.
+func spareThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
+	for i := range columns {
+		columns[i] = columns[i].Spare(n)
+	}
+	return columns
+}
+
+// ofThread are the columns that a table about one thread has first, for programs.
+func ofThread[T any](t *ThreadID) []table.Of[T] {
+	columns := threads("", "", func(*T) *ThreadID { return t }, placeCell)
+	for i := range columns {
+		columns[i] = columns[i].Fixed()
+	}
+	return columns
+}
+
+// columns joins columns.
+func columns[T any](parts ...[]table.Of[T]) []table.Of[T] { return slices.Concat(parts...) }
+
+// partText names a part of some work in one text.
+func partText(p *WorkPart) string { return strings.TrimSpace(p.Name + " " + p.Location) }
+
+// mostParts are the columns about what has most self time.
+func mostParts[T any](title string, of func(*T) *WorkPart) []table.Of[T] {
+	or := func(row *T) *WorkPart { return cmp.Or(of(row), &WorkPart{}) }
+	return []table.Of[T]{
+		table.Cells(table.Column{Key: "most", Title: title}, func(row *T) table.Cell {
+			return table.Cell{Text: partText(or(row)), Short: table.Elide(or(row).Name, nameWidth)}
+		}),
+		table.Times("most_self_ns", "ms", func(row *T) timeline.Nanos { return or(row).Self }),
+	}
+}
+
+// firstPart returns what has most self time; nil if nothing is known.
+func firstPart(w *Work) *WorkPart {
+	if w == nil || len(w.Parts) == 0 {
+		return nil
+	}
+	return &w.Parts[0]
+}
+
+// cut leaves the rows that are shown; limit 0: all.
+func cut[T any](rows []T, limit int) []T {
+	if limit > 0 {
+		return rows[:min(limit, len(rows))]
+	}
+	return rows
+}

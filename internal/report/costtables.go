@@ -1,0 +1,135 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// costTitles are the titles of columns of cost tables by their names. The others are for programs only.
+var costTitles = map[string]string{
+	"self_ns": "self ms", "total_ns": "total ms", "self_cpu_ns": "CPU ms", "self_without_cpu_ns": "CPU unknown ms", "slices": "slices",
+	"long_tasks": "long slices", "gc_provoked_ns": "provoked GC ms", "freed_bytes": "freed KB",
+	"requests": "requests", "network_bytes": "received KB", "async_ns": "async ms",
+	"inputs": "inputs", "worst_input_latency_ns": "worst latency ms",
+}
+
+// lessTelling are the titles of columns that people miss least, those last that they miss least of all.
+var lessTelling = []string{
+	"total ms", "CPU ms", "long slices", "forced ms", "worst latency ms", "requests", "received KB", "inputs", "provoked GC ms", "freed KB",
+	"slices", "async ms", "CPU unknown ms",
+}
+
+// costKinds are the kinds of columns by their units.
+var costKinds = map[costtables.Unit]table.Kind{
+	costtables.Count: table.CountKind, costtables.Nanoseconds: table.TimeKind, costtables.Bytes: table.ByteKind,
+}
+
+// CostReport prints tables of costs: heading leads people to them.
+func CostReport(heading string, tables []*costtables.Table) *table.Report {
+	if tables == nil {
+		tables = []*costtables.Table{}
+	}
+	out := &table.Report{Head: []table.Record{table.JSON(tables)}, Sections: []table.Section{{Lines: []string{heading}}}}
+	for _, t := range tables {
+		out.Sections[0].Tables = append(out.Sections[0].Tables, CostTable(t))
+	}
+	return out
+}
+
+// CostTable prints a table of costs. Of input events it says how long after the start of the trace they happened, as --from and --to count.
+func CostTable(t *costtables.Table) *table.Table {
+	title, split := t.Type, ""
+	if t.Group != costtables.GroupNone {
+		title += " by " + t.Group.String()
+	}
+	if t.Split != costtables.SplitNone {
+		split = t.Split.String()
+	}
+	names := map[*costtables.Row]string{}
+	for i, name := range costNames(t) {
+		names[&t.Rows[i]] = name
+	}
+	columns := []table.Of[costtables.Row]{
+		table.Texts("type", "", func(*costtables.Row) string { return t.Type }).Fixed(),
+		table.Texts("id", "", func(r *costtables.Row) string { return r.ID }).Fixed(),
+		table.Cells(table.Column{Key: "name", Title: table.Printable(title)}, func(r *costtables.Row) table.Cell {
+			return table.Cell{Text: r.Name, Short: names[r]}
+		}).Fixed(),
+		table.Cells(table.Column{Key: "part", Title: split}, func(r *costtables.Row) table.Cell {
+			part := r.Part
+			if t.Split == costtables.SplitProcess {
+				part = timeline.Program(part)
+			}
+			return table.Cell{Text: r.Part, Short: table.Elide(part, MaxName)}
+		}).Fixed(),
+		table.Texts("class", "", func(r *costtables.Row) string { return r.Class }),
+		table.Texts("parent", "", func(r *costtables.Row) string { return r.Parent }),
+		table.MomentCells("", "at", func(r *costtables.Row) table.Cell {
+			if r.Input == nil {
+				return table.None
+			}
+			return table.Moment(r.Input.Start, t.Start)
+		}).Fixed().Only(slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.Input != nil })),
+	}
+	out := table.New(table.Table{Name: "costs", Key: "self_ns", Flush: true, All: len(t.Rows) + t.Omitted}, t.Rows, append(columns, costNumbers(t)...)...)
+	for i := range t.Rows {
+		out.Rows[i].Last = t.Rows[i].None
+	}
+	if t.Limited > 0 {
+		out.Notes = append(out.Notes, "too many rows: "+table.Thousands(t.Limited)+" costs are in (others) or are uncounted input events")
+	}
+	return out
+}
+
+// costNumbers are the columns with numbers. People get one column for what programs get four, and a share.
+func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
+	add := func(c table.Column, cell func(*costtables.Row) table.Cell) {
+		c.Spare = uint8(slices.Index(lessTelling, c.Title) + 1)
+		c.IfAny = c.Key != "self_ns" && c.Kind != table.PercentKind
+		columns = append(columns, table.Cells(c, cell))
+	}
+	for i := range costtables.Columns {
+		c := &costtables.Columns[i]
+		if c.Name == "forced_style_ns" {
+			add(table.Column{Title: "forced ms", Kind: table.TimeKind}, func(r *costtables.Row) table.Cell { return table.Number(r.ForcedStyle + r.ForcedLayout) })
+		}
+		add(table.Column{Key: c.Name, Title: costTitles[c.Name], Kind: costKinds[c.Unit]}, func(r *costtables.Row) table.Cell {
+			return table.Cell{Number: c.Value(r), Absent: !c.In(r)}
+		})
+		if c.Name == "self_ns" {
+			add(table.Column{Title: "%", Kind: table.PercentKind}, func(r *costtables.Row) table.Cell { return table.Counted(r.Self, int64(t.Busy)) })
+		}
+	}
+	for c := producers.CategoryNone + 1; c < producers.CategoryCount; c++ {
+		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }))
+	}
+	return columns
+}
+
+// costNames returns what people see of the names of the rows: of several contexts that look the same with the id.
+func costNames(t *costtables.Table) []string {
+	names, first, same := make([]string, len(t.Rows)), map[string]string{}, map[string]bool{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if names[i] = r.Name; strings.EqualFold(t.Type, costtables.TypeProcess) {
+			names[i] = timeline.Program(r.Name)
+		}
+		names[i] = table.Elide(names[i], MaxName)
+		if id, ok := first[names[i]]; !ok {
+			first[names[i]] = r.ID
+		} else if id != r.ID {
+			same[names[i]] = true
+		}
+	}
+	for i, name := range names {
+		if same[name] {
+			names[i] += " (" + t.Rows[i].ID + ")"
+		}
+	}
+	return names
+}

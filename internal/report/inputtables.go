@@ -1,0 +1,223 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Report prints inputs: a table with a row for each, one with what ran meanwhile, and details of the first. Limit is the number of inputs;
+// 0: all. Selected says that they are about a part of the trace.
+func (r *Inputs) Report(limit int, selected bool) *table.Report {
+	shown := cut(r.Inputs, limit)
+	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
+		Table string `json:"table"`
+		*Inputs
+		Count int `json:"inputs"`
+	}{"summary", r, len(r.Inputs)})}}
+	text := table.Count(len(r.Inputs), "input")
+	if len(r.Omitted) > 0 {
+		text += "; " + OmittedText(r.Omitted) + " more"
+	}
+	s := table.Section{Lines: []string{text}, Tables: []*table.Table{r.Table(shown), inputPartsTable(shown, r.Start)}}
+	for i := range shown[:min(len(shown), detailed)] {
+		s.Details = append(s.Details, inputDetails(r, &shown[i], i+1))
+	}
+	out.Sections = []table.Section{s}
+	switch {
+	case len(r.Inputs) > 0:
+	case len(r.Omitted) > 0:
+		out.Nothing = "no such inputs; there are others: " + OmittedText(r.Omitted)
+	case selected:
+		out.Nothing = "the selected part of the trace has no inputs"
+	default:
+		out.Nothing = "this trace has no input events; record a Chrome trace with the category devtools.timeline, or a Firefox profile, while you click or type"
+	}
+	return out
+}
+
+// OmittedText lists the kinds of inputs that were not asked for.
+func OmittedText(omitted map[InputKind]int64) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(omitted)) {
+		parts = append(parts, fmt.Sprintf("--kind %s shows %s", kind, table.Thousands(omitted[kind])))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Table has a row for each input.
+func (r *Inputs) Table(shown []Interaction) *table.Table {
+	return table.New(table.Table{Name: "inputs", Title: "inputs, the slowest first", Key: "latency_ns", What: "inputs", All: len(r.Inputs)}, shown, columns(
+		[]table.Of[Interaction]{
+			table.Moments("ts_ns", "at", r.Start, func(in *Interaction) timeline.Nanos { return in.Start }),
+			table.Texts("kind", "input", func(in *Interaction) string { return string(in.Kind) }),
+			table.Texts("type", "event", func(in *Interaction) string { return in.Type }).Spare(1),
+			table.Times("latency_ns", "latency ms", func(in *Interaction) timeline.Nanos { return in.Latency }),
+			table.OptionalTimes("delay_ns", "delay ms", func(in *Interaction) *timeline.Nanos { return in.Delay }),
+			table.OptionalTimes("processing_ns", "processing ms", func(in *Interaction) *timeline.Nanos { return in.Processing }),
+			table.OptionalTimes("presentation_ns", "presentation ms", func(in *Interaction) *timeline.Nanos { return in.Presentation }),
+			table.Flags("dropped", "", func(in *Interaction) bool { return in.Dropped }),
+			table.Texts("", "verdict", (*Interaction).verdict).OnlyPage(),
+		},
+		spareThreads(2, threads("", "handled by", func(in *Interaction) *ThreadID { return in.Main }, placeCell)),
+		[]table.Of[Interaction]{table.Texts("id", "", func(in *Interaction) string { return in.ID })},
+		spareMost(mostParts("most self time for it", func(in *Interaction) *WorkPart { return firstPart(in.Work) })),
+	)...)
+}
+
+// Lengths from which on people notice that something answers late.
+const (
+	FastInput = 100 * 1000 * timeline.Microsecond
+	SlowInput = 200 * 1000 * timeline.Microsecond
+)
+
+// verdict says how fast an input was answered.
+func (in *Interaction) verdict() string {
+	switch {
+	case in.Dropped:
+		return "no answer was shown"
+	case in.Latency > SlowInput:
+		return "slow"
+	case in.Latency > FastInput:
+		return "noticeable"
+	}
+	return "fast"
+}
+
+// spareMost are the columns of mostParts, which people can do without.
+func spareMost[T any](list []table.Of[T]) []table.Of[T] {
+	return []table.Of[T]{list[0].Spare(3), list[1].Spare(4)}
+}
+
+// inputPart is what ran in a phase of an input on its main thread.
+type inputPart struct {
+	Start timeline.Nanos `json:"ts_ns"` // of the input
+	Kind  InputKind      `json:"kind"`
+	Phase string         `json:"phase"`
+	Own   bool           `json:"own"` // for the input
+	*WorkPart
+}
+
+// inputPartsTable has a row for each function or other slice that ran in a phase of an input on its main thread.
+func inputPartsTable(shown []Interaction, start timeline.Nanos) *table.Table {
+	var parts []inputPart
+	for i := range shown {
+		in := &shown[i]
+		for k := range in.Phases {
+			p := &in.Phases[k]
+			for _, own := range []bool{true, false} {
+				work := &p.Others
+				if own {
+					work = &p.Own
+				}
+				for n := range work.Parts {
+					parts = append(parts, inputPart{in.Start, in.Kind, p.Phase, own, &work.Parts[n]})
+				}
+			}
+		}
+	}
+	t := table.Table{Name: "parts", Title: "what the thread that handles the inputs did meanwhile, by self time", Key: "self_ns", Hidden: true, Nested: true, Whole: true}
+	return table.New(t, parts,
+		table.Moments("ts_ns", "input at", start, func(p *inputPart) timeline.Nanos { return p.Start }),
+		table.Texts("kind", "input", func(p *inputPart) string { return string(p.Kind) }),
+		table.Texts("phase", "phase", func(p *inputPart) string { return p.Phase }),
+		table.Flags("own", "for it", func(p *inputPart) bool { return p.Own }),
+		table.Times("self_ns", "self ms", func(p *inputPart) timeline.Nanos { return p.Self }),
+		table.Counts("count", "count", func(p *inputPart) int64 { return p.Count }),
+		table.Texts("category", "category", func(p *inputPart) string { return p.Category }),
+		table.Names("name", "name", nameWidth, func(p *inputPart) string { return p.Name }),
+		table.Texts("location", "location", func(p *inputPart) string { return p.Location }),
+	)
+}
+
+// phaseTitles are the phases of an input as people call them.
+var phaseTitles = map[string]string{
+	"delay": "input delay", "processing": "processing", "presentation": "presentation", "latency": "meanwhile",
+}
+
+// inputDetails says of an input in lines why it took its time.
+func inputDetails(r *Inputs, in *Interaction, n int) table.Detail {
+	title := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, table.Printable(in.Type), table.MomentText(in.Start-r.Start), table.Millis(in.Latency))
+	switch {
+	case in.Dropped:
+		title += ", and nothing was shown in answer"
+	case in.Presentation != nil:
+		title += " until the answer was shown"
+	}
+	out := table.Detail{Title: title, Width: 14}
+	for i := range in.Phases {
+		p := &in.Phases[i]
+		out.Add(phaseTitles[p.Phase], phaseText(p, in.Main), 13)
+		for _, line := range phaseParts(p) {
+			out.Add("", line, 15)
+		}
+	}
+	if in.Work == nil || in.Work.Self == 0 {
+		return out
+	}
+	out.Add("for it", strings.TrimSuffix(table.Millis(in.Work.Self)+" ms on all threads: "+workText(in.Work), ": "), 0)
+	out.AddList("self time", partLines(in.Work.Parts, 8), 13)
+	for _, line := range contextLines(in.Contexts, in.Work.Self) {
+		if !strings.HasPrefix(line, "InputEvent") {
+			out.Add("in", line, 14)
+		}
+	}
+	if in.Requests > 0 {
+		out.Add("requests", fmt.Sprintf("%s, %s received", table.Count(in.Requests, "request"), table.Count(in.RequestBytes, "byte")), 0)
+	}
+	out.AddList("its way", wayText(in), 15)
+	return out
+}
+
+// phaseText says how the main thread spent a phase.
+func phaseText(p *InputPhase, main *ThreadID) string {
+	return fmt.Sprintf("%8s ms  %s: %s ms for it, %s ms other work, %s ms idle", table.Millis(p.Duration), placeCell(main).Short, table.Millis(p.Own.Self),
+		table.Millis(p.Others.Self), table.Millis(p.Idle))
+}
+
+// phaseParts names what was done in a phase: for the input, and for others, where that took much of it.
+func phaseParts(p *InputPhase) (lines []string) {
+	for _, w := range []struct {
+		what string
+		work *Work
+	}{{"for it", &p.Own}, {"other work", &p.Others}} {
+		if w.work.Self < p.Duration/20 || len(w.work.Parts) == 0 {
+			continue
+		}
+		var parts []string
+		for i := range w.work.Parts[:min(len(w.work.Parts), 3)] {
+			part := &w.work.Parts[i]
+			parts = append(parts, table.Elide(part.Name, 36)+" "+table.Millis(part.Self))
+		}
+		lines = append(lines, fmt.Sprintf("             %s: %s", w.what, strings.Join(parts, ", ")))
+		if w.work.ForcedCount > 0 {
+			lines = append(lines, fmt.Sprintf("             style and layout forced ×%s, %s ms", table.Thousands(w.work.ForcedCount), table.Millis(w.work.Forced)))
+		}
+	}
+	return lines
+}
+
+// maxWayThreads is the number of threads on the way of an input that people get to see.
+const maxWayThreads = 8
+
+// wayText lists the threads that worked for an input, in the order in which the work came to them.
+func wayText(in *Interaction) (lines []string) {
+	for i := range in.Threads {
+		t := &in.Threads[i]
+		if i == maxWayThreads {
+			lines = append(lines, fmt.Sprintf("… and %s more threads", table.Thousands(len(in.Threads)-i)))
+			break
+		}
+		after := table.Millis(t.First - in.Start)
+		if t.First >= in.Start {
+			after = "+" + after
+		}
+		lines = append(lines, fmt.Sprintf("%10s ms  %s of %s, %s ms", after, placeCell(&t.ThreadID).Short,
+			table.Elide(t.ProcessTitle(), 40), table.Millis(t.Self)))
+	}
+	return lines
+}

@@ -1,0 +1,215 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// maxCallers is the number of callers that tables for people name.
+const maxCallers = 3
+
+// samplers are what takes samples, as people call it.
+var samplers = map[string]string{"legacy_v8": "V8", "gecko": "Firefox", "js_self_profiling": "the page"}
+
+// title names a thread: by what it shows, if that is known.
+func (t *ThreadID) title(shows, source string) string {
+	title := table.Elide(t.ThreadTitle(), MaxName) + " of " + table.Elide(t.ProcessTitle(), MaxName)
+	if shows != "" && shows != t.Process {
+		title = table.Elide(shows, maxShows) + ": " + title
+	}
+	if source != "" {
+		title += ", sampled by " + table.Printable(cmp.Or(samplers[source], source))
+	}
+	return title
+}
+
+// Report prints samples, of a trace with a start: a section for each thread.
+func (s *Samples) Report(start timeline.Nanos) *table.Report {
+	out := &table.Report{Head: []table.Record{table.JSON(s)}}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		stand, gaps := " stand", "no gaps"
+		if t.Samples == 1 {
+			stand += "s"
+		}
+		switch t.Gaps {
+		case 0:
+		case 1:
+			gaps = "1 gap of " + table.Millis(t.GapTime) + " ms"
+		default:
+			gaps = fmt.Sprintf("%s gaps, %s ms in total", table.Thousands(t.Gaps), table.Millis(t.GapTime))
+		}
+		section := table.Section{
+			Title: t.title(t.Shows, t.Source), Tables: t.tables(start),
+			Lines: []string{fmt.Sprintf("%s for %s ms of %s ms; %s; busy for %s ms", table.Count(t.Samples, "sample")+stand, table.Millis(t.Covered),
+				table.Millis(t.End-t.Start), gaps, table.Millis(t.Busy))},
+		}
+		if t.Busy == 0 {
+			section.Quiet = table.Elide(t.Thread, MaxName)
+		}
+		out.Sections = append(out.Sections, section)
+	}
+	return out
+}
+
+func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
+	classes := func(key string, of func(*ClassTimes) ClassTime) table.Of[Function] {
+		return classTimes(key, func(f *Function) ClassTime { return of(&f.Self) })
+	}
+	return []*table.Table{
+		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", Whole: true}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.Of[StateTime]{
+			table.Texts("state", "state", func(s *StateTime) string { return s.State }),
+			table.Texts("class", "class", func(s *StateTime) string { return s.Class }),
+			table.Counts("samples", "samples", func(s *StateTime) int64 { return s.Samples }),
+			table.Times("time_ns", "ms", func(s *StateTime) timeline.Nanos { return s.Time }),
+			table.Shares("share", func(s *StateTime) (part, all timeline.Nanos) { return s.Time, t.Covered }),
+		})...),
+		table.New(table.Table{Name: "functions", Title: "functions, by self time", Key: "self_ns", What: "functions", All: t.FunctionCount}, t.Functions, columns(ofThread[Function](&t.ThreadID), []table.Of[Function]{
+			table.Counts("self_samples", "self samples", func(f *Function) int64 { return f.Self.Sum().Samples }).Spare(1),
+			table.Times("self_ns", "self ms", func(f *Function) timeline.Nanos { return f.Self.Sum().Time }),
+			classes("script", func(c *ClassTimes) ClassTime { return c.Script }).Spare(3),
+			classes("rendering", func(c *ClassTimes) ClassTime { return c.Rendering }).Spare(6),
+			classes("gc", func(c *ClassTimes) ClassTime { return c.GC }).Spare(5),
+			classes("other", func(c *ClassTimes) ClassTime { return c.Other }).Spare(4),
+			table.Counts("total_samples", "total samples", func(f *Function) int64 { return f.Total.Samples }).Spare(2),
+			table.Times("total_ns", "total ms", func(f *Function) timeline.Nanos { return f.Total.Time }),
+			table.Texts("function", "function", func(f *Function) string { return f.Function }),
+			table.Texts("location", "location", func(f *Function) string { return f.Location() }),
+		})...),
+		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", Whole: true}, t.Buckets, columns(ofThread[Bucket](&t.ThreadID), []table.Of[Bucket]{
+			table.Moments("start_ns", "from", start, func(b *Bucket) timeline.Nanos { return b.Start }),
+			table.Counts("samples", "samples", func(b *Bucket) int64 { return b.Sum().Samples }),
+			classTimes("script", func(b *Bucket) ClassTime { return b.Script }), classTimes("rendering", func(b *Bucket) ClassTime { return b.Rendering }),
+			classTimes("gc", func(b *Bucket) ClassTime { return b.GC }), classTimes("other", func(b *Bucket) ClassTime { return b.Other }),
+			classTimes("idle", func(b *Bucket) ClassTime { return b.Idle }),
+		})...),
+	}
+}
+
+// classTimes is a column with the time of one class of states and the samples behind it.
+func classTimes[T any](name string, of func(*T) ClassTime) table.Of[T] {
+	return table.CountedTimes(name+"_ns", name+"_samples", name, func(row *T) (timeline.Nanos, int64) { return of(row).Time, of(row).Samples })
+}
+
+// Report prints what the garbage collector interrupted, of a trace with a start: a section for each thread.
+func (g *GC) Report(start timeline.Nanos) *table.Report {
+	out := &table.Report{Head: []table.Record{table.JSON(g)}}
+	for i := range g.Threads {
+		t := &g.Threads[i]
+		if t.Samples == 0 && t.Time == 0 && len(g.Threads) > 1 {
+			continue // most threads of a browser
+		}
+		lines := []string{
+			fmt.Sprintf("garbage collector: %s, %s ms; all: %s, %s ms", table.Count(t.Samples, "sample"), table.Millis(t.Time), table.Count(t.AllSamples, "sample"), table.Millis(t.Covered)),
+			fmt.Sprintf("GC call stacks: %s recorded, %s from the previous sample, %s from the next sample, %s unknown", table.Thousands(t.Stacks.Own),
+				table.Thousands(t.Stacks.Previous), table.Thousands(t.Stacks.Next), table.Thousands(t.Stacks.None)),
+			fmt.Sprintf("busy runs: %s, 50 ms or longer: %s, only because of the collector: %s", table.Thousands(t.BusyRuns), table.Thousands(t.LongRuns), table.Thousands(t.Explained)),
+		}
+		if t.Unmarked {
+			lines = []string{"the samples have no markers, so they do not show when the garbage collector ran"}
+		}
+		out.Sections = append(out.Sections, table.Section{Title: t.title("", t.Source), Lines: lines, Tables: t.tables(start)})
+	}
+	return out
+}
+
+func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
+	return []*table.Table{
+		table.New(table.Table{Name: "stacks", Title: "call stacks that the collector interrupted", Key: "gc_ns", What: "stacks", All: t.Counts.ByStack}, t.ByStack,
+			columns(ofThread[StackGC](&t.ThreadID), gcTimes(func(s *StackGC) *GCTime { return &s.GCTime }), stackColumns(func(s *StackGC) []Frame { return s.Frames }))...),
+		table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", What: "functions", All: t.Counts.ByFunction}, t.ByFunction,
+			columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.Of[FunctionGC]{
+				table.Texts("function", "function", func(f *FunctionGC) string { return cmp.Or(f.Function, UnknownStack) }),
+				table.Texts("location", "location", func(f *FunctionGC) string { return f.Location() }),
+			})...),
+		table.New(table.Table{Name: "runs", Title: "busy runs that are long only because of the collector", Key: "start_ns", Whole: true}, t.Runs, columns(ofThread[GCRun](&t.ThreadID), []table.Of[GCRun]{
+			table.Moments("start_ns", "from", start, func(r *GCRun) timeline.Nanos { return r.Start }),
+			table.Counts("samples", "samples", func(r *GCRun) int64 { return r.Samples }),
+			table.Counts("gc_samples", "gc samples", func(r *GCRun) int64 { return r.GCSamples }),
+			table.Times("time_ns", "ms", func(r *GCRun) timeline.Nanos { return r.Time }),
+			table.Times("gc_ns", "gc ms", func(r *GCRun) timeline.Nanos { return r.GC }),
+		})...),
+		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", Whole: true}, t.Buckets, columns(ofThread[GCBucket](&t.ThreadID), []table.Of[GCBucket]{
+			table.Moments("start_ns", "from", start, func(b *GCBucket) timeline.Nanos { return b.Start }),
+			table.Counts("samples", "samples", func(b *GCBucket) int64 { return b.Samples }),
+			table.Counts("gc_samples", "gc samples", func(b *GCBucket) int64 { return b.GCSamples }),
+			table.Times("covered_ns", "covered ms", func(b *GCBucket) timeline.Nanos { return b.Covered }),
+			table.Times("gc_ns", "gc ms", func(b *GCBucket) timeline.Nanos { return b.GC }),
+			table.Shares("share", func(b *GCBucket) (part, all timeline.Nanos) { return b.GC, b.Covered }),
+		})...),
+	}
+}
+
+func gcTimes[T any](of func(*T) *GCTime) []table.Of[T] {
+	return []table.Of[T]{
+		table.Counts("samples", "samples", func(row *T) int64 { return of(row).Samples }),
+		table.Counts("gc_samples", "gc samples", func(row *T) int64 { return of(row).GCSamples }),
+		table.Times("total_ns", "total ms", func(row *T) timeline.Nanos { return of(row).Total }).Spare(2),
+		table.Times("gc_ns", "gc ms", func(row *T) timeline.Nanos { return of(row).GC }),
+		table.Times("own_ns", "own ms", func(row *T) timeline.Nanos { return of(row).Own }).Spare(3),
+	}
+}
+
+// Report prints which script forces style and layout: a section for each thread.
+func (l *LayoutThrashing) Report() *table.Report {
+	out := &table.Report{Head: []table.Record{table.JSON(l)}}
+	for i := range l.Threads {
+		t := &l.Threads[i]
+		basis := strings.TrimSuffix(string(t.Basis), "s")
+		out.Sections = append(out.Sections, table.Section{Title: t.title("", t.Source), Tables: t.tables(), Lines: []string{
+			fmt.Sprintf("style and layout forced by script: %s, %s ms; other: %s, %s ms", table.Count(t.Count, basis), table.Millis(t.Total),
+				table.Count(t.Unforced.Count, basis), table.Millis(t.Unforced.Total)),
+			fmt.Sprintf("stacks that force it: %s, thrashing: %s", table.Thousands(t.StackCount), table.Thousands(t.Thrashing)),
+		}})
+	}
+	return out
+}
+
+func (t *ThreadForced) tables() []*table.Table {
+	form := table.Table{Name: "stacks", Title: "call stacks that force style and layout", Key: "total_ns", What: "stacks", All: t.StackCount}
+	return []*table.Table{table.New(form, t.ByStack, columns(ofThread[StackForced](&t.ThreadID), []table.Of[StackForced]{
+		table.Texts("basis", "", func(*StackForced) string { return string(t.Basis) }),
+		table.Counts("count", string(t.Basis), func(s *StackForced) int64 { return s.Count }),
+		table.CountedTimes("style_ns", "style_count", "style ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Style, s.StyleCount }),
+		table.CountedTimes("layout_ns", "layout_count", "layout ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Layout, s.LayoutCount }),
+		table.Times("total_ns", "total ms", func(s *StackForced) timeline.Nanos { return s.Total }),
+		table.Counts("episodes", "episodes", func(s *StackForced) int { return s.Episodes }).Spare(3),
+		table.Counts("runs", "runs", func(s *StackForced) int { return s.Runs }).Spare(4),
+		table.CountedTimes("max_ns_per_run", "max_ns_per_run_count", "max ms per run", func(s *StackForced) (timeline.Nanos, int64) { return s.MaxPerRun, s.MaxPerRunCount }).Spare(5),
+		table.Counts("max_episodes_per_run", "max episodes per run", func(s *StackForced) int { return s.MaxEpisodesPerRun }).Spare(6),
+		table.Flags("thrashing", "thrashing", func(s *StackForced) bool { return s.Thrashing }).Spare(2),
+	}, stackColumns(func(s *StackForced) []Frame { return s.Frames }))...)}
+}
+
+// UnknownStack is shown where nothing is known of the stack.
+const UnknownStack = "(no stack)"
+
+// stackColumns say of a stack, outermost first, what its innermost function is, and who called it: for people only the nearest callers.
+func stackColumns[T any](of func(*T) []Frame) []table.Of[T] {
+	innermost := func(row *T) Frame {
+		frames := of(row)
+		if len(frames) == 0 {
+			return Frame{Function: UnknownStack}
+		}
+		return frames[len(frames)-1]
+	}
+	return []table.Of[T]{
+		table.Texts("function", "function", func(row *T) string { return innermost(row).Function }),
+		table.Texts("location", "location", func(row *T) string { return innermost(row).Location() }),
+		table.Cells(table.Column{Key: "callers", Title: "called by"}, func(row *T) table.Cell {
+			var callers []string
+			for frames, i := of(row), len(of(row))-2; i >= 0; i-- {
+				callers = append(callers, frames[i].Function)
+			}
+			called := table.Text(strings.Join(callers, " < "))
+			if hidden := len(callers) - maxCallers; hidden > 0 {
+				called.Short = fmt.Sprintf("%s < … %s more", strings.Join(callers[:maxCallers], " < "), table.Thousands(hidden))
+			}
+			return called
+		}).Spare(1),
+	}
+}

@@ -1,0 +1,222 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// kindTitles are the titles of the tables of slices.
+var kindTitles = map[SliceKind]string{
+	Kernels: "kernels, by self time", Copies: "copies and fills of device memory, by self time", Operators: "operators, by self time",
+	ThreadSlices: "slices on threads, by self time", AsyncSlices: "slices on tracks of their own (asynchronous; they overlap), by self time",
+	StateSlices: "states of threads, by self time", RecorderSlices: "slices that further inputs have of the same threads, by self time",
+}
+
+// Report prints slices: tables of devices and steps, and one for each kind. By is what slices are grouped by, as people asked for it, ""
+// by name; selected says that they are a part of the trace.
+func (r *Slices) Report(by string, selected bool) *table.Report {
+	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
+		Table string `json:"table"`
+		*Slices
+	}{"summary", r})}}
+	s := table.Section{Lines: r.summary(selected), Tables: []*table.Table{r.DevicesTable(), r.streamsTable(), r.stepsTable()}}
+	for kind := Kernels; kind <= RecorderSlices; kind++ {
+		s.Tables = append(s.Tables, r.GroupsTable(kind, cmp.Or(table.Printable(by), "name")))
+	}
+	out.Sections = []table.Section{s}
+	switch {
+	case len(r.Groups) > 0:
+	case selected:
+		out.Nothing = "the selected part of the trace has no slices"
+	default:
+		out.Nothing = "this trace has no slices; weft report samples shows what its samples say, if it has any"
+	}
+	if r.Others > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("too many groups: %s slices are in rows called %s", table.Thousands(r.Others), OthersGroup))
+	}
+	if r.UncountedWork > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("too many devices, streams or steps: %s slices are missing in the tables of devices, streams and steps", table.Thousands(r.UncountedWork)))
+	}
+	return out
+}
+
+// summary says what the tables are about.
+func (r *Slices) summary(selected bool) []string {
+	line := fmt.Sprintf("%s in %s ms", table.Count(r.Slices, "slice"), table.Millis(r.End-r.Start))
+	if selected {
+		line = fmt.Sprintf("%s of a trace of %s ms", table.Count(r.Slices, "selected slice"), table.Millis(r.End-r.Start))
+	}
+	if r.Unfinished > 0 {
+		line += fmt.Sprintf("; %s never end and take no time", table.Thousands(r.Unfinished))
+	}
+	lines := []string{line}
+	if j := r.Job; j != nil {
+		line := fmt.Sprintf("rank %d", j.Rank)
+		if j.Ranks > 1 {
+			line = fmt.Sprintf("%d ranks", j.Ranks)
+		}
+		if j.WorldSize > 0 {
+			line += fmt.Sprintf(" of %d", j.WorldSize)
+		}
+		if j.Backend != "" {
+			line += ", communication by " + table.Printable(j.Backend)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// GroupsTable is the table of one kind of slices, which are grouped by something.
+func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
+	var list []SliceGroup
+	for i := range r.Groups {
+		if r.Groups[i].Kind == kind {
+			list = append(list, r.Groups[i])
+		}
+	}
+	t := table.Table{Name: kind.String(), Title: kindTitles[kind], Key: "self_ns", Main: kind == ThreadSlices, Hidden: kind == StateSlices}
+	last := []table.Of[SliceGroup]{}
+	if kind == Copies {
+		last = append(last, table.Counts("bytes", "bytes", func(g *SliceGroup) int64 { return g.Bytes }))
+	}
+	return table.New(t, list, columns(
+		[]table.Of[SliceGroup]{
+			table.Cells(table.Column{Key: "name", Title: by}, func(g *SliceGroup) table.Cell {
+				name := table.Name(g.Name, nameWidth)
+				if g.Owner != nil {
+					name.Long = cmp.Or(g.Owner.Title(), g.Name)
+					name.Short = table.Elide(name.Long, nameWidth)
+				}
+				return name
+			}),
+			table.Counts("count", "count", func(g *SliceGroup) int64 { return g.Count }),
+			table.Counts("unfinished", "", func(g *SliceGroup) int64 { return g.Unfinished }),
+			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }),
+			table.Times("total_ns", "total ms", func(g *SliceGroup) timeline.Nanos { return g.Total }),
+			table.Times("mean_ns", "mean ms", func(g *SliceGroup) timeline.Nanos { return g.Mean }).Spare(2),
+			table.Times("p50_ns", "p50 ms", func(g *SliceGroup) timeline.Nanos { return g.P50 }).Spare(6),
+			table.Times("p95_ns", "p95 ms", func(g *SliceGroup) timeline.Nanos { return g.P95 }).Spare(1),
+			table.Times("p99_ns", "p99 ms", func(g *SliceGroup) timeline.Nanos { return g.P99 }).Spare(5),
+			table.Times("max_ns", "max ms", func(g *SliceGroup) timeline.Nanos { return g.Max }),
+			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).Spare(4).IfAny(),
+			table.MomentCells("max_ts_ns", "max at", func(g *SliceGroup) table.Cell { return r.moment(g.MaxAt) }),
+		},
+		spareThreads(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,
+	)...)
+}
+
+// moment is a time that may be unknown.
+func (r *Slices) moment(at *timeline.Nanos) table.Cell {
+	if at == nil {
+		return table.Cell{}
+	}
+	return table.Moment(*at, r.Start)
+}
+
+// ranked reports whether there are devices of several ranks, which have a column then that says more than the name of a recording.
+func (r *Slices) ranked() bool { return r.Job != nil && r.Job.Ranks > 1 }
+
+func (r *Slices) place() func(*ThreadID) table.Cell {
+	if r.ranked() {
+		return threadCell
+	}
+	return placeCell
+}
+
+// ranks is the column of ranks.
+func ranks[T any](r *Slices, of func(*T) *int64) table.Of[T] {
+	return table.Cells(table.Column{Key: "rank", Title: "rank", Kind: table.CountKind}, func(row *T) table.Cell { return table.Optional(of(row)) }).Only(r.ranked())
+}
+
+// sameNumbers reports whether several devices have the same rank and number, which only their processes tell apart.
+func (r *Slices) sameNumbers() bool {
+	known := map[[2]int64]bool{}
+	for i := range r.Devices {
+		key := [2]int64{-1, r.Devices[i].Device}
+		if rank := r.Devices[i].Rank; rank != nil {
+			key[0] = *rank
+		}
+		if known[key] {
+			return true
+		}
+		known[key] = true
+	}
+	return false
+}
+
+func (r *Slices) stepsTable() *table.Table {
+	t := table.Table{Name: "steps", Title: "steps, in the order of time", Key: "ts_ns"}
+	if r.ranked() {
+		t.Title = "steps, by rank and time"
+	}
+	return table.New(t, r.Steps, columns(
+		[]table.Of[Step]{
+			ranks(r, func(s *Step) *int64 { return s.Rank }),
+			table.Names("name", "step", nameWidth, func(s *Step) string { return s.Name }),
+			table.Moments("ts_ns", "at", r.Start, func(s *Step) timeline.Nanos { return s.Start }),
+			table.Times("dur_ns", "ms", func(s *Step) timeline.Nanos { return s.Duration }),
+			table.Times("device_busy_ns", "devices busy ms", func(s *Step) timeline.Nanos { return s.DeviceBusy }).Spare(1),
+			table.Shares("busy", func(s *Step) (part, all timeline.Nanos) {
+				return s.DeviceBusy / timeline.Nanos(max(s.Devices, 1)), s.Duration
+			}),
+		},
+		threads("", "thread", func(s *Step) *ThreadID { return &s.ThreadID }, r.place()),
+	)...)
+}
+
+// DevicesTable has a row for each device.
+func (r *Slices) DevicesTable() *table.Table {
+	t := table.Table{Name: "devices", Title: "devices: what they did between the first and the last work on any of them"}
+	return table.New(t, r.Devices,
+		ranks(r, func(d *Device) *int64 { return d.Rank }),
+		table.Counts("device", "device", func(d *Device) int64 { return d.Device }),
+		table.Cells(table.Column{Key: "name", Title: "model"}, func(d *Device) table.Cell {
+			return table.Cell{Text: d.Name, Short: table.Elide(d.Name, placeWidth)}
+		}),
+		table.Counts("kernels", "kernels", func(d *Device) int64 { return d.Kernels }),
+		table.Counts("copies", "copies", func(d *Device) int64 { return d.Copies }),
+		table.Times("window_ns", "", func(d *Device) timeline.Nanos { return d.Window }),
+		table.Times("busy_ns", "busy ms", func(d *Device) timeline.Nanos { return d.Busy }).Spare(4),
+		table.Shares("busy", func(d *Device) (part, all timeline.Nanos) { return d.Busy, d.Window }),
+		table.Times("idle_ns", "idle ms", func(d *Device) timeline.Nanos { return d.Idle }).Spare(3),
+		table.Shares("idle", func(d *Device) (part, all timeline.Nanos) { return d.Idle, d.Window }).Spare(2),
+		table.Times("compute_ns", "compute ms", func(d *Device) timeline.Nanos { return d.Compute }),
+		table.Times("communication_ns", "communication ms", func(d *Device) timeline.Nanos { return d.Communication }),
+		table.Times("copy_ns", "copy ms", func(d *Device) timeline.Nanos { return d.Copy }),
+		table.Times("hidden_ns", "hidden ms", func(d *Device) timeline.Nanos { return d.Hidden }),
+		table.Counts("bytes", "", func(d *Device) int64 { return d.Bytes }),
+		table.Cells(table.Column{Key: "process", Title: "process"}, func(d *Device) table.Cell {
+			return table.Cell{Text: d.Process, Short: table.Elide(d.Recorded.Title(d.Process, d.PID), 2*placeWidth)}
+		}).Only(r.sameNumbers()),
+		table.Texts("pid", "", func(d *Device) string { return d.PID.Number() }),
+	)
+}
+
+func (r *Slices) streamsTable() *table.Table {
+	return table.New(table.Table{Name: "streams", Title: "streams of devices"}, r.Streams, columns(
+		[]table.Of[Stream]{ranks(r, func(s *Stream) *int64 { return s.Rank })},
+		threads("", "stream", func(s *Stream) *ThreadID { return &s.ThreadID }, r.place()),
+		[]table.Of[Stream]{
+			table.Counts("device", "device", func(s *Stream) int64 { return s.Device }),
+			table.Counts("kernels", "kernels", func(s *Stream) int64 { return s.Kernels }),
+			table.Counts("copies", "copies", func(s *Stream) int64 { return s.Copies }).Spare(1),
+			table.Times("window_ns", "", func(s *Stream) timeline.Nanos { return s.Window }),
+			table.Times("busy_ns", "busy ms", func(s *Stream) timeline.Nanos { return s.Busy }).Spare(4),
+			table.Shares("busy", func(s *Stream) (part, all timeline.Nanos) { return s.Busy, s.Window }),
+			table.Times("idle_ns", "idle ms", func(s *Stream) timeline.Nanos { return s.Idle }).Spare(3),
+			table.Shares("idle", func(s *Stream) (part, all timeline.Nanos) { return s.Idle, s.Window }),
+			table.Times("overlap_ns", "overlap ms", func(s *Stream) timeline.Nanos { return s.Overlap }).Spare(2),
+			table.Shares("overlap", func(s *Stream) (part, all timeline.Nanos) { return s.Overlap, s.Window }),
+			table.OptionalTimes("longest_idle_ns", "longest idle ms", func(s *Stream) *timeline.Nanos {
+				if s.LongestIdleAt == nil {
+					return nil
+				}
+				return &s.LongestIdle
+			}),
+			table.MomentCells("longest_idle_ts_ns", "at", func(s *Stream) table.Cell { return r.moment(s.LongestIdleAt) }),
+		},
+	)...)
+}

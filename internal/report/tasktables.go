@@ -1,0 +1,237 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Report prints long tasks: a table with a row for each, one with what is in them, and details of the first. Limit is the number of tasks;
+// 0: all.
+func (r *Tasks) Report(limit int) *table.Report {
+	shown := cut(r.Tasks, limit)
+	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
+		Table string `json:"table"`
+		*Tasks
+		Count int `json:"tasks"`
+	}{"summary", r, len(r.Tasks)})}}
+	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.Table(shown), partsTable(shown, r.Start)}}
+	for i := range shown[:min(len(shown), detailed)] {
+		s.Details = append(s.Details, taskDetails(r, &shown[i], i+1))
+	}
+	out.Sections = []table.Section{s}
+	if len(r.Tasks) == 0 {
+		out.Nothing = fmt.Sprintf("no task takes %s or longer", table.WholeMillis(r.Min))
+	}
+	if r.Uncounted > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("too many long tasks: %s are in no row", table.Thousands(r.Uncounted)))
+	}
+	return out
+}
+
+func (r *Tasks) summary() string {
+	threads := map[string]bool{}
+	for i := range r.Tasks {
+		t := &r.Tasks[i].ThreadID
+		threads[t.Process+"\x00"+t.PID.String()+"\x00"+t.Thread+"\x00"+t.TID.String()] = true
+	}
+	return fmt.Sprintf("%s of %s and more on %s; blocking time %s ms in total", table.Count(len(r.Tasks)+int(r.Uncounted), "task"),
+		table.WholeMillis(r.Min), table.Count(len(threads), "thread"), table.Millis(r.Blocking))
+}
+
+// taskName is the name of a task for people.
+func taskName(name string, basis TaskBasis) table.Cell {
+	if basis == SampledTasks {
+		return table.Cell{Short: "(samples)"}
+	}
+	return table.Name(name, placeWidth)
+}
+
+// Table has a row for each task: when, where, for whom, and what took most of it.
+func (r *Tasks) Table(shown []Task) *table.Table {
+	return table.New(table.Table{Name: "tasks", Title: "long tasks, the longest first", Key: "dur_ns", What: "tasks", All: len(r.Tasks)}, shown, columns(
+		[]table.Of[Task]{
+			table.Moments("ts_ns", "at", r.Start, func(t *Task) timeline.Nanos { return t.Start }),
+			table.Times("dur_ns", "ms", func(t *Task) timeline.Nanos { return t.Duration }),
+			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3),
+			table.OptionalTimes("cpu_ns", "CPU ms", func(t *Task) *timeline.Nanos { return t.CPU }).Spare(2).IfAny(),
+		},
+		threads("", "thread", func(t *Task) *ThreadID { return &t.ThreadID }, placeCell),
+		[]table.Of[Task]{
+			table.Texts("basis", "", func(t *Task) string { return string(t.Basis) }),
+			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t.Name, t.Basis) }).Spare(1),
+			table.Cells(table.Column{Key: "for", Title: "for"}, func(t *Task) table.Cell {
+				name := mainContext(t.Contexts)
+				return table.Cell{Text: name, Short: table.Elide(name, nameWidth)}
+			}),
+		},
+		mostParts("most self time", func(t *Task) *WorkPart { return firstPart(&t.Work) }),
+		[]table.Of[Task]{
+			table.Times("forced_ns", "", func(t *Task) timeline.Nanos { return t.Forced }),
+			table.Texts("", "where to split it", func(t *Task) string { return splitText(t, func(name string) string { return name }) }).IfAny().OnlyPage(),
+		},
+	)...)
+}
+
+// taskPart is a part of a task.
+type taskPart struct {
+	Start timeline.Nanos `json:"ts_ns"` // of the task
+	*ThreadID
+	*WorkPart
+}
+
+// partsTable has a row for each part of each task.
+func partsTable(shown []Task, start timeline.Nanos) *table.Table {
+	var parts []taskPart
+	for i := range shown {
+		for k := range shown[i].Parts {
+			parts = append(parts, taskPart{shown[i].Start, &shown[i].ThreadID, &shown[i].Parts[k]})
+		}
+	}
+	t := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Key: "self_ns", Hidden: true, Nested: true, Whole: true}
+	return table.New(t, parts, columns(
+		[]table.Of[taskPart]{table.Moments("ts_ns", "task at", start, func(p *taskPart) timeline.Nanos { return p.Start })},
+		threads("", "thread", func(p *taskPart) *ThreadID { return p.ThreadID }, placeCell),
+		[]table.Of[taskPart]{
+			table.Times("self_ns", "self ms", func(p *taskPart) timeline.Nanos { return p.Self }),
+			table.Times("longest_ns", "longest ms", func(p *taskPart) timeline.Nanos { return p.Longest }),
+			table.Counts("count", "count", func(p *taskPart) int64 { return p.Count }),
+			table.Texts("category", "category", func(p *taskPart) string { return p.Category }),
+			table.Names("name", "name", nameWidth, func(p *taskPart) string { return p.Name }),
+			table.Texts("location", "location", func(p *taskPart) string { return p.Location }),
+		},
+	)...)
+}
+
+// contextOrder are the types of contexts that say most about a piece of work, the best first.
+var contextOrder = []string{"Frame", "Script", "InputEvent", "Tab", "Isolate"}
+
+// mainContext names the context of the best type.
+func mainContext(list []ContextTime) string {
+	for _, typ := range contextOrder {
+		for i := range list {
+			if list[i].Type == typ {
+				return list[i].Name
+			}
+		}
+	}
+	if len(list) > 0 {
+		return list[0].Name
+	}
+	return ""
+}
+
+// taskDetails says of a task in lines what it did and what can be split.
+func taskDetails(r *Tasks, t *Task, n int) table.Detail {
+	title := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, table.Millis(t.Duration), table.MomentText(t.Start-r.Start), placeCell(&t.ThreadID).Short,
+		table.Elide(t.ProcessTitle(), MaxName))
+	out := table.Detail{Title: title, Width: 10}
+	if t.CPU != nil {
+		out.Add("on a CPU", table.Millis(*t.CPU)+" ms of it", 0)
+	}
+	for _, line := range contextLines(t.Contexts, t.Self) {
+		out.Add("for", line, 14)
+	}
+	out.Add("work", workText(&t.Work), 0)
+	out.Add("way in", pathText(t.Path), 0)
+	out.AddList("self time", partLines(t.Parts, 10), 15)
+	out.Add("split", splitText(t, func(name string) string { return table.Elide(name, nameWidth) }), 0)
+	return out
+}
+
+// partLines describe the first parts in a line each, with the self time in so many columns.
+func partLines(parts []WorkPart, width int) (lines []string) {
+	for i := range parts[:min(len(parts), 5)] {
+		lines = append(lines, fmt.Sprintf("%*s ms  %s", width, table.Millis(parts[i].Self), partLine(&parts[i])))
+	}
+	return lines
+}
+
+// partLine describes a part in a line.
+func partLine(p *WorkPart) string {
+	text := table.Elide(p.Name, nameWidth)
+	if p.Count > 1 {
+		text += " ×" + table.Thousands(p.Count)
+	}
+	if p.Category == "gc" && p.Location != "" {
+		text += " (garbage collector)" // which interrupted the function
+	}
+	if p.Location != "" {
+		text += "  " + table.Elide(p.Location, 60)
+	}
+	return text
+}
+
+// contextLines names the context of each type with most of the time, and its share.
+func contextLines(list []ContextTime, all timeline.Nanos) (lines []string) {
+	for i := range list {
+		if i > 0 && list[i-1].Type == list[i].Type {
+			continue
+		}
+		if share := table.Share(list[i].Time, all); share.Number >= 100 { // a tenth
+			lines = append(lines, fmt.Sprintf("%-14s%s (%d.%d %%)", table.Printable(list[i].Type), table.Elide(list[i].Name, 60), share.Number/10, share.Number%10))
+		}
+	}
+	return lines
+}
+
+// workText lists kinds of work by time.
+func workText(w *Work) string {
+	var parts []string
+	for _, c := range w.ByCategory {
+		if c.Time >= 1000*100 { // 0.1 ms: what is less does not show
+			parts = append(parts, c.Category+" "+table.Millis(c.Time)+" ms")
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if w.ForcedCount > 0 {
+		text += fmt.Sprintf("; forced style and layout ×%s, %s ms", table.Thousands(w.ForcedCount), table.Millis(w.Forced))
+	}
+	return text
+}
+
+// maxWay is the number of steps of a path that people get to see.
+const maxWay = 6
+
+// pathText shows the way to what takes longest, without steps that only hand on.
+func pathText(path []PathStep) string {
+	var parts []string
+	for i := range path {
+		p := &path[i]
+		if i > 0 && i+1 < len(path) && p.Parts == 1 && p.Duration-p.Longest < p.Duration/50 {
+			continue
+		}
+		parts = append(parts, table.Elide(p.Name, 36)+" "+table.Millis(p.Duration))
+	}
+	if len(parts) > maxWay {
+		parts = append(parts[:maxWay], "…")
+	}
+	return strings.Join(parts, " > ")
+}
+
+// splitText says where the task could be divided, with names as short makes them.
+func splitText(t *Task, short func(name string) string) string {
+	var tips []string
+	if s := t.Split; s != nil {
+		name := short(cmp.Or(s.Name, "(none)"))
+		switch {
+		case s.Inside:
+			tips = append(tips, fmt.Sprintf("inside %s, which takes %s ms itself", name, table.Millis(s.Self)))
+		case s.Parts == 1:
+			tips = append(tips, fmt.Sprintf("%s takes %s ms itself, and the one part of it %s ms", name, table.Millis(s.Self), table.Millis(s.Longest)))
+		case s.Parts > 1:
+			tips = append(tips, fmt.Sprintf("between the %s parts of %s, the longest of which takes %s ms", table.Thousands(s.Parts), name, table.Millis(s.Longest)))
+		}
+	}
+	if t.ForcedCount > 1 && t.Forced > t.Duration/10 {
+		tips = append(tips, "read sizes before changing the page: style and layout are forced "+table.Thousands(t.ForcedCount)+" times")
+	}
+	if i := slices.IndexFunc(t.ByCategory, func(c CategoryTime) bool { return c.Category == "gc" && c.Time > t.Duration/4 }); i >= 0 {
+		tips = append(tips, "allocate less: the garbage collector takes "+table.Millis(t.ByCategory[i].Time)+" ms")
+	}
+	return strings.Join(tips, "; ")
+}

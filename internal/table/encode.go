@@ -1,0 +1,119 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/printable"
+)
+
+// Record encodes something as a line of JSON, without its end.
+type Record func() ([]byte, error)
+
+// JSON is the record of a value, as package encoding/json writes it, with escapes for all control characters.
+func JSON[T any](v T) Record {
+	return func() ([]byte, error) {
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(v); err != nil {
+			return nil, err
+		}
+		return jsonscan.Escape(bytes.TrimSuffix(line.Bytes(), []byte("\n"))), nil
+	}
+}
+
+// tableKey is the first member of a line of JSON: the name of the table.
+const tableKey = `{"table":`
+
+// line returns a row as JSON.
+func (t *Table) line(row *Row) ([]byte, error) {
+	text, err := row.Record()
+	if err != nil || bytes.HasPrefix(text, []byte(tableKey)) {
+		return text, err
+	}
+	return append(append(jsonscan.AppendString([]byte(tableKey), t.Name), ','), text[1:]...), nil
+}
+
+// WriteJSON writes the head of a report and then the rows of its tables, or of the one called only, each as a line.
+func (r *Report) WriteJSON(w io.Writer, only string) error {
+	b := bufio.NewWriter(w)
+	write := func(line []byte, err error) error {
+		if err == nil {
+			_, err = b.Write(append(line, '\n'))
+		}
+		return err
+	}
+	for _, head := range r.Head {
+		if err := write(head()); err != nil {
+			return err
+		}
+	}
+	for t := range r.tables() {
+		for i := range t.Rows {
+			if r.Lines && (t.Name == only || only == "" && !t.Nested) {
+				if err := write(t.line(&t.Rows[i])); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return b.Flush()
+}
+
+// WriteCSV writes the table of a name in all sections of a report, below the columns of form, which is the same table without rows.
+func (r *Report) WriteCSV(w io.Writer, form *Table) error {
+	out := csv.NewWriter(w)
+	var head []string
+	for i := range form.Columns {
+		c := &form.Columns[i]
+		if c.CountKey != "" {
+			head = append(head, c.CountKey)
+		}
+		if c.Key != "" {
+			head = append(head, c.Key)
+		}
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for t := range r.tables() {
+		if t.Name != form.Name {
+			continue
+		}
+		for i := range t.Rows {
+			record, cells := make([]string, 0, len(head)), t.Rows[i].Cells()
+			for k := range t.Columns {
+				record = t.Columns[k].appendCSV(record, &cells[k])
+			}
+			if err := out.Write(printable.Lines(record)); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// appendCSV appends a cell of the column to a record of CSV.
+func (c *Column) appendCSV(record []string, v *Cell) []string {
+	if c.CountKey != "" {
+		record = append(record, strconv.FormatInt(v.Count, 10))
+	}
+	switch {
+	case c.Key == "":
+		return record
+	case v.Absent:
+		return append(record, "")
+	case c.Kind == TextKind:
+		return append(record, v.Text)
+	case c.Kind == FlagKind:
+		return append(record, strconv.FormatBool(v.Number != 0))
+	}
+	return append(record, strconv.FormatInt(v.Number, 10))
+}

@@ -1,0 +1,282 @@
+package table
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Report is what a command prints in all forms: sections of tables, with what leads to them.
+type Report struct {
+	Sections []Section
+	Nothing  string   // why there are no rows; "": there are some
+	Notes    []string // what the numbers lack, for standard error
+	Head     []Record // the first lines of the JSON form
+	Lines    bool     // rows are lines of the JSON form; false: they are in its head
+	Fixed    bool     // the text is Text, to the byte, unless tables are sorted or chosen
+	Text     string
+}
+
+// Section is a part of a report, such as that about one thread.
+type Section struct {
+	Title   string   // "": none, and the section has no margin
+	Lines   []string // for people, before the tables
+	Tables  []*Table
+	Details []Detail // for people, after the tables
+	After   []string // for people, at the end
+	Quiet   string   // what the section is about, if people can do without it where others say more
+}
+
+// Detail is a block of lines for people about one row.
+type Detail struct {
+	Title string
+	Width int // of the labels
+	Lines []Labelled
+}
+
+// Labelled is a line with a label in front of it, "" for that of the line before. What does not fit it begins below its column Hang.
+type Labelled struct {
+	Label, Text string
+	Hang        int
+}
+
+// Add adds a line, unless it is empty.
+func (d *Detail) Add(label, text string, hang int) {
+	if text != "" {
+		d.Lines = append(d.Lines, Labelled{label, text, hang})
+	}
+}
+
+// AddList adds lines of which the first has the label.
+func (d *Detail) AddList(label string, lines []string, hang int) {
+	for i, line := range lines {
+		if i > 0 {
+			label = ""
+		}
+		d.Add(label, line, hang)
+	}
+}
+
+func (d *Detail) write(b *bytes.Buffer, on Terminal) {
+	fmt.Fprintf(b, "\n%s\n", on.Heading(on.Wrap(d.Title, 3)))
+	for _, l := range d.Lines {
+		fmt.Fprintln(b, on.Wrap("   "+cellwidth.Left(l.Label, d.Width)+l.Text, 3+d.Width+l.Hang))
+	}
+}
+
+// tables are the tables of all sections.
+func (r *Report) tables() iter.Seq[*Table] {
+	return func(yield func(*Table) bool) {
+		for i := range r.Sections {
+			for _, t := range r.Sections[i].Tables {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Apply arranges all tables.
+func (r *Report) Apply(o *Order) {
+	for t := range r.tables() {
+		o.Apply(t)
+	}
+}
+
+// LastRows moves the rows to the end that are Last, as people read tables.
+func (r *Report) LastRows() {
+	for t := range r.tables() {
+		slices.SortStableFunc(t.Rows, func(a, b Row) int { return order(a.Last, b.Last) })
+	}
+}
+
+// Fold leaves of sections that people can do without only what they are about, in one line at the end, unless there are no others.
+func (r *Report) Fold(text func(count int, names string) string) {
+	loud := slices.DeleteFunc(slices.Clone(r.Sections), func(s Section) bool { return s.Quiet != "" })
+	if len(loud) == 0 || len(loud) == len(r.Sections) {
+		return
+	}
+	counts := map[string]int{}
+	for i := range r.Sections {
+		counts[r.Sections[i].Quiet]++
+	}
+	delete(counts, "")
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n > 1 {
+			name = fmt.Sprintf("%s ×%s", name, Thousands(n))
+		}
+		words = append(words, name)
+	}
+	const most = 12
+	if more := len(words) - most; more > 0 {
+		words = append(words[:most], Thousands(more)+" more")
+	}
+	r.Sections = append(loud, Section{Lines: []string{text(len(r.Sections)-len(loud), strings.Join(words, ", "))}})
+}
+
+// WriteText prints a report for people: the tables that have rows, or only the one of a name.
+func (r *Report) WriteText(w io.Writer, on Terminal, only string) error {
+	var b bytes.Buffer
+	if r.Nothing != "" {
+		fmt.Fprintln(&b, on.Wrap(r.Nothing, 0))
+		_, err := w.Write(b.Bytes())
+		return err
+	}
+	for i := range r.Sections {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		r.Sections[i].write(&b, on, only)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (s *Section) write(b *bytes.Buffer, on Terminal, only string) {
+	margin := ""
+	if s.Title != "" {
+		fmt.Fprintln(b, on.Heading(on.Wrap(s.Title, 2)))
+		margin = "  "
+	}
+	for _, line := range s.Lines {
+		fmt.Fprintln(b, on.Wrap(margin+line, len(margin)+2))
+	}
+	for _, t := range s.Tables {
+		if t.Name == only || only == "" && len(t.Rows) > 0 && !t.Hidden {
+			t.writeText(b, on)
+		}
+	}
+	if only != "" {
+		return
+	}
+	for i := range s.Details {
+		s.Details[i].write(b, on)
+	}
+	for _, line := range s.After {
+		fmt.Fprintf(b, "\n%s\n", on.Wrap(line, 6))
+	}
+}
+
+// writeText prints a table, as much of it as the terminal has room for.
+func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
+	margin := "  "
+	if t.Flush {
+		margin = ""
+	}
+	switch {
+	case t.Title != "":
+		fmt.Fprintf(b, "\n%s\n", on.Heading(on.Wrap(margin+t.Title, 4)))
+	case t.Flush:
+		b.WriteByte('\n')
+	}
+	t.fill()
+	fitted, left := t.fit(on.Columns, len(margin))
+	for i, line := range fitted.lines() {
+		if line = strings.TrimRight(margin+line, " "); i == 0 {
+			line = on.Heading(line)
+		}
+		b.WriteString(line + "\n")
+	}
+	notes := t.Notes
+	if left > 0 {
+		notes = append([]string{Plural(left, "more column", "more columns") + " where there is room, or with --columns and --csv"}, notes...)
+	}
+	for _, note := range notes {
+		fmt.Fprintln(b, on.Wrap(margin+note, len(margin)+2))
+	}
+}
+
+// lines returns the titles of the columns and the rows of a table.
+func (t *Table) lines() []string {
+	lines := make([][]string, len(t.Rows)+1)
+	var kinds []Kind
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.Title == "" {
+			continue
+		}
+		kinds = append(kinds, c.Kind)
+		lines[0] = append(lines[0], c.Title)
+		for k := range t.Rows {
+			lines[k+1] = append(lines[k+1], printable.Text(c.Format(&t.Rows[k].cells[i])))
+		}
+	}
+	return align(lines, kinds)
+}
+
+// align makes columns of the cells of lines: texts to the left, numbers to the right.
+func align(lines [][]string, kinds []Kind) []string {
+	widths := make([]int, len(kinds))
+	for _, line := range lines {
+		for i, text := range line {
+			widths[i] = max(widths[i], cellwidth.Of(text))
+		}
+	}
+	out := make([]string, len(lines))
+	for k, line := range lines {
+		for i, text := range line {
+			if kinds[i] == TextKind {
+				line[i] = cellwidth.Left(text, widths[i])
+			} else {
+				line[i] = cellwidth.Right(text, widths[i])
+			}
+		}
+		out[k] = strings.TrimRight(strings.Join(line, "  "), " ")
+	}
+	return out
+}
+
+// manifold is where a ratio is shown as a factor: from ten times as much on.
+const manifold = 9000
+
+// Format returns a cell as people read it.
+func (c *Column) Format(v *Cell) string {
+	if v.Absent {
+		return v.Short
+	}
+	switch c.Kind {
+	case CountKind:
+		return Thousands(v.Number)
+	case TimeKind:
+		switch {
+		case c.CountKey == "":
+			return Millis(timeline.Nanos(v.Number))
+		case v.Number == 0 && v.Count == 0:
+			return "-"
+		}
+		return fmt.Sprintf("%s (%s)", Millis(timeline.Nanos(v.Number)), Thousands(v.Count))
+	case ByteKind:
+		return Separated(strconv.FormatFloat(float64(v.Number)/1000, 'f', 1, 64))
+	case PercentKind:
+		return fmt.Sprintf("%.1f", 100*float64(v.Number)/float64(max(v.Count, 1)))
+	case PortionKind:
+		return fmt.Sprintf("%.1f %%", float64(v.Number)/1e7)
+	case ShareKind:
+		return fmt.Sprintf("%d.%d %%", v.Number/10, v.Number%10)
+	case ChangeKind:
+		return Separated(fmt.Sprintf("%+.3f", float64(v.Number)/1e6))
+	case RatioKind:
+		if v.Number >= manifold {
+			return "×" + Separated(strconv.FormatFloat(float64(v.Number+1000)/1000, 'f', 0, 64))
+		}
+		return fmt.Sprintf("%+.1f %%", float64(v.Number)/10)
+	case FlagKind:
+		if v.Number != 0 {
+			return "yes"
+		}
+		return "no"
+	}
+	return cmp.Or(v.Short, v.Text)
+}
