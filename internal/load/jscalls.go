@@ -317,13 +317,6 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 		} else {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.DevTools, emit)
 		}
-		th.shown.OnBegin(func(c *profilecalls.Call) uint32 {
-			token, err := th.calls.Begin(c)
-			if err != nil && p.err == nil {
-				p.err = err
-			}
-			return token
-		})
 		p.threads[cmp.Or(t.events, t.Track)] = th
 		p.order = append(p.order, th)
 	}

@@ -61,7 +61,6 @@ type Builder struct {
 	samples *v8profile.Samples
 	mode    Mode
 	emit    func(*Call)
-	onBegin func(*Call) uint32 // nil: nobody asks
 
 	events timeline.OpenSlices[producers.Class]
 	locks  []int32 // of open events: how many calls were open when they began; those cannot end before them
@@ -98,7 +97,6 @@ type openCall struct {
 	applied  int64 // value of Builder.applied before its first sample
 	order    int64
 	placed   int32 // its list of positions, see placedSamples
-	token    uint32
 }
 
 // NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
@@ -123,10 +121,6 @@ func newBuilder(f *Frames, samples *v8profile.Samples, mode Mode, emit func(*Cal
 	}
 	return b
 }
-
-// OnBegin has fn called for each call as it begins, with what is known of it then. What it returns is the Token of the Call when
-// that ends. It comes before the first event.
-func (b *Builder) OnBegin(fn func(*Call) uint32) { b.onBegin = fn }
 
 // Event adds the next event of the thread. Events come sorted by TS, those of one TS by End from late to early, and
 // those of equal times in the order of the trace.
@@ -277,7 +271,7 @@ func (b *Builder) popTo(depth int) {
 		c := &b.calls[i]
 		b.call = Call{
 			Node: c.node, TS: c.ts, Dur: max(b.now-c.ts, 0),
-			Sample: c.sample, Samples: b.applied - c.applied, Order: c.order, Token: c.token,
+			Sample: c.sample, Samples: b.applied - c.applied, Order: c.order,
 		}
 		if c.placed != 0 {
 			b.call.Positions = b.placed.end(c.placed)
@@ -291,13 +285,8 @@ func (b *Builder) popTo(depth int) {
 // push opens a call.
 func (b *Builder) push(node v8profile.NodeIndex, ts timeline.Nanos, sample int) {
 	function := b.frames.nodes[node].function
-	token := uint32(0)
-	if b.onBegin != nil {
-		b.call = Call{Node: node, TS: ts, Sample: sample, Order: b.stats.Calls}
-		token = b.onBegin(&b.call)
-	}
 	b.calls = append(b.calls, openCall{
-		node: node, function: function, ts: ts, sample: sample, applied: b.applied, order: b.stats.Calls, token: token,
+		node: node, function: function, ts: ts, sample: sample, applied: b.applied, order: b.stats.Calls,
 	})
 	b.stats.Calls++
 	b.lost.begin(function, ts)

@@ -30,8 +30,6 @@ type Call struct {
 	// Order numbers the calls of a thread in the order in which they were created: by their begins, and of those that
 	// begin at one time the outer ones first. It counts from 0 without gaps.
 	Order int64
-	// Token is what Builder.OnBegin's function returned when the call began.
-	Token uint32
 	// Positions are where in the function the samples were taken in which it was the innermost one, sorted by line and
 	// column, as far as that is known.
 	Positions []Position

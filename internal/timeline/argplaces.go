@@ -122,7 +122,7 @@ func (e *ArgsEncoder) appendMembersText(b []byte, list *message.Annotation) []by
 		b = append(b, sep)
 		if list.Kind == message.DictAnnotation {
 			if member.NameIID != 0 {
-				member.Name = e.keyName(KeyID(member.NameIID))
+				member.Name = e.keys.get(uint32(member.NameIID))
 			}
 			b = append(appendQuoted(b, member.Name), ':')
 		}

@@ -37,10 +37,8 @@ type ArgsEncoder struct {
 	text        []byte // of arrayAsText
 	inline      []byte // the keys since Reset that are not interned
 	fixed       bool   // keys does not grow
-	added       newKeys
 	missed      bool
-	cut         int          // values of arrays that were left out since Reset, see maxArrayArgs
-	renamed     []renamedKey // scratch of LoadNew
+	cut         int // values of arrays that were left out since Reset, see maxArrayArgs
 }
 
 // container is the top level, a dictionary or an array that is not yet complete.
@@ -76,7 +74,7 @@ func (b *Builder) Keys() Keys {
 	return b.snapshot
 }
 
-// NewArgsEncoder returns an encoder that knows certain argument names only, see NewKeys.
+// NewArgsEncoder returns an encoder that knows certain argument names only, see ResetKeys.
 func NewArgsEncoder() *ArgsEncoder { return &ArgsEncoder{fixed: true} }
 
 // ResetKeys is Reset with other known argument names.
@@ -85,7 +83,7 @@ func (e *ArgsEncoder) ResetKeys(k Keys) {
 	e.Reset()
 }
 
-// Missed reports whether there are too many NewKeys since Reset. The arguments are of no use then.
+// Missed reports whether a name since Reset is not among the Keys. The arguments are of no use then.
 func (e *ArgsEncoder) Missed() bool { return e.missed }
 
 // Load begins the arguments of the next event with some that were encoded before, for the same Builder. Their keys are
@@ -102,7 +100,6 @@ func (e *ArgsEncoder) Reset() {
 	e.entries = e.entries[:0]
 	e.key, e.keyInline, e.inline = 0, nil, e.inline[:0]
 	e.duplicates, e.extended, e.removed = 0, 0, false
-	e.added.reset()
 	e.missed, e.cut = false, 0
 }
 
@@ -132,7 +129,7 @@ func (e *ArgsEncoder) Key(name []byte) {
 // KeyID returns the id of the current key, if it has one under which KeyWithID can name other values; else 0. Names reserved
 // for weft have none: what Key makes of them depends on where they are.
 func (e *ArgsEncoder) KeyID() KeyID {
-	if e.underscores != asInInput || e.key >= firstNewKey || IsOwnName(bytes.TrimLeft(e.keys.get(uint32(e.key)), "_")) {
+	if e.underscores != asInInput || IsOwnName(bytes.TrimLeft(e.keys.get(uint32(e.key)), "_")) {
 		return 0
 	}
 	return e.key
@@ -168,12 +165,8 @@ func (e *ArgsEncoder) intern(name []byte) {
 	}
 	id, ok := e.keys.intern(name)
 	e.key, e.keyInline = KeyID(id), nil
-	if e.fixed && !ok {
-		e.key, ok = e.added.id(name)
-		e.missed = e.missed || !ok
-		return
-	}
 	if !ok {
+		e.missed = e.missed || e.fixed
 		e.setInline(name)
 	}
 }
@@ -294,7 +287,7 @@ func (e *ArgsEncoder) locate(own []entry) int {
 	if e.underscores == asInInput {
 		e.underscores = len(e.keyInline)
 		if e.keyInline == nil {
-			e.underscores = len(e.keyName(e.key))
+			e.underscores = len(e.keys.get(uint32(e.key)))
 		}
 	}
 	for n := range own {
@@ -404,27 +397,14 @@ func (e *ArgsEncoder) InternedString(v string) { e.InternedText([]byte(v)) }
 
 // InternedText is InternedString for bytes.
 func (e *ArgsEncoder) InternedText(v []byte) {
-	if id := e.TextID(v); id != 0 {
-		e.TextWithID(id)
+	id := uint32(0)
+	if e.values != nil {
+		id, _ = e.values.intern(v)
+	}
+	if id == 0 { // it is empty, or has no room
+		e.String(v)
 		return
 	}
-	e.String(v)
-}
-
-// TextID is the id of a text that is written once for the whole trace; 0 is none.
-type TextID uint32
-
-// TextID returns the id with which TextWithID writes a text as InternedText does; 0 if that writes it as String does.
-func (e *ArgsEncoder) TextID(v []byte) TextID {
-	if e.values == nil {
-		return 0
-	}
-	id, _ := e.values.intern(v)
-	return TextID(id)
-}
-
-// TextWithID is InternedText for a text whose id is known: one that TextID gave for the same Builder.
-func (e *ArgsEncoder) TextWithID(id TextID) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendUint(e.buf, schema.DebugAnnotation_StringValueIID, uint64(id)), mark)
 }

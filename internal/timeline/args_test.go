@@ -413,49 +413,7 @@ func FuzzArgs(f *testing.F) {
 		c := choices(data)
 		members := c.members(0)
 		checkArgs(t, members)
-		checkNewKeys(t, members)
 	})
-}
-
-// checkNewKeys holds that arguments of an encoder that knows some of their names only become, with LoadNew, what the encoder of
-// a Builder makes of them at once, and that the names get the same ids.
-func checkNewKeys(t *testing.T, members []value) {
-	t.Helper()
-	builder := func() *timeline.Builder {
-		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
-		for _, key := range []string{"b", "other", "long key that stays a key"} {
-			b.Args().Key([]byte(key))
-		}
-		b.Args().Reset()
-		return b
-	}
-	encoded := func(e *timeline.ArgsEncoder) timeline.Args {
-		for i := range members {
-			encode(e, &members[i], true)
-		}
-		return e.Args()
-	}
-	one, other := builder(), builder()
-	e := timeline.NewArgsEncoder()
-	e.ResetKeys(other.Keys())
-	for _, b := range []*timeline.Builder{one, other} { // known in the meantime
-		b.Args().Key([]byte("c"))
-		b.Args().Reset()
-	}
-	want, args := encoded(one.Args()), encoded(e)
-	if e.Missed() {
-		t.Fatal("too many new keys")
-	}
-	if e.Duplicates() > 0 {
-		return // such events are scanned again
-	}
-	if names := e.NewKeys(); names != nil {
-		other.Args().LoadNew(args, names)
-		args = other.Args().Args()
-	}
-	if !bytes.Equal(want, args) {
-		t.Errorf("got %x, want %x", args, want)
-	}
 }
 
 // encodeText encodes arguments with fn and returns them as text.

@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"github.com/weft-trace/weft/internal/collections"
-	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
@@ -51,9 +50,6 @@ type Builder struct {
 	scratch []byte // payload under construction
 	runs    *runs  // nil as long as nothing was spilled
 	limit   int64
-	spills  uint32 // how often records went to disk
-	opened  int    // slices of AddOpened that EndOpened has not ended
-	late    *extsort.Sorter[openedEnd]
 	aside   int64 // of limit, see SetAside
 
 	pictured []byte  // arguments with a picture under construction
@@ -486,8 +482,7 @@ func (b *Builder) spill() error {
 		if err := b.runs.write(&b.records); err != nil {
 			return err
 		}
-		b.records.reset() // but for calls that are open
-		b.spills++
+		b.records.reset()
 	}
 	err := b.sampled.spill(b.opts.TempDir)
 	// From here on little is allocated, so the next collection is far away, and what has piled up until now would stay.
@@ -520,7 +515,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 		return nil, errors.Join(b.table.full, b.Close())
 	}
 	b.table.finish(b.opts.Problems)
-	b.unmatched = b.unmatched || b.opened > 0 || b.table.namedLater
+	b.unmatched = b.unmatched || b.table.namedLater
 	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}
 	if b.inputs != nil {
 		t.inputs, t.joinFlows = b.inputs.list, b.inputs.joinFlows
@@ -544,12 +539,12 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	// take would come on top: the next one would be due at twice what was held.
 	b.records, b.scratch = memory{}, nil
 	runtime.GC()
-	store, err := b.runs.merge(b.opts, b.late)
+	store, err := b.runs.merge(b.opts)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	t.store, t.sampled = store, b.sampled
-	b.runs, b.late, b.sampled = nil, nil, new(sampleTable)
+	b.runs, b.sampled = nil, new(sampleTable)
 	return t, nil
 }
 
@@ -559,10 +554,6 @@ func (b *Builder) Close() error {
 	if r := b.runs; r != nil {
 		b.runs = nil
 		err = errors.Join(err, r.close())
-	}
-	if b.late != nil {
-		err = errors.Join(err, b.late.Close())
-		b.late = nil
 	}
 	return err
 }

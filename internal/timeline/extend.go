@@ -125,7 +125,7 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	base, inMemory := t.store.(*memory)
 	if inMemory && b.runs == nil && base.size()+b.records.size()+t.sampled.size() <= extendedMemory(t.opts) {
 		b.records.sort()
-		b.records.time, b.records.calls.time = timeOrder{}, timeOrder{}
+		b.records.time = timeOrder{}
 		base.join(&b.records)
 		return ctx.Err()
 	}
@@ -158,11 +158,8 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 // have the same time. Both are sorted, and the payloads of other are numbered after those of m.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))
-	m.calls = other.calls // those of a timeline that is extended
-	for i, place := range other.order {
-		if place&callPlace == 0 {
-			other.order[i] = place + shift
-		}
+	for i := range other.order {
+		other.order[i] += shift
 	}
 	if n := len(m.arena); n > 0 {
 		m.arenaBytes += int64(cap(m.arena[n-1]) - len(m.arena[n-1]))

@@ -35,7 +35,7 @@ func (r *runs) write(m *memory) error {
 	rec := new(record)
 	length := make([]byte, binary.MaxVarintLen64)
 	for _, i := range m.order {
-		m.load(i, rec)
+		*rec = *m.at(i)
 		if rec.flags&flagPayload != 0 {
 			text := m.payloadAt(rec.payload)
 			w := binary.PutUvarint(length, uint64(len(text)))
@@ -55,8 +55,8 @@ func (r *runs) write(m *memory) error {
 }
 
 // merge makes the runs a store, which takes them over. Their payloads stay where they are. The records are merged by the
-// first pass, which writes all of them anyhow, and joined with late ends, which may be nil.
-func (r *runs) merge(opts Options, late *extsort.Sorter[openedEnd]) (*disk, error) {
+// first pass, which writes all of them anyhow.
+func (r *runs) merge(opts Options) (*disk, error) {
 	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
 	sequences, err := r.sequences(opts)
 	if err != nil {
@@ -65,8 +65,7 @@ func (r *runs) merge(opts Options, late *extsort.Sorter[openedEnd]) (*disk, erro
 	if err := d.merge(sequences, 0, r.records); err != nil {
 		return nil, err
 	}
-	d.pending.late.sorted = late
-	return d, d.pending.late.start()
+	return d, nil
 }
 
 // pendingRuns are sorted records in files that wait for being merged.
@@ -74,7 +73,6 @@ type pendingRuns struct {
 	merger *extsort.Merger[record]
 	shift  uint64 // of the payloads of records that Extend added
 	files  []*recordFile
-	late   lateEnds
 }
 
 // merge makes sorted sequences, which are in the given files, the records of the store; the payloads of those that Extend
@@ -106,9 +104,6 @@ func (p *pendingRuns) groups(fn func(g *group) error) error {
 		if r.flags&flagDerived != 0 && r.flags&flagPayload != 0 {
 			r.payload += p.shift
 		}
-		if err := p.late.join(&r); err != nil {
-			return err
-		}
 		if err := c.add(&r); err != nil {
 			return err
 		}
@@ -116,21 +111,14 @@ func (p *pendingRuns) groups(fn func(g *group) error) error {
 }
 
 func (p *pendingRuns) close() (err error) {
-	err = p.late.close()
 	for _, f := range p.files {
 		err = errors.Join(err, f.close())
 	}
 	return err
 }
 
-// byTime orders records by time, and slices that Extend added at one time by track and event: calls that are open when a run
-// is written are in a later one.
-func byTime(x, y *record) int {
-	if c := cmp.Compare(x.ts, y.ts); c != 0 || x.flags&y.flags&flagDerived == 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(x.track, y.track), cmp.Compare(x.event, y.event))
-}
+// byTime orders records by time. Those of one time stay in the order of the runs.
+func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 
 // sequences returns the records of each run. All is written then.
 func (r *runs) sequences(opts Options) ([]extsort.Sequence[record], error) {

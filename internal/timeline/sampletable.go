@@ -13,7 +13,8 @@ import (
 
 // sampleRow is a sample of which there is no more to say than this, as of those in V8's profiles. There are millions of
 // them, and they are in no pass's way: nothing nests in a sample, no flow binds to it, no context is its own. So they are
-// kept beside the records, in a third of the memory, and Walk puts both together.
+// kept beside the records, in a third of the memory, and Walk puts both together. As records, they make a conversion of
+// chrome-devtools-long take 1.49 times as long (CPU time).
 type sampleRow struct {
 	ts     Nanos
 	weight uint32

@@ -64,8 +64,7 @@ type memory struct {
 	records collections.List[record]
 	count   int // of records
 	time    timeOrder
-	calls   callTable
-	order   []uint32 // places of records and calls in time order; set by sort
+	order   []uint32 // places of records in time order; set by sort
 
 	arena      [][]byte // payloads, each after its length
 	arenaBase  int      // how many chunks of payloads are numbered before the first one
@@ -81,39 +80,13 @@ const (
 	bytesPerRecord = recordSize + bytesPerPlace + collections.RadixKeySize
 )
 
-func (m *memory) len() int { return m.count + m.calls.len() }
+func (m *memory) len() int { return m.count }
 func (m *memory) size() int64 {
-	return int64(m.count)*(recordSize+m.time.size()) + m.calls.size() + m.arenaBytes
+	return int64(m.count)*(recordSize+m.time.size()) + m.arenaBytes
 }
 
-// at returns the record at a place, which is not that of a call.
+// at returns the record at a place.
 func (m *memory) at(place uint32) *record { return m.records.At(int(place)) }
-
-// timeAt returns the time of what is at a place.
-func (m *memory) timeAt(place uint32) Nanos {
-	if place&callPlace != 0 {
-		return m.calls.at(place).ts
-	}
-	return m.at(place).ts
-}
-
-// load makes r a copy of what is at a place.
-func (m *memory) load(place uint32, r *record) {
-	if place&callPlace != 0 {
-		m.calls.load(place, r)
-	} else {
-		*r = *m.at(place)
-	}
-}
-
-// save writes back what a pass changed in a copy.
-func (m *memory) save(place uint32, r *record) {
-	if place&callPlace != 0 {
-		m.calls.save(place, r)
-	} else {
-		*m.at(place) = *r
-	}
-}
 
 func (m *memory) add(r *record) { *m.next(r.ts) = *r }
 
@@ -164,7 +137,6 @@ func (m *memory) payload(at uint64) ([]byte, error) { return m.payloadAt(at), ni
 // reset empties the buffer and keeps its memory.
 func (m *memory) reset() {
 	m.records.Truncate(0)
-	m.calls.reset()
 	m.count, m.order = 0, m.order[:0]
 	m.time.reset()
 	for _, chunk := range m.arena {
@@ -183,31 +155,25 @@ func (m *memory) close() error {
 
 func (m *memory) reader() payloads { return m }
 
-func (m *memory) groups(rewrite bool, fn func(g *group) error) error {
-	return m.each(m.order, rewrite, fn)
+func (m *memory) groups(_ bool, fn func(g *group) error) error {
+	return m.each(m.order, fn)
 }
 
 func (m *memory) section(first, count int, fn func(g *group) error) error {
-	return m.each(m.order[first:first+count], false, fn)
+	return m.each(m.order[first:first+count], fn)
 }
 
 // each calls fn for what is at some places of the order, one timestamp after the other.
-func (m *memory) each(order []uint32, rewrite bool, fn func(g *group) error) error {
-	g, copies := group{mem: m}, copiedGroup{m: m}
+func (m *memory) each(order []uint32, fn func(g *group) error) error {
+	g := group{mem: m}
 	for i := 0; i < len(order); {
-		ts, calls := m.timeAt(order[i]), order[i]&callPlace
+		ts := m.at(order[i]).ts
 		j := i + 1
-		for j < len(order) && j-i < maxGroup && m.timeAt(order[j]) == ts {
-			calls |= order[j] & callPlace
+		for j < len(order) && j-i < maxGroup && m.at(order[j]).ts == ts {
 			j++
 		}
-		var err error
-		if g.order = order[i:j]; calls != 0 {
-			err = copies.each(g.order, rewrite, fn)
-		} else {
-			err = fn(&g)
-		}
-		if err != nil {
+		g.order = order[i:j]
+		if err := fn(&g); err != nil {
 			return err
 		}
 		i = j
@@ -215,12 +181,9 @@ func (m *memory) each(order []uint32, rewrite bool, fn func(g *group) error) err
 	return nil
 }
 
-// sort finds the time order of the records and calls. Of one time, records come first.
+// sort finds the time order of the records.
 func (m *memory) sort() {
 	m.order = m.time.appendTo(m.order[:0], m.count, func(i uint32) Nanos { return m.at(i).ts })
-	if m.calls.len() > 0 {
-		m.order = m.mergeOrders(m.order, m.calls.sorted())
-	}
 }
 
 // mergeOrders merges places, each in the order of time. Of one time those of a come first.
@@ -230,7 +193,7 @@ func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 	}
 	merged := make([]uint32, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
-		if m.timeAt(a[0]) <= m.timeAt(b[0]) {
+		if m.at(a[0]).ts <= m.at(b[0]).ts {
 			merged, a = append(merged, a[0]), a[1:]
 		} else {
 			merged, b = append(merged, b[0]), b[1:]

@@ -10,7 +10,8 @@ import (
 // TemplateID identifies what slices have in common, see Builder.Template; 0 is "no template".
 type TemplateID uint32
 
-// template is what slices have in common.
+// template is what slices have in common. Calls made of samples have templates: without them, a conversion of chrome-devtools-long
+// takes 1.11 times as long (CPU time), because each of a million calls has its arguments encoded, kept and spilled.
 type template struct {
 	name     NameID
 	category CategoryID

@@ -14,7 +14,7 @@ import (
 // elsewhere are the files that step through encoded fields by themselves, and what for. Most look for the places of bytes, which
 // no decoder tells.
 var elsewhere = map[string]string{
-	"convert/strangers.go":                    "tells files of protobuf apart that weft does not read",
+	"internal/load/strangers.go":              "tells files of protobuf apart that weft does not read",
 	"internal/eventstream/annotations.go":     "turns arguments into those of weft.v1",
 	"internal/eventstream/args.go":            "weft.v1: leaves out what has no room",
 	"internal/pfwire/detect.go":               "tells packets from other messages",
@@ -37,7 +37,6 @@ var elsewhere = map[string]string{
 	"internal/timeline/overlay.go":            "leaves an argument out, and gives one another name",
 	"internal/timeline/result.go":             "divides arguments into annotations",
 	"pftrace/verify_schema.go":                "checks the structure of every message by the table of package schema",
-	"internal/timeline/newkeys.go":            "replaces the ids of argument names, the rest stays as it is",
 }
 
 // Each message is decoded in one place: no other package steps through encoded fields, but for the files that say why, or

@@ -43,7 +43,6 @@ type block struct {
 	events []scanned
 	values jsonscan.Pack
 	args   []byte // encoded arguments of all events
-	names  []byte // those of them that were not known, see timeline.ArgsEncoder.NewKeys
 
 	end   int  // how far text was scanned
 	after byte // what stands before end: a comma, or an event, which is '{'
@@ -55,7 +54,6 @@ type scanned struct {
 	start, end uint32 // in text
 	values     uint32 // where its values are
 	args       uint32 // end of its arguments
-	names      uint32 // end of the names in them that were not known
 	odd        bool
 	later      bool
 	traced     bool
@@ -231,7 +229,7 @@ func trimEnd(text []byte) []byte {
 
 // takeBlock takes over the events of a block.
 func (rd *reader) takeBlock(b *block) error {
-	args, names := uint32(0), uint32(0)
+	args := uint32(0)
 	for i := range b.events {
 		sc := &b.events[i]
 		at := b.offset + int64(sc.start)
@@ -244,14 +242,10 @@ func (rd *reader) takeBlock(b *block) error {
 		} else {
 			rd.piece.ResetAt(nil, at)
 			rd.ev.load(sc, b)
-			if sc.names > names {
-				rd.enc.LoadNew(b.args[args:sc.args], b.names[names:sc.names])
-			} else {
-				rd.enc.Load(b.args[args:sc.args])
-			}
+			rd.enc.Load(b.args[args:sc.args])
 			err = rd.event()
 		}
-		args, names = sc.args, sc.names
+		args = sc.args
 		if err != nil {
 			return err
 		}
@@ -310,7 +304,7 @@ func (p *blockPool) get() *block {
 		b, p.free = p.free[n-1], p.free[:n-1]
 	}
 	b.done = make(chan struct{})
-	b.events, b.args, b.names = b.events[:0], b.args[:0], b.names[:0]
+	b.events, b.args = b.events[:0], b.args[:0]
 	b.values.Reset()
 	return b
 }
@@ -360,8 +354,7 @@ func (es *eventScanner) keep(b *block, start, end int) {
 	if !sc.odd {
 		b.values.Keep(&ev.Members, b.text, es.s.Decoded())
 		b.args = append(b.args, es.enc.Args()...)
-		b.names = append(b.names, es.enc.NewKeys()...)
 	}
-	sc.args, sc.names = uint32(len(b.args)), uint32(len(b.names))
+	sc.args = uint32(len(b.args))
 	b.events = append(b.events, sc)
 }

@@ -64,35 +64,6 @@ func (c *Calls) keyID(name string) timeline.KeyID {
 	return args.KeyID()
 }
 
-// Begin adds a call that begins to the Builder of Timeline.Extend, which takes half the memory and time of a call that is added at
-// its end. It returns what Call.Token has to be then; 0: Add will do all. The error is one of temporary files.
-func (c *Calls) Begin(call *profilecalls.Call) (token uint32, err error) {
-	node := &c.nodes[call.Node]
-	if !node.any || !c.inRange(call.TS) || call.TS+c.Shift < 0 {
-		return 0, nil
-	}
-	if node.template == 0 {
-		c.beginArgs(call.Node)
-		if node.template = c.to.Template(c.name(call.Node), c.category, c.keys); node.template == 0 {
-			return 0, nil
-		}
-	}
-	id, err := c.to.BeginCall(node.template, c.Track, call.TS+c.Shift, c.eventIndex(call), c.index(call))
-	return uint32(id), err
-}
-
-// end ends a call that Begin added.
-func (c *Calls) end(call *profilecalls.Call) {
-	c.Added++
-	var args timeline.Args
-	if len(call.Positions) > 0 {
-		c.to.BeginArgs(c.nodes[call.Node].template)
-		c.endArgs(call, c.index(call), false, &span{})
-		args = c.to.Args().Args()
-	}
-	c.to.EndCall(timeline.CallID(call.Token), call.Dur, call.Samples, args)
-}
-
 // index returns the number that the sample with which a call began has in the input, -1 if there is none.
 func (c *Calls) index(call *profilecalls.Call) int64 {
 	if call.Sample < 0 {
@@ -104,10 +75,6 @@ func (c *Calls) index(call *profilecalls.Call) int64 {
 // Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
 // the first is the outermost. That of Timeline.Extend takes them as they come.
 func (c *Calls) Add(call *profilecalls.Call) error {
-	if call.Token != 0 {
-		c.end(call)
-		return nil
-	}
 	shown, ok := c.span(call.TS, call.Dur)
 	if !ok {
 		return nil

@@ -46,16 +46,10 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	args := r.b.Args()
 	args.Reset()
 	r.traceIDs = v8profile.TraceIDs{}
-	text := r.correlation()
-	args.Correlate(string(text))
-	if len(e.Annotations) > 0 && (r.notPlain || !r.encodePlain(args)) {
-		args.Reset()
-		r.traceIDs = v8profile.TraceIDs{}
-		args.Correlate(string(text))
-		e.ofWeft = r.own.ofWeft
-		for _, msg := range e.Annotations {
-			r.encodeAnnotation(args, msg, true, 0)
-		}
+	args.Correlate(string(r.correlation()))
+	e.ofWeft = r.own.ofWeft
+	for _, msg := range e.Annotations {
+		r.encodeAnnotation(args, msg, true, 0)
 	}
 	r.takeScreenshot()
 	r.encodeTyped(args)

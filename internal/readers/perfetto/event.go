@@ -212,8 +212,13 @@ func (r *reader) addEvent(kind timeline.Kind) error {
 	r.findAsync(kind)
 	r.encodeArgs(nil)
 	r.fillEvent(kind)
-	if err := r.addSlice(&r.out); err != nil {
+	if err := r.b.Add(&r.out); err != nil {
 		return err
+	}
+	if r.clues != nil && kind != timeline.End {
+		if err := r.clues.Event(&r.out); err != nil {
+			return err
+		}
 	}
 	return r.addFlows()
 }
@@ -351,4 +356,29 @@ func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id ui
 		Space: space, Role: role, Binding: timeline.BindCarrier,
 		Track: e.track, Event: e.index, Offset: r.offset, TS: e.ts, After: after, ID: r.flowID(id),
 	})
+}
+
+// findAsync finds the asynchronous track of the current event: weft writes the id on what no slice of the track encloses.
+func (r *reader) findAsync(kind timeline.Kind) {
+	if !r.own.ofWeft || kind == timeline.End {
+		return
+	}
+	uuid, _ := r.eventUUID()
+	if t := r.tracks.find(uuid); t != nil && t.async {
+		r.ev.async = t
+	}
+}
+
+// writer is where the events of a trace are from.
+type writer struct {
+	seq    *pfwire.Sequence // of the first one; nil: there was none
+	others bool             // some are on another sequence, or weft did not write the first one
+}
+
+// follow looks at the sequence of an event.
+func (w *writer) follow(r *reader) {
+	if w.seq == nil {
+		w.seq = r.seq
+	}
+	w.others = w.others || w.seq != r.seq || !r.own.ofWeft
 }

@@ -52,7 +52,6 @@ func (r *reader) setMachine(machine uint32) {
 		m.machines[machine] = &of
 	}
 	m.machine, m.tracks = machine, m.machines[machine]
-	r.sampled.track = 0 // its ids mean another thread
 	r.b.SetMachine(machine)
 }
 

@@ -57,9 +57,8 @@ type Options struct {
 	// Described is told, at the end, the uuid of the descriptor of a process or thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
 
-	lookahead int  // bytes of waiting packets in memory; 0: maxLookahead
-	inlined   int  // bytes of interned texts written inline; 0: maxInlined
-	notPlain  bool // no arguments and samples are taken for plain ones, see encodePlain and plainSample
+	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
+	inlined   int // bytes of interned texts written inline; 0: maxInlined
 }
 
 // contextInterval is the number of packets between checks of the context.
@@ -162,7 +161,6 @@ type reader struct {
 
 	passing []message.FlowStep // of the current event, see flowSteps
 
-	notPlain            bool
 	maxInlined, inlined int // bytes of interned texts written inline, see bounded
 
 	ahead lookahead
@@ -174,12 +172,10 @@ type reader struct {
 	ev         trackEvent
 	out        timeline.Event
 	samples    *timeline.SampleDescription // of the first sample
-	sampled    sampledThread
-	started    *pfwire.Stamp                              // when the service began to trace
-	occurs     []occurrence                               // stack of schema.go
-	plain      [maxPlainDepth + 1]message.PlainAnnotation // by depth, see encodePlain
-	text       []byte                                     // scratch
-	clues      *producers.ChromeClues                     // nil: nobody wants them
+	started    *pfwire.Stamp               // when the service began to trace
+	occurs     []occurrence                // stack of schema.go
+	text       []byte                      // scratch
+	clues      *producers.ChromeClues      // nil: nobody wants them
 	skipped    map[string]*tally
 	tallies    []*tally // in order of first occurrence
 }
@@ -205,7 +201,6 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		skipped:       make(map[string]*tally),
 		fields:        new(message.TracePacket),
 		located:       opts.Located,
-		notPlain:      opts.notPlain,
 		profiles:      opts.Profiles,
 		number:        -1,
 		alone:         b.IsEmpty(),

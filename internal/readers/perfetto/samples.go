@@ -1,7 +1,6 @@
 package perfetto
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"fmt"
@@ -231,32 +230,6 @@ func (r *reader) addSample(s *sample) error {
 	return r.b.Add(&r.out)
 }
 
-// plainSample translates a StackSample in its usual form, of the thread and with the defaults that the one before had. It returns false,
-// and has done nothing, if it is none.
-func (r *reader) plainSample(msg []byte, stamp pfwire.Stamp) (done bool, err error) {
-	var s message.PlainSample
-	d := r.own.sampledAs
-	if d == nil || !d.isOf(r.seq.Defaults.StackSample) || !d.asFirst || !s.Parse(msg) || !bytes.Equal(s.Task, r.sampled.task) || r.sampled.track == 0 {
-		return false, nil
-	}
-	ts, err := r.state.Clocks.TraceTime(stamp)
-	if err != nil {
-		return false, nil
-	}
-	stack := r.callstack(s.CallstackIID)
-	ev := &r.out
-	*ev = timeline.Event{}
-	ev.Kind, ev.Track, ev.Event, ev.Offset, ev.TS = timeline.Sample, r.sampled.track, r.nextIndex(), r.sampleOffset(), timeline.Nanos(ts)
-	ev.Callstack, ev.Value = stack, timeline.Int(int64(s.Weight))
-	return true, r.b.Add(ev)
-}
-
-// sampledThread is the thread of the last StackSample, as that has it.
-type sampledThread struct {
-	task  []byte           // a copy of the TaskContext
-	track timeline.TrackID // 0: it is not known any more
-}
-
 // sampleOffset returns where the current packet is in the input, for a sample. One that weft wrote comes from no particular place, as
 // when weft made it of a profile.
 func (r *reader) sampleOffset() int64 {
@@ -272,11 +245,6 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		r.add(problem.PacketInvalidState, "a sample without sequence id")
 		return nil
 	}
-	if stampErr == nil && !r.notPlain {
-		if done, err := r.plainSample(msg, stamp); done || err != nil {
-			return err
-		}
-	}
 	var s message.StackSample
 	if err := s.Parse(msg); err != nil {
 		r.malformed("stack_sample", err)
@@ -284,7 +252,6 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 	}
 	r.fieldsNotConverted("StackSample", s.Other())
 	out := sample{weight: 1, kind: *r.sampleDefaults()}
-	r.own.sampledAs.asFirst = r.samples != nil && out.kind == *r.samples
 	if s.HasWeight() {
 		out.weight = int64(s.Weight())
 	}
@@ -314,14 +281,7 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		r.notConverted("TaskContext field 4")
 	}
 	out.pid, out.tid = int64(uint32(task.PID())), int64(uint32(task.TID()))
-	r.sampled.track = 0
-	if err := r.addSample(&out); err != nil {
-		return err
-	}
-	if taskErr == nil && len(task.Mistyped()) == 0 && !task.HasAsyncID() {
-		r.sampled = sampledThread{append(r.sampled.task[:0], taskMsg...), r.out.Track}
-	}
-	return nil
+	return r.addSample(&out)
 }
 
 // referred returns a message that is given as it is or by its iid, nil if it is given in neither way.
@@ -360,8 +320,6 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 type sampleDefaults struct {
 	of   []byte // the message, which the sequence holds until it has other defaults
 	said timeline.SampleDescription
-
-	asFirst bool // they say what the first sample of the trace says, and nothing is counted of such a sample
 }
 
 // isOf reports whether the defaults are those in a message of the sequence.

@@ -45,7 +45,6 @@ type track struct {
 
 	async     bool // weft wrote it as that of an asynchronous id
 	stateOpen bool // state tracks: a state has begun and not ended
-	slices    openSlices
 }
 
 // tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even after the events of their
@@ -236,7 +235,6 @@ func mergeBehavior(v uint64) timeline.MergeBehavior {
 
 // trackDescriptor reads a track_descriptor packet.
 func (r *reader) trackDescriptor(msg []byte) {
-	r.sampled.track = 0 // the descriptor may say that its ids mean another thread
 	var d message.TrackDescriptor
 	if err := d.Parse(msg); err != nil {
 		r.malformed("track_descriptor", err)
