@@ -22,7 +22,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/bridge"
-	"github.com/weft-trace/weft/internal/longtasks"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
@@ -120,13 +119,13 @@ func (l *loader) markLongTasks(tl *timeline.Timeline) error {
 	case l.kept != nil:
 		return nil
 	case l.opts.NoLongTasks:
-		return longtasks.Hide(tl)
+		return tl.HideLongTasks()
 	}
 	var describe func(timeline.LongTask, *timeline.ArgsEncoder)
 	if l.attributed != nil {
 		describe = writeback.Of(l.attributed, writeback.Parts(l.opts.WriteBack)).DescribeTask()
 	}
-	longtasks.Mark(tl, describe)
+	tl.MarkLongTasks(describe)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/bridge"
-	"github.com/weft-trace/weft/internal/longtasks"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -26,7 +25,7 @@ func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error
 		return nil, err
 	}
 	if opts.NoLongTasks {
-		if err := longtasks.Hide(tl); err != nil {
+		if err := tl.HideLongTasks(); err != nil {
 			return nil, errors.Join(err, tl.Close())
 		}
 	}
