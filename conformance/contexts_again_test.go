@@ -121,7 +121,7 @@ func findings(t *testing.T, trace []byte) map[string]uint64 {
 	counts := map[string]uint64{}
 	for _, f := range report.Findings {
 		if !f.Warning {
-			counts[f.Rule] = uint64(f.Count)
+			counts[f.Rule] = f.Count
 		}
 	}
 	return counts
@@ -137,7 +137,7 @@ func attributedBy(t *testing.T, input []byte, how attribution.Options, opts conv
 // seen is what readers see of a trace: its events with their arguments and contexts, its tracks and its facts.
 func seen(t *testing.T, trace []byte) (lines []string) {
 	t.Helper()
-	tl, err := load(context.Background(), bytes.NewReader(trace), convert.Options{})
+	tl, err := loadTimeline(context.Background(), bytes.NewReader(trace), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

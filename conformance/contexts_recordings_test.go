@@ -15,15 +15,10 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
-	"github.com/weft-trace/weft/trace"
 )
 
 // eachContextRecording runs a test for every recording that attribution is tried on.
@@ -40,7 +35,7 @@ func eachRecordingOf(t *testing.T, folders []string, fn func(t *testing.T, name 
 }
 
 // attributeRecording loads and attributes an input.
-func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *cost.Result) {
+func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *engine.Result) {
 	tb.Helper()
 	opts.TempDir = tb.TempDir()
 	attribute := opts.Attribute
@@ -52,16 +47,16 @@ func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*tim
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { tr.Close() })
-	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*attribute).Rules()
+	rules, err := engine.RulesOf(attribute)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	result, err := engine.Run(context.Background(), bridge.Timeline(tr), rules)
+	result, err := engine.Run(context.Background(), timeline.Of(tr), rules)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { result.Close() })
-	return bridge.Timeline(tr), result
+	return timeline.Of(tr), result
 }
 
 // threadName is the name of a thread in tables that are divided by thread.
@@ -131,7 +126,7 @@ func union(list []span) (total timeline.Nanos) {
 // the thread was busy, to the nanosecond.
 func TestContextCostsAddUp(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
-		if tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{}); err == nil {
+		if tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{}); err == nil {
 			tl.Close()
 		} else if strings.HasPrefix(name, "damaged/") {
 			return // too little is left of it
@@ -254,7 +249,7 @@ func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts con
 var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
 
 // share returns the parts of the busy time of main threads that belong to frames, to isolates and to nobody, in percent.
-func share(t *testing.T, result *cost.Result) (frame, isolate, none float64, ok bool) {
+func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, ok bool) {
 	table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitThread})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +263,7 @@ func share(t *testing.T, result *cost.Result) (frame, isolate, none float64, ok 
 		switch {
 		case r.ID == "(unattributed)":
 			sums[2] += r.Self
-		case strings.HasPrefix(r.ID, trees.ScopeIsolate+"/"):
+		case strings.HasPrefix(r.ID, engine.ScopeIsolate+"/"):
 			sums[1] += r.Self
 		default:
 			sums[0] += r.Self

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/recording"
@@ -49,7 +49,7 @@ func withoutContexts(t *testing.T, packet []byte) []byte {
 	}
 	list := p.GetTrackEvent().GetDebugAnnotations()
 	n := len(list)
-	if n == 0 || list[n-1].GetName() != evidence.NoteKey {
+	if n == 0 || list[n-1].GetName() != engine.NoteKey {
 		return packet
 	}
 	// What is added is the last field of the event, and what encloses it has only its length changed: taking the bytes
@@ -223,7 +223,7 @@ func TestAttributionOnlyAdds(t *testing.T) {
 func sameItems(t *testing.T, input []byte) {
 	t.Helper()
 	load := func(opts convert.Options) (lines []string, notes, own int) {
-		tl, err := load(context.Background(), bytes.NewReader(input), opts)
+		tl, err := loadTimeline(context.Background(), bytes.NewReader(input), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +317,7 @@ func TestPairedCosts(t *testing.T) {
 
 // The catalogue has what is known of input events; the values were read from the events of the recording.
 func TestInputsInCatalogue(t *testing.T) {
-	tl, err := load(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-everything-small.json")), convert.Options{Attribute: &attribution.Options{}})
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(recording.Bytes(t, "traces/chrome/chrome-everything-small.json")), convert.Options{Attribute: &attribution.Options{}})
 	if err != nil {
 		t.Fatal(err)
 	}

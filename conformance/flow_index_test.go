@@ -84,7 +84,7 @@ func compareArrows(t *testing.T, name string, input []byte, want []string) {
 func indexedArrows(t *testing.T, input []byte) []string {
 	t.Helper()
 	ctx := context.Background()
-	trace, err := load(ctx, bytes.NewReader(input), convert.Options{})
+	trace, err := loadTimeline(ctx, bytes.NewReader(input), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

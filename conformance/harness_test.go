@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -76,11 +75,11 @@ func show(t *testing.T, what string, rows []string) {
 	}
 }
 
-// load reads a trace and returns its timeline.
-func load(ctx context.Context, src io.Reader, opts convert.Options) (*timeline.Timeline, error) {
+// loadTimeline reads a trace and returns its timeline.
+func loadTimeline(ctx context.Context, src io.Reader, opts convert.Options) (*timeline.Timeline, error) {
 	tr, err := convert.Open(ctx, src, opts)
 	if err != nil {
 		return nil, err
 	}
-	return bridge.Timeline(tr), nil
+	return timeline.Of(tr), nil
 }

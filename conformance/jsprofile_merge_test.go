@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -34,7 +35,12 @@ func merged(t *testing.T, inputs ...[]byte) ([]byte, *merge.Job, error) {
 		job.Sources = append(job.Sources, merge.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }})
 	}
 	var out bytes.Buffer
-	_, err := convert.Convert(merge.With(t.Context(), job), &out, strings.NewReader(""), convert.Options{})
+	loaded, err := load.Many(t.Context(), job, load.Options{})
+	if err != nil {
+		return nil, job, err
+	}
+	defer loaded.Close()
+	err = loaded.Write(t.Context(), &out, new(pfwire.Buffers))
 	return out.Bytes(), job, err
 }
 

@@ -66,7 +66,7 @@ func TestAllPathsGiveTheSameBytes(t *testing.T) {
 // hasSegments fails the test if there are not several segments, or if the smaller budgets keep everything in memory.
 func hasSegments(t *testing.T, input []byte) {
 	t.Helper()
-	tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{})
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

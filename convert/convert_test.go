@@ -77,7 +77,7 @@ func TestConvertReadsAnyChunks(t *testing.T) {
 }
 
 func TestReportAsJSON(t *testing.T) {
-	_, report, err := load(t, smallTrace, convert.Options{})
+	_, report, err := loadText(t, smallTrace, convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestReportAsJSON(t *testing.T) {
 }
 
 // load is convert.Load with a timeline that the test closes.
-func load(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline, *convert.Report, error) {
+func loadText(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline, *convert.Report, error) {
 	tb.Helper()
 	tl, report, err := convert.Load(tb.Context(), strings.NewReader(input), opts)
 	if err == nil {
@@ -109,7 +109,7 @@ func load(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline
 }
 
 func TestTimeOffset(t *testing.T) {
-	_, report, err := load(t, smallTrace, convert.Options{TimeOffset: -11_000})
+	_, report, err := loadText(t, smallTrace, convert.Options{TimeOffset: -11_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTimeOffset(t *testing.T) {
 	if _, err := convert.Convert(t.Context(), &out, strings.NewReader(smallTrace), convert.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := load(t, out.String(), convert.Options{TimeOffset: 1}); err == nil {
+	if _, _, err := loadText(t, out.String(), convert.Options{TimeOffset: 1}); err == nil {
 		t.Error("an offset for a Perfetto trace is accepted")
 	}
 }
@@ -136,15 +136,15 @@ func TestErrors(t *testing.T) {
 	if !errors.Is(err, broken) {
 		t.Errorf("broken writer: %v", err)
 	}
-	_, _, err = load(t, `{}`, convert.Options{})
+	_, _, err = loadText(t, `{}`, convert.Options{})
 	if !errors.Is(err, convert.ErrUnknownFormat) {
 		t.Errorf("{}: %v", err)
 	}
-	_, _, err = load(t, smallTrace, convert.Options{From: convert.Format("word")})
+	_, _, err = loadText(t, smallTrace, convert.Options{From: convert.Format("word")})
 	if !strings.HasPrefix(fmt.Sprint(err), `unknown format "word"; use auto, chrome-json, `) {
 		t.Errorf("a format that does not exist: %v", err)
 	}
-	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})
+	_, _, err = loadText(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})
 	if !errors.Is(err, v8profile.ErrNoNodes) {
 		t.Errorf("no CPU profile: %v", err)
 	}

@@ -1,13 +1,22 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"io"
 
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Load is Open for tests that ask the timeline, with a report of what was read.
 func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
-	return load(ctx, src, opts)
+	t, err := load.One(ctx, src, opts)
+	if err == nil {
+		err = cmp.Or(t.Attach(), t.Walk(ctx))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.Timeline, t.Report, nil
 }

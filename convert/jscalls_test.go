@@ -26,7 +26,7 @@ const twoNodes = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":
 // sampledTimeline lists the calls, states and samples of a trace, one line each: time in µs, track, what.
 func sampledTimeline(t *testing.T, input string, opts convert.Options) (lines []string, report *convert.Report) {
 	t.Helper()
-	tl, report, err := load(t, input, opts)
+	tl, report, err := loadText(t, input, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestChooseProfile(t *testing.T) {
 		{"[" + mainThread + "]", "0x1", "there is no V8 profile 0x1; the trace has none"},
 		{`{` + twoNodes + `,"samples":[2],"timeDeltas":[1]}`, "0x1", "this is a V8 CPU profile; a V8 profile can be chosen in a Chrome JSON trace or a Perfetto trace"},
 	} {
-		if _, _, err := load(t, c.input, convert.Options{Profile: c.id}); err == nil || err.Error() != c.want {
+		if _, _, err := loadText(t, c.input, convert.Options{Profile: c.id}); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.id, err, c.want)
 		}
 	}
@@ -257,7 +257,7 @@ func TestEventIndexesAreUnique(t *testing.T) {
 			if input = "[" + input + "]"; name == "a recording" {
 				input = string(recording.Read(t, filepath.Join(recording.Testdata(t), "traces/chrome/chrome-with-selfprof-and-inspector.json.gz")))
 			}
-			tl, _, err := load(t, input, convert.Options{})
+			tl, _, err := loadText(t, input, convert.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

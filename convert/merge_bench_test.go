@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,7 +43,7 @@ func pytorch(tb testing.TB, seed uint64, size int) []byte {
 func merged(tb testing.TB, job *merge.Job, opts convert.Options) {
 	tb.Helper()
 	run := *job
-	_, err := convert.Convert(merge.With(context.Background(), &run), io.Discard, strings.NewReader(""), opts)
+	_, err := convertMerged(context.Background(), io.Discard, &run, opts)
 	if err != nil && !errors.Is(err, merge.ErrDryRun) {
 		tb.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
 )
 
@@ -56,7 +57,7 @@ func TestCollectivesOfManyRanks(t *testing.T) {
 	}
 	solve := func(drifting int) *merge.Plan {
 		job := &merge.Job{Sources: sources(drifting), Links: []string{"seq"}, Options: merge.Options{Reference: -1}, DryRun: true}
-		if _, err := convert.Convert(merge.With(context.Background(), job), new(strings.Builder), strings.NewReader(""), convert.Options{}); !errors.Is(err, merge.ErrDryRun) {
+		if _, err := load.Many(context.Background(), job, convert.Options{}); !errors.Is(err, merge.ErrDryRun) {
 			t.Fatal(err)
 		}
 		return job.Plan

@@ -135,13 +135,13 @@ func TestMergedContexts(t *testing.T) {
 			for i := range texts {
 				alone[i] = contextCosts(t, opened(t, t.Context(), texts[i]))
 			}
-			job := func(same ...[]int) context.Context {
-				return merge.With(t.Context(), &merge.Job{
+			job := func(same ...[]int) *merge.Job {
+				return &merge.Job{
 					Sources: []merge.Source{textSource("first", texts[0]), textSource("second", texts[1])},
 					Options: merge.Options{Reference: -1, Same: same, Offsets: []merge.GivenOffset{{Input: 1}}},
-				})
+				}
 			}
-			got := contextCosts(t, opened(t, job(), ""))
+			got := contextCosts(t, openMerged(t, job()))
 			for typ, rows := range alone[0] {
 				if typ == "Entity" {
 					continue
@@ -152,7 +152,7 @@ func TestMergedContexts(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			if _, err := convert.Convert(job(), &out, strings.NewReader(""), convert.Options{}); err != nil {
+			if _, err := convertMerged(t.Context(), &out, job(), convert.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if result, err := pftrace.Verify(t.Context(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || !result.OK() {
@@ -161,14 +161,14 @@ func TestMergedContexts(t *testing.T) {
 			if diff := cmp.Diff(got, contextCosts(t, opened(t, t.Context(), out.String()))); diff != "" {
 				t.Errorf("read back (-merged +read):\n%s", diff)
 			}
-			again := merge.With(t.Context(), &merge.Job{
+			again := &merge.Job{
 				Sources: []merge.Source{textSource("first", strings.ReplaceAll(texts[0], "first.test", "third.test")), textSource("pair", out.String())},
 				Options: merge.Options{Reference: -1, Offsets: []merge.GivenOffset{{Input: 1}}},
-			})
-			if n, want := len(contextCosts(t, opened(t, again, ""))["Frame"]), 3*len(alone[0]["Frame"])-2; n != want {
+			}
+			if n, want := len(contextCosts(t, openMerged(t, again))["Frame"]), 3*len(alone[0]["Frame"])-2; n != want {
 				t.Errorf("%d frames of the merge and a third recording, want %d", n, want)
 			}
-			shared := contextCosts(t, opened(t, job([]int{0, 1}), ""))
+			shared := contextCosts(t, openMerged(t, job([]int{0, 1})))
 			if n, want := len(shared["Frame"]), len(alone[0]["Frame"]); n != want {
 				t.Errorf("%d frames of inputs of one process, want %d", n, want)
 			}
@@ -184,12 +184,16 @@ func TestMovedDispatches(t *testing.T) {
 		{"ph":"e","name":"EventTiming","cat":"devtools.timeline","id":"0x5","ts":90000,"pid":1,"tid":1},
 		{"ph":"X","name":"EventDispatch","cat":"devtools.timeline","ts":60900,"dur":50,"pid":1,"tid":1,"args":{"data":{"type":"click","timestamp":60000}}}]`
 	other := textSource("other", `[{"ph":"X","name":"work","ts":1,"dur":5,"pid":9,"tid":9}]`)
-	cost := func(ctx context.Context, text string, opts convert.Options) trace.Nanos {
+	open := func(text string, opts convert.Options) *trace.Trace {
 		t.Helper()
-		tr, err := convert.Open(ctx, strings.NewReader(text), opts)
+		tr, err := convert.Open(t.Context(), strings.NewReader(text), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return tr
+	}
+	cost := func(tr *trace.Trace) trace.Nanos {
+		t.Helper()
 		for _, row := range contextCosts(t, tr)["InputEvent"] {
 			if row.ID != "(unattributed)" {
 				return row.Self
@@ -197,14 +201,14 @@ func TestMovedDispatches(t *testing.T) {
 		}
 		return 0
 	}
-	merged := func(name, text string) context.Context {
-		return merge.With(t.Context(), &merge.Job{
+	merged := func(name, text string) *merge.Job {
+		return &merge.Job{
 			Sources: []merge.Source{other, textSource(name, text)},
 			Options: merge.Options{Reference: 0, Offsets: []merge.GivenOffset{{Input: 1, Offset: 7_000_000_123}}},
-		})
+		}
 	}
 	var out bytes.Buffer
-	if _, err := convert.Convert(merged("moved", events), &out, strings.NewReader(""), convert.Options{}); err != nil {
+	if _, err := convertMerged(t.Context(), &out, merged("moved", events), convert.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if result, err := pftrace.Verify(t.Context(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true}); err != nil || !result.OK() {
@@ -212,9 +216,9 @@ func TestMovedDispatches(t *testing.T) {
 	}
 	const want = 50 * trace.Microsecond
 	for name, got := range map[string]trace.Nanos{
-		"alone": cost(t.Context(), events, convert.Options{}), "merged": cost(merged("moved", events), "", convert.Options{}),
-		"read back": cost(t.Context(), out.String(), convert.Options{}), "merged again": cost(merged("twice", out.String()), "", convert.Options{}),
-		"with an offset": cost(t.Context(), events, convert.Options{TimeOffset: trace.Second}),
+		"alone": cost(open(events, convert.Options{})), "merged": cost(openMerged(t, merged("moved", events))),
+		"read back": cost(open(out.String(), convert.Options{})), "merged again": cost(openMerged(t, merged("twice", out.String()))),
+		"with an offset": cost(open(events, convert.Options{TimeOffset: trace.Second})),
 	} {
 		if got != want {
 			t.Errorf("%s: the click costs %d ns, want %d", name, got, want)

@@ -41,7 +41,7 @@ func mergeTexts(t *testing.T, offset *timeline.Nanos, texts ...string) (*convert
 		job.Offsets = []merge.GivenOffset{{Input: len(texts) - 1, Offset: *offset}}
 	}
 	var out bytes.Buffer
-	report, err := convert.Convert(merge.With(t.Context(), job), &out, strings.NewReader(""), convert.Options{})
+	report, err := convertMerged(t.Context(), &out, job, convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func mergeTexts(t *testing.T, offset *timeline.Nanos, texts ...string) (*convert
 // dumpLines are the events of a trace as text, sorted.
 func dumpLines(t *testing.T, data []byte) []string {
 	t.Helper()
-	tl, _, err := load(t, string(data), convert.Options{})
+	tl, _, err := loadText(t, string(data), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestMergePagesOfSeveralTraces(t *testing.T) {
 func mergedSamples(t *testing.T, trace string) (lines []string, merged *timeline.Timeline, report *convert.Report) {
 	t.Helper()
 	report, out := mergeTexts(t, new(timeline.Nanos), trace, selfProfile)
-	tl, _, err := load(t, string(out), convert.Options{})
+	tl, _, err := loadText(t, string(out), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,11 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // errBroken is what fails in tests.
@@ -30,10 +34,36 @@ func rankSource(name string, pid, failAt int) merge.Source {
 	}}
 }
 
+// convertMerged merges the inputs of a job.
+func convertMerged(ctx context.Context, dst io.Writer, job *merge.Job, opts convert.Options) (*convert.Report, error) {
+	t, err := load.Many(ctx, job, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	if err := t.Write(ctx, dst, new(pfwire.Buffers)); err != nil {
+		return nil, err
+	}
+	return t.Report, nil
+}
+
+// openMerged returns the trace that the inputs of a job become.
+func openMerged(t *testing.T, job *merge.Job) *trace.Trace {
+	t.Helper()
+	loaded, err := load.Many(t.Context(), job, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := new(trace.Trace)
+	timeline.Hold(t.Context(), tr, loaded.Timeline)
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
 func mergeSources(keepGoing bool, sources ...merge.Source) (*merge.Job, []byte, error) {
 	job := &merge.Job{Sources: sources, Options: merge.Options{KeepGoing: keepGoing, Reference: -1}}
 	var out bytes.Buffer
-	_, err := convert.Convert(merge.With(context.Background(), job), &out, strings.NewReader(""), convert.Options{})
+	_, err := convertMerged(context.Background(), &out, job, convert.Options{})
 	return job, out.Bytes(), err
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -167,7 +166,7 @@ func attributeLines(_ *testing.T, tr *trace.Trace) (all []string) {
 
 // factLines returns the pages of a trace and the facts about its threads.
 func factLines(_ *testing.T, tr *trace.Trace) (all []string) {
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		if thread := tl.Track(id); thread.Used {
 			for _, f := range thread.Facts {

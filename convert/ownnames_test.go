@@ -13,7 +13,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -137,7 +136,7 @@ func reservedNames(t *testing.T, input []byte) (names string) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	err = tl.Walk(t.Context(), func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemBegin {
 			return nil

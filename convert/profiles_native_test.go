@@ -203,7 +203,7 @@ func TestNativeProfileList(t *testing.T) {
 	if !reflect.DeepEqual(report.Profiles, want) {
 		t.Errorf("profiles %+v, want %+v", report.Profiles, want)
 	}
-	if _, _, err := load(t, native(t, nativeChunk(150, 1, 2, 2)), convert.Options{Profile: "0x2"}); err == nil ||
+	if _, _, err := loadText(t, native(t, nativeChunk(150, 1, 2, 2)), convert.Options{Profile: "0x2"}); err == nil ||
 		err.Error() != "there is no V8 profile 0x2; the trace has 0x1" {
 		t.Errorf("error %v", err)
 	}

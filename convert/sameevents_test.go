@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -63,7 +62,7 @@ func loadTimeline(t *testing.T, data []byte) (*timeline.Timeline, bool) {
 			t.Error(err)
 		}
 	})
-	return bridge.Timeline(tr), true
+	return timeline.Of(tr), true
 }
 
 // compareEvents compares the events of two traces as messages, all of which are too many to be held.

@@ -14,9 +14,9 @@ import (
 	"context"
 	"io"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -32,7 +32,7 @@ type Options struct {
 //
 // The error is one of dst, of temporary files, or ctx's.
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	header := eventstream.Header{WeftVersion: pfwire.Version, Clock: tl.Clocks(), Attributes: tl.Attributes()}
 	if opts != (Options{}) {
 		header.Inputs = []eventstream.Input{{Name: opts.Input, Format: opts.Format, Bytes: opts.Bytes, SHA256: opts.SHA256}}

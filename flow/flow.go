@@ -10,8 +10,8 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -24,10 +24,10 @@ import (
 // files. It must be closed, before the trace is, and is not safe for concurrent use. The context of NewIndex governs it until
 // then, as that of a trace does.
 type Index struct {
-	ctx context.Context
-	tr  *trace.Trace
-	tl  *timeline.Timeline
-	x   *flowindex.Index
+	ctx     context.Context
+	numbers *resolved.TrackNumbers
+	tl      *timeline.Timeline
+	x       *flowindex.Index
 }
 
 // Flow is one flow of the input: from the start of its id to the end, or to the next start.
@@ -83,7 +83,7 @@ type Connection struct {
 // NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
 // in any case.
 func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
-	tl := bridge.Timeline(tr)
+	tl := timeline.Of(tr)
 	if err := tl.NumberEvents(ctx); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Index{ctx: ctx, tr: tr, tl: tl, x: x}, nil
+	return &Index{ctx: ctx, numbers: resolved.NumberTracks(tl), tl: tl, x: x}, nil
 }
 
 // Close frees the memory and the temporary files of the index.
@@ -144,7 +144,7 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 // finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
 // the last, a zero that means nothing, may be left out.
 func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
-	found, err := x.x.Find(x.ctx, id, timeline.Nanos(at))
+	found, err := x.x.Find(x.ctx, id, at)
 	var flows []Flow
 	for _, f := range found {
 		flows = append(flows, flowOf(f))
@@ -201,7 +201,7 @@ func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error]
 
 func flowOf(f flowindex.Flow) Flow {
 	return Flow{
-		Kind: f.Kind(), ID: f.ID, Name: f.Name, Category: f.Category, Start: trace.Nanos(f.Start), End: trace.Nanos(f.End), Ended: f.Ended,
+		Kind: f.Kind(), ID: f.ID, Name: f.Name, Category: f.Category, Start: f.Start, End: f.End, Ended: f.Ended,
 		Members: f.Members, Threads: f.Threads, found: f,
 	}
 }
@@ -209,10 +209,10 @@ func flowOf(f flowindex.Flow) Flow {
 func (x *Index) member(f Flow, m flowindex.Member) Member {
 	out := Member{
 		Flow: f, N: m.N, Previous: m.Previous, Event: trace.EventID(x.tl.EventID(m.Ordinal)),
-		Track: trace.TrackID(bridge.Track(x.tr, m.Track, m.Lane)), Time: trace.Nanos(m.TS), Passed: trace.Nanos(m.At),
+		Track: trace.TrackID(x.numbers.Of(m.Track, m.Lane)), Time: trace.Nanos(m.TS), Passed: trace.Nanos(m.At),
 	}
 	if out.Unfinished = m.End == timeline.NoTime; !out.Unfinished {
-		out.Duration = trace.Nanos(m.End - m.TS)
+		out.Duration = m.End - m.TS
 	}
 	return out
 }

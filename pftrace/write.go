@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -68,5 +68,5 @@ func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) er
 		return err
 	}
 	wire.Workers = opts.Workers
-	return pfwire.Write(ctx, dst, bridge.Timeline(tr), wire)
+	return pfwire.Write(ctx, dst, timeline.Of(tr), wire)
 }

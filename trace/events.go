@@ -22,9 +22,12 @@ var errStop = errors.New("stop")
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		t.describeTracks()
-		t.names.prepare(t.tl)
+		t.names.prepare(t.tl())
+		if t.rows == nil {
+			t.rows = resolved.NewReader(t.tl())
+		}
 		r := eventReader{t: t}
-		_, err := t.rows.Walk(t.ctx, resolved.Options{}, func(row *resolved.Row) error {
+		_, err := t.rows.Walk(timeline.ContextOf(&t.handle), resolved.Options{}, func(row *resolved.Row) error {
 			r.fill(row)
 			if !yield(&r.event, nil) {
 				return errStop
@@ -54,11 +57,11 @@ var kinds = [...]Kind{resolved.Slice: Slice, resolved.Instant: Instant, resolved
 func (r *eventReader) fill(row *resolved.Row) {
 	t, it, ev := r.t, row.Item, &r.event
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
-	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, of: t.tl, id: r.args.id[:0]}
+	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, of: t.tl(), id: r.args.id[:0]}
 	*ev = Event{
 		Kind: kinds[row.Kind], ID: EventID(row.ID), Parent: EventID(row.Parent), Depth: row.Depth,
 		Track: t.trackOf(it.Track, it.Lane), Time: Nanos(it.TS), Name: t.names.name(it), Category: t.names.category(it),
-		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
+		Args:       Value{kind: DictKind, args: &r.args, of: t.tl()},
 		InputEvent: it.Event, InputByte: it.Offset,
 	}
 	if it.HasAsyncID() {
@@ -71,9 +74,9 @@ func (r *eventReader) fill(row *resolved.Row) {
 		r.args.id = append(r.args.id, NewArg(resolved.DidNotEndKey, true))
 	}
 	if at, known := it.ThreadTime.Nanos(); known {
-		r.cpuTime, ev.CPUTime = Nanos(at), &r.cpuTime
+		r.cpuTime, ev.CPUTime = at, &r.cpuTime
 		if used, known := row.ThreadDuration.Nanos(); known {
-			r.cpuDuration, ev.CPUDuration = Nanos(used), &r.cpuDuration
+			r.cpuDuration, ev.CPUDuration = used, &r.cpuDuration
 		}
 	}
 	if it.Callstack != 0 {
@@ -83,7 +86,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 	switch row.Kind {
 	case resolved.Slice:
 		if ev.Unfinished = it.Dur == timeline.NoTime; !ev.Unfinished {
-			ev.Duration = Nanos(it.Dur)
+			ev.Duration = it.Dur
 		}
 	case resolved.Counter, resolved.Sample:
 		ev.Value = numberValue(it.Value)
@@ -99,7 +102,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 
 // fillStack makes frames of a call stack.
 func (r *eventReader) fillStack(id timeline.CallstackID) {
-	tl := r.t.tl
+	tl := r.t.tl()
 	r.stack = r.stack[:0]
 	for _, id := range slices.Backward(tl.Callstack(id)) { // the outermost comes first
 		f := tl.Frame(id)

@@ -10,18 +10,16 @@
 package trace
 
 import (
-	"context"
 	"errors"
 	"iter"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. A duration
 // converts with time.Duration(n).
-type Nanos int64
+type Nanos = timeline.Nanos
 
 // Units of time. A Nanos of 1 is a nanosecond.
 const (
@@ -36,42 +34,33 @@ const (
 // The context that the trace was opened or finished with governs it until it is closed: when it is done, loops over the trace end
 // with its error.
 type Trace struct {
-	ctx    context.Context
-	tl     *timeline.Timeline
-	tracks []Track
-	lanes  [][2]TrackID // by track: its lanes 0 and 1; others follow
-	used   []bool       // by track
-	names  nameTable
-	rows   *resolved.Reader
+	handle
+	tracks  []Track
+	numbers *resolved.TrackNumbers
+	used    []bool // by track
+	names   nameTable
+	rows    *resolved.Reader // nil: not needed yet
 }
 
-func newTrace(ctx context.Context, tl *timeline.Timeline) *Trace {
-	return &Trace{ctx: ctx, tl: tl, rows: resolved.NewReader(tl)}
-}
+// handle holds the engine's timeline, for weft's own packages (timeline.Of).
+type handle = timeline.Handle
 
-func init() {
-	bridge.Register(
-		func(tr any) *timeline.Timeline { return tr.(*Trace).tl },
-		func(ctx context.Context, tl *timeline.Timeline) any { return newTrace(ctx, tl) },
-		func(tr any, track timeline.TrackID, lane uint32) uint32 {
-			t := tr.(*Trace)
-			t.describeTracks()
-			return uint32(t.trackOf(track, lane))
-		},
-	)
-}
+func (t *Trace) tl() *timeline.Timeline { return timeline.Of(&t.handle) }
 
 // Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
 // afterwards.
 func (t *Trace) Close() error {
-	return errors.Join(t.rows.Close(), t.tl.Close())
+	if t.rows != nil {
+		return errors.Join(t.rows.Close(), t.tl().Close())
+	}
+	return t.tl().Close()
 }
 
 // Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order in
 // which the input gives them: strings and integers.
 func (t *Trace) Attributes() iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
-		for _, a := range t.tl.Attributes() {
+		for _, a := range t.tl().Attributes() {
 			value := NewValue(a.Text)
 			if a.IsInt {
 				value = intValue(a.Int)
@@ -96,10 +85,10 @@ type Summary struct {
 
 // Summary counts the events.
 func (t *Trace) Summary() Summary {
-	n := t.tl.Totals()
+	n := t.tl().Totals()
 	return Summary{
 		Slices: n.Slices, Unfinished: n.Unfinished, Instants: n.Instants, CounterValues: n.CounterValues, Samples: n.Samples, Flows: n.Flows,
-		Start: Nanos(n.Start), End: Nanos(n.End),
+		Start: n.Start, End: n.End,
 	}
 }
 
@@ -122,7 +111,7 @@ type ProblemCase struct {
 // Problems returns what was wrong with the input, or with what a Builder was given; the severest first, then by name.
 func (t *Trace) Problems() []Problem {
 	all := []Problem{}
-	for _, total := range t.tl.Problems().Totals() {
+	for _, total := range t.tl().Problems().Totals() {
 		p := Problem{
 			Name: total.Kind.Name(), Severity: total.Kind.Severity().String(), Count: total.Count, Sentence: total.Kind.Sentence(),
 			Cases: []ProblemCase{},

@@ -154,13 +154,13 @@ func (t *Trace) describeTracks() {
 	if t.tracks != nil {
 		return
 	}
-	n := t.tl.TrackCount()
-	t.tracks, t.lanes, t.used = make([]Track, n), make([][2]TrackID, n), make([]bool, n)
+	n := t.tl().TrackCount()
+	t.tracks, t.used, t.numbers = make([]Track, n), make([]bool, n), resolved.NumberTracks(t.tl())
 	for id := range n {
-		tr := t.tl.Track(timeline.TrackID(id))
+		tr := t.tl().Track(timeline.TrackID(id))
 		out := Track{
 			ID: TrackID(id), Parent: TrackID(tr.Parent), Kind: trackKinds[tr.Kind], Name: tr.Name, Labels: tr.Labels,
-			Role: roles[t.tl.Role(tr.ID)], IDSpace: t.tl.IDSpace(tr.ID),
+			Role: roles[t.tl().Role(tr.ID)], IDSpace: t.tl().IDSpace(tr.ID),
 		}
 		switch {
 		case tr.Counter != nil:
@@ -193,15 +193,11 @@ func factArg(f *timeline.Fact) Arg {
 // stream are tracks below its thread, otherwise the first lane is the track itself.
 func (t *Trace) describeLanes(id TrackID) {
 	track := timeline.TrackID(id)
-	t.lanes[id] = [2]TrackID{id, TrackID(len(t.tracks))}
-	if t.tl.FirstLane(track) == 0 {
-		t.lanes[id] = [2]TrackID{TrackID(len(t.tracks)), TrackID(len(t.tracks) + 1)}
-	}
-	for n := t.tl.FirstLane(track); n <= t.tl.LaneCount(track); n++ {
+	for n := t.tl().FirstLane(track); n <= t.tl().LaneCount(track); n++ {
 		lane := t.tracks[id]
 		lane.ID = TrackID(len(t.tracks))
 		if lane.Kind == ProcessTrack || lane.Kind == ThreadTrack {
-			lane.Kind, lane.Parent, lane.Name, lane.Labels, lane.Facts = NamedTrack, id, t.tl.LaneName(track), nil, nil
+			lane.Kind, lane.Parent, lane.Name, lane.Labels, lane.Facts = NamedTrack, id, t.tl().LaneName(track), nil, nil
 			lane.Role = RoleLane
 			lane.Path = slices.Concat(lane.Path, []string{lane.Name})
 		}
@@ -211,15 +207,12 @@ func (t *Trace) describeLanes(id TrackID) {
 
 // trackOf returns a lane of a track.
 func (t *Trace) trackOf(track timeline.TrackID, lane uint32) TrackID {
-	if lane == 0 {
-		return t.lanes[track][0]
-	}
-	return t.lanes[track][1] + TrackID(lane) - 1
+	return TrackID(t.numbers.Of(track, lane))
 }
 
 // setOwner sets the path of a track, and the process and the thread that it belongs to.
 func (t *Trace) setOwner(tr *Track) {
-	found := resolved.DescribeTrack(t.tl, timeline.TrackID(tr.ID))
+	found := resolved.DescribeTrack(t.tl(), timeline.TrackID(tr.ID))
 	tr.PID, tr.TID = found.Input()
 	tr.Path, tr.ProcessName, tr.ThreadName = found.Path, found.ProcessName, found.ThreadName
 }

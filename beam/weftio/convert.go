@@ -81,7 +81,7 @@ func newBatch(c migrate.Config, stores *stores, works []work) (b *migrate.Batch,
 }
 
 func newRemoteStorage(c migrate.Config, stores *stores, works []work) (s remoteStorage, err error) {
-	s = remoteStorage{root: c.Root, place: c.Out, tempDir: c.TempDir, measures: map[string]measure{}}
+	s = remoteStorage{root: c.Root, place: c.Out, measures: map[string]measure{}}
 	if s.in, err = stores.get(c.Root); err != nil {
 		return s, err
 	}

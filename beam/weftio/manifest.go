@@ -41,8 +41,7 @@ func WriteManifest(s beam.Scope, converted, failed beam.PCollection, place strin
 
 // mergeFn merges parts.
 type mergeFn struct {
-	Place   string
-	TempDir string
+	Place string
 }
 
 // ProcessElement is called by Beam.
@@ -51,7 +50,7 @@ func (fn *mergeFn) ProcessElement(ctx context.Context, _ int, emit func(Summary)
 	if isRemote(fn.Place) {
 		merge = mergeRemote
 	}
-	summary, err := merge(ctx, fn.Place, fn.TempDir)
+	summary, err := merge(ctx, fn.Place)
 	if err != nil {
 		return place{err}
 	}
@@ -60,10 +59,10 @@ func (fn *mergeFn) ProcessElement(ctx context.Context, _ int, emit func(Summary)
 }
 
 // mergeLocal merges the parts of a local folder. Two jobs at once take turns.
-func mergeLocal(ctx context.Context, out, tempDir string) (*migrate.Summary, error) {
+func mergeLocal(ctx context.Context, out string) (*migrate.Summary, error) {
 	const patience, pause = time.Minute, 100 * time.Millisecond
 	for began := time.Now(); ; {
-		summary, err := migrate.Finish(out, tempDir)
+		summary, err := migrate.Finish(out)
 		if !errors.Is(err, migrate.ErrInUse) || time.Since(began) > patience {
 			return summary, err
 		}
@@ -80,14 +79,14 @@ func mergeLocal(ctx context.Context, out, tempDir string) (*migrate.Summary, err
 const partAge = 24 * time.Hour
 
 // mergeRemote merges the parts of a folder in a store.
-func mergeRemote(ctx context.Context, place, tempDir string) (*migrate.Summary, error) {
+func mergeRemote(ctx context.Context, place string) (*migrate.Summary, error) {
 	var stores stores
 	defer stores.close()
 	fsys, err := stores.get(place)
 	if err != nil {
 		return nil, err
 	}
-	dir, remove, err := mirror(ctx, &stores, place, tempDir)
+	dir, remove, err := mirror(ctx, &stores, place)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +96,7 @@ func mergeRemote(ctx context.Context, place, tempDir string) (*migrate.Summary, 
 	if err != nil {
 		return nil, err
 	}
-	summary, err := migrate.Finish(dir, tempDir)
+	summary, err := migrate.Finish(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +137,9 @@ func removeOldParts(ctx context.Context, fsys filesystem.Interface, place string
 }
 
 // Read returns the summary of a folder of outputs.
-func Read(ctx context.Context, out, tempDir string) (*Summary, error) {
+func Read(ctx context.Context, out string) (*Summary, error) {
 	if !isRemote(out) {
-		s, err := migrate.Status(out, tempDir)
+		s, err := migrate.Status(out)
 		if err != nil {
 			return nil, err
 		}

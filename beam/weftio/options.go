@@ -28,7 +28,6 @@ type Options struct {
 	FileTimeout time.Duration // of a file; 0: none
 	Verify      bool          // outputs are verified before they get their names; local ones only
 	Named       bool          // every input must be a trace: what is none fails, and is not skipped
-	TempDir     string        // for what is sorted on disk; "": that of the system
 
 	Include, Exclude []string // globs on the path below Root, for Migrate; what an Exclude matches is left out
 	MaxFiles         int      // Migrate fails if there are more; 0: no limit
@@ -97,11 +96,10 @@ func (o *Options) config() (c migrate.Config, err error) {
 	c = migrate.Config{
 		Out: o.Out, Root: o.Root, FileTimeout: o.FileTimeout, Verify: o.Verify,
 		// Runners do bundles twice: what is at the place of an output may be ours.
-		Force: true, RetryFailed: o.RetryFailed, Redo: o.Redo, TempDir: o.TempDir,
+		Force: true, RetryFailed: o.RetryFailed, Redo: o.Redo,
 		Settings: map[string]string{},
 	}
 	c.Convert.Compression, c.Convert.Packets = pftrace.Zlib, pftrace.Compact
-	c.Convert.TempDir = o.TempDir
 	if c.Convert.Memory = o.FileMemory; c.Convert.Memory == 0 {
 		c.Convert.Memory = defaultFileMemory
 	}

@@ -32,7 +32,7 @@ func Remaining(s beam.Scope, files beam.PCollection, o Options) (todo, done beam
 	o.check()
 	s = s.Scope("weftio.Remaining")
 	keyed := beam.ParDo(s, &keyFn{}, works(s, files, o))
-	records := beam.ParDo(s, &recordsFn{Out: o.Out, TempDir: o.TempDir}, beam.Impulse(s))
+	records := beam.ParDo(s, &recordsFn{Out: o.Out}, beam.Impulse(s))
 	return beam.ParDo2(s, &decideFn{Options: o}, beam.CoGroupByKey(s, keyed, records))
 }
 
@@ -44,20 +44,19 @@ func (*keyFn) ProcessElement(w work) (string, work) { return w.Found.Path, w }
 
 // recordsFn reads the records that there are.
 type recordsFn struct {
-	Out     string
-	TempDir string
+	Out string
 }
 
 // ProcessElement is called by Beam.
 func (fn *recordsFn) ProcessElement(ctx context.Context, _ []byte, emit func(string, line)) error {
 	var stores stores
 	defer stores.close()
-	out, remove, err := mirror(ctx, &stores, fn.Out, fn.TempDir)
+	out, remove, err := mirror(ctx, &stores, fn.Out)
 	if err != nil {
 		return place{err}
 	}
 	defer remove()
-	for r, err := range migrate.Records(out, fn.TempDir) {
+	for r, err := range migrate.Records(out) {
 		if err != nil {
 			return place{err}
 		}
@@ -68,7 +67,7 @@ func (fn *recordsFn) ProcessElement(ctx context.Context, _ []byte, emit func(str
 
 // mirror returns a local folder with the records of a folder of outputs: this itself if it is local, else a temporary one, which remove
 // removes.
-func mirror(ctx context.Context, stores *stores, out, tempDir string) (dir string, remove func(), err error) {
+func mirror(ctx context.Context, stores *stores, out string) (dir string, remove func(), err error) {
 	if !isRemote(out) {
 		return out, func() {}, nil
 	}
@@ -80,7 +79,7 @@ func mirror(ctx context.Context, stores *stores, out, tempDir string) (dir strin
 	if err != nil {
 		return "", nil, err
 	}
-	if dir, err = os.MkdirTemp(tempDir, "weft-*.tmp"); err != nil {
+	if dir, err = os.MkdirTemp("", "weft-*.tmp"); err != nil {
 		return "", nil, err
 	}
 	remove = func() { os.RemoveAll(dir) }

@@ -23,9 +23,8 @@ import (
 // remoteStorage reads and writes the objects of a store by one of Beam's file systems. The inputs can be local files.
 type remoteStorage struct {
 	in, out  filesystem.Interface
-	root     string // where inputs are, without a slash at its end
-	place    string // where outputs are, likewise
-	tempDir  string
+	root     string             // where inputs are, without a slash at its end
+	place    string             // where outputs are, likewise
 	measures map[string]measure // what is known of inputs, by name: asking once more is a request
 }
 
@@ -140,7 +139,7 @@ func (s remoteStorage) Open(ctx context.Context, input string) (migrate.Input, e
 			return nil, missing(name, err)
 		}
 	}
-	in := &remoteInput{measure: known, tempDir: s.tempDir}
+	in := &remoteInput{measure: known}
 	in.reopen = func() (io.ReadCloser, error) {
 		r, err := s.in.OpenRead(ctx, name)
 		return r, missing(name, err)
@@ -172,12 +171,11 @@ const peekSize = 64 << 10
 // copied to a temporary file.
 type remoteInput struct {
 	measure
-	tempDir string
-	reopen  func() (io.ReadCloser, error)
-	src     io.ReadCloser
-	peeked  []byte // the first bytes; nil: nobody has looked
-	at      int64  // what Read has given
-	spool   *os.File
+	reopen func() (io.ReadCloser, error)
+	src    io.ReadCloser
+	peeked []byte // the first bytes; nil: nobody has looked
+	at     int64  // what Read has given
+	spool  *os.File
 }
 
 // Size implements migrate.Input.
@@ -257,7 +255,7 @@ func (in *remoteInput) toDisk() error {
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(in.tempDir, "weft-*.tmp")
+	f, err := os.CreateTemp("", "weft-*.tmp")
 	if err != nil {
 		return err
 	}

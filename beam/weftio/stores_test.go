@@ -182,7 +182,7 @@ func TestStores(t *testing.T) {
 		if diff := cmp.Diff(want, f.outputs(t)); diff != "" {
 			t.Errorf("weft migrate (-), the store (+):\n%s", diff)
 		}
-		s, err := Read(t.Context(), o.Out, "")
+		s, err := Read(t.Context(), o.Out)
 		if err != nil || s.Total(migrate.Done).Files != int64(len(want)) || s.Total(migrate.Failed).Files != 3 {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -214,7 +214,7 @@ func TestNamesInStores(t *testing.T) {
 		if want := []string{"f g.json.pftrace", "ä.json.pftrace"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
-		s, err := Read(t.Context(), o.Out, "")
+		s, err := Read(t.Context(), o.Out)
 		if err != nil || len(s.Kinds) == 0 || s.Kinds[0].Kind != migrate.KindName || s.Kinds[0].Files != 3 {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -237,7 +237,7 @@ func TestWritesThatFail(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(f.outputs(t))); !slices.Equal(got, []string{"a.json.pftrace", "z.json.pftrace"}) {
 			t.Errorf("%q", got)
 		}
-		s, err := Read(t.Context(), o.Out, "")
+		s, err := Read(t.Context(), o.Out)
 		if err != nil || s.Total(migrate.Failed).Files != 1 || s.Kinds[0].Kind != migrate.KindOutput {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -291,7 +291,7 @@ func TestRemoteInput(t *testing.T) {
 	for _, size := range []int{0, 10, peekSize - 1, peekSize, peekSize + 1, 3 * peekSize} {
 		content := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
 		opened := 0
-		in := &remoteInput{measure: measure{int64(size), 1}, tempDir: t.TempDir()}
+		in := &remoteInput{measure: measure{int64(size), 1}}
 		in.reopen = func() (io.ReadCloser, error) {
 			opened++
 			return io.NopCloser(bytes.NewReader(content)), nil

@@ -179,7 +179,7 @@ func TestMigrateIsWeftMigrate(t *testing.T) {
 	if diff := cmp.Diff(wantContent(t, migrate.Config{Inputs: []string{in}}), contentOf(t, o.Out)); diff != "" {
 		t.Errorf("after changes:\n%s", diff)
 	}
-	s, err := Read(t.Context(), o.Out, "")
+	s, err := Read(t.Context(), o.Out)
 	if err != nil || s.Total(migrate.Done).Files != 5 || s.Total(migrate.Failed).Files != 3 || s.Total(migrate.Skipped).Files != 4 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -237,7 +237,7 @@ func TestLists(t *testing.T) {
 	if err := run(t, func(s beam.Scope) { Migrate(s, o, false, "@"+list) }); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Read(t.Context(), o.Out, "")
+	s, err := Read(t.Context(), o.Out)
 	if err != nil || s.Total(migrate.Done).Files != 1 || len(s.Kinds) != 2 || s.Kinds[0].Kind != migrate.KindMissing || s.Kinds[1].Kind != migrate.KindUnrecognised {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -283,7 +283,7 @@ func TestFailuresAreElements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Read(t.Context(), o.Out, "")
+	s, err := Read(t.Context(), o.Out)
 	if err != nil || len(s.Kinds) != 2 || s.Kinds[0].Kind != migrate.KindPanic || s.Kinds[1].Kind != migrate.KindUnreadable {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -471,7 +471,7 @@ func TestOptionsOfTwoPipelines(t *testing.T) {
 	for _, args := range []string{"all", "none", "all"} {
 		o := Options{Root: in, Out: filepath.Join(t.TempDir(), "out"), Settings: map[string]string{"args": args}}
 		migrateIn(t, o)
-		s, err := Read(t.Context(), o.Out, "")
+		s, err := Read(t.Context(), o.Out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/suggest"
@@ -344,22 +344,25 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	return &input{f, info.Size()}, nil
 }
 
-// openResolved reads a trace and resolves it. Errors begin with the name.
-func openResolved(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, error) {
+// openTimeline reads a trace and resolves it. Errors begin with the name.
+func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, *timeline.Timeline, error) {
 	tr, err := convert.Open(ctx, src, opts)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+		return nil, nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	return tr, nil
+	return tr, timeline.Of(tr), nil
 }
 
-// openTimeline is openResolved for what needs the timeline.
-func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, *timeline.Timeline, error) {
-	tr, err := openResolved(ctx, name, src, opts)
-	if err != nil {
-		return nil, nil, err
+// openUnwalked is openTimeline for a caller who walks over all events: the report lacks what is known only then.
+func openUnwalked(ctx context.Context, name string, src io.Reader, opts convert.Options) (*load.Trace, error) {
+	t, err := load.One(ctx, src, opts)
+	if err == nil {
+		if err = t.Attach(); err == nil {
+			return t, nil
+		}
+		err = errors.Join(err, t.Close())
 	}
-	return tr, bridge.Timeline(tr), nil
+	return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 }
 
 // isAddress reports whether a name that could not be opened is a URL and not the name of a file.

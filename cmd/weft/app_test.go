@@ -67,7 +67,7 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 func TestOutputFails(t *testing.T) {
 	for _, args := range [][]string{
 		{"weft", "convert", "--compress", "none", "-"},
-		{"weft", "convert", "-", "--report", "json", "-o", filepath.Join(t.TempDir(), "out")},
+		{"weft", "convert", "-", "--json", "-o", filepath.Join(t.TempDir(), "out")},
 		{"weft", "info", "-"},
 		{"weft", "dump", "-"},
 		{"weft", "verify", "-"},
@@ -98,10 +98,10 @@ func TestInterrupted(t *testing.T) {
 	for name, stdin := range map[string]io.Reader{"busy": &endless{}, "idle": idle{}} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			dir, tmp := t.TempDir(), t.TempDir()
+			dir, tmp := t.TempDir(), tempFolder(t)
 			c := newConsole(stdin, false)
 			time.AfterFunc(50*time.Millisecond, cancel)
-			args := []string{"weft", "convert", "-", "-o", filepath.Join(dir, "out"), "--memory", "32MiB", "--tmp", tmp}
+			args := []string{"weft", "convert", "-", "-o", filepath.Join(dir, "out"), "--memory", "32MiB"}
 			if code := run(ctx, args, &c.environment); code != exitInterrupted {
 				t.Errorf("exit code %d; want %d", code, exitInterrupted)
 			}
@@ -128,7 +128,7 @@ func TestInterruptedLater(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			dir, tmp := t.TempDir(), t.TempDir()
+			dir, tmp := t.TempDir(), tempFolder(t)
 			c := newConsole(strings.NewReader(events.String()), false)
 			place := filepath.Join(dir, "out")
 			switch stage {
@@ -137,7 +137,7 @@ func TestInterruptedLater(t *testing.T) {
 			case "writing":
 				c.stdout, place = callAtWrite(cancel), "-"
 			}
-			args := []string{"weft", "convert", "-", "-o", place, "--memory", "32MiB", "--tmp", tmp}
+			args := []string{"weft", "convert", "-", "-o", place, "--memory", "32MiB"}
 			if code := run(ctx, args, &c.environment); code != exitInterrupted {
 				t.Errorf("exit code %d; want %d", code, exitInterrupted)
 			}

@@ -1,19 +1,16 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	engine "github.com/weft-trace/weft/internal/attribution"
 )
 
 func attributeCommand(env *environment) *cli.Command {
-	convertFlags := convertCommand(env).Flags
 	return &cli.Command{
 		Name:      "attribute",
 		Usage:     "attribute time to frames, scripts, input events and other contexts",
@@ -26,7 +23,8 @@ that describes each context, and as trace attributes with the cost of each.
 A Perfetto trace keeps all its packets unchanged; weft adds its own. Traces in
 other formats are converted. docs/attribution.md explains the rules;
 "weft report cost" prints the costs.`,
-		Flags: slices.DeleteFunc(convertFlags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "attribute") }),
+		Flags: pick(convertCommand(env).Flags, "o", "out-dir", "force", filesFrom, "format", "compress", "memory", "strict", "quiet", "json",
+			"write-back", "context-sources", "context-scope", "flow-conflict", "js-calls", "profile"),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {
@@ -41,7 +39,7 @@ other formats are converted. docs/attribution.md explains the rules;
 // for them.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "use only the context sources in `LIST`: " + strings.Join(trees.SourceNames(), ", ")},
+		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "use only the context sources in `LIST`: " + strings.Join(engine.SourceNames(), ", ")},
 		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "end contexts that are never left with their `SCOPE`: thread or slice"},
 		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "`ACTION` if a flow brings another context: replace, keep or lca (lowest common ancestor)"},
 	}
@@ -52,27 +50,29 @@ func writeBackFlag() cli.Flag {
 	return &cli.StringFlag{Name: "write-back", Value: "all", Usage: "write only the parts of the attribution in `LIST`: notes, tracks, catalogue, costs"}
 }
 
-// contextOptions reads contextFlags.
+// contextOptions reads contextFlags. Commands that lack them get their defaults.
 func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	opts := &attribution.Options{}
-	if list := c.String("context-sources"); list != "all" {
+	if list := c.String("context-sources"); list != "all" && list != "" {
 		for name := range strings.SplitSeq(list, ",") {
-			if _, err := trees.ParseSource(name); err != nil {
+			if _, err := engine.ParseSource(name); err != nil {
 				return nil, usagef("--context-sources: %v", err)
 			}
 			opts.Sources = append(opts.Sources, attribution.Via(name))
 		}
 	}
 	switch scope := c.String("context-scope"); scope {
-	case "thread":
+	case "thread", "":
 	case "slice":
 		opts.EndWithSlice = true
 	default:
 		return nil, unknownValue("context-scope", "scope", scope, "thread", "slice")
 	}
-	opts.FlowConflict = attribution.FlowConflict(c.String("flow-conflict"))
-	if _, err := options.ParseFlowConflict(c.String("flow-conflict")); err != nil {
-		return nil, usagef("--flow-conflict: %v", err)
+	if way := c.String("flow-conflict"); way != "" {
+		opts.FlowConflict = attribution.FlowConflict(way)
+		if _, err := engine.ParseFlowConflict(way); err != nil {
+			return nil, usagef("--flow-conflict: %v", err)
+		}
 	}
 	return opts, nil
 }
@@ -88,7 +88,7 @@ func setAttribution(c *cli.Context, opts *convert.Options) (err error) {
 		}
 		return nil
 	}
-	if args := c.String("args"); args != "all" {
+	if args := c.String("args"); args != "all" && args != "" {
 		return usagef("--args %s: attribution needs all arguments; leave out --args", args)
 	}
 	opts.KeepPackets = isAttribute
@@ -96,7 +96,7 @@ func setAttribution(c *cli.Context, opts *convert.Options) (err error) {
 		return err
 	}
 	list := c.String("write-back")
-	if list == "all" {
+	if list == "all" || list == "" {
 		return nil
 	}
 	w := attribution.WriteBack{NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true}

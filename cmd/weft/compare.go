@@ -52,7 +52,7 @@ Examples:
 
 docs/reports.md says what is compared with what, and what the test assumes.`,
 		Flags: slices.Concat(compareFlags(), pageFlags(), selectionFlags(),
-			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+			titled("Flags for inputs with profiles", profileFlags())),
 		Action: func(c *cli.Context) error { return runCompare(c, env) },
 	}
 }
@@ -75,7 +75,7 @@ func compareFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "min", Value: defaultLeast, Usage: "what takes less than `TIME` never fails --fail-over"},
 		&cli.BoolFlag{Name: "all", Usage: "print rows that are noise or equal too", DisableDefaultText: true},
 		jsonFlag("print one line of JSON per row"),
-	}, arrangingFlags("", "largest change first"), []cli.Flag{formatFlag(), memoryFlag(), tempFlag()})
+	}, arrangingFlags("", "largest change first"), []cli.Flag{formatFlag(), memoryFlag()})
 }
 
 // compareQuery is what a comparison is asked for.

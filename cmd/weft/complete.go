@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/report"
@@ -250,7 +250,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 	case "context":
 		return words("frame=", "page=", "script=", "input=")
 	case "context-sources":
-		return words(trees.SourceNames()...)
+		return words(attribution.SourceNames()...)
 	case "paint":
 		return words(report.PaintOptions()...)
 	case "mode":
@@ -259,7 +259,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return append(scriptCandidates(), candidate{text: completeFiles})
 	case "o", "html", "report-file", "phases", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:
 		return words(completeFiles)
-	case "out-dir", "tmp", "out", "root":
+	case "out-dir", "out", "root":
 		return words(completeDirs)
 	default:
 		return words(choices[name]...)
@@ -281,7 +281,6 @@ var choices = map[string][]string{
 	"per":           {"recording", "second"},
 	"profile":       {"all"},
 	"redo":          {"version", "all"},
-	"report":        {"text", "json"},
 	"samples":       {"stack-sample", "none"},
 	"screenshots":   {"on", "off"},
 	"tracer":        {"bpftrace", "dtrace"},

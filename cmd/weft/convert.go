@@ -23,7 +23,6 @@ import (
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -45,7 +44,7 @@ Examples:
    weft convert --args none -o small.pftrace trace.json.gz
    curl -s https://example.org/trace.json | weft convert - -o - > trace.pftrace
    weft convert --out-dir converted recordings/
-   weft convert --out-dir converted --report json *.json
+   weft convert --out-dir converted --json *.json
 
 weft view shows the result in the browser. The report lists the data problems of
 each input; "lost" means that the output lacks something, "usual" is what most recordings
@@ -65,13 +64,11 @@ in the format have.`,
 			&cli.StringFlag{Name: "screenshots", Value: "on", Usage: "keep the pictures of screenshots: `WHAT` is on or off"},
 			&cli.StringFlag{Name: "long-tasks", Value: "on", Usage: "mark tasks of 50 ms and more on a track of their thread: `WHAT` is on or off"},
 			memoryFlag(),
-			tempFlag(),
 			&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
 			strictFlag(""),
-			&cli.StringFlag{Name: "report", Value: "text", Usage: "print the report as `FORM`: text (standard error) or json (standard output)"},
 			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE`"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print no report and no progress", DisableDefaultText: true},
-			jsonFlag("print the report as JSON, one object per line: short for --report json"),
+			jsonFlag("print the report to standard output as JSON, one object per line"),
 			&cli.BoolFlag{Name: "attribute", Usage: "attribute time to contexts and write them into the trace (docs/attribution.md)", DisableDefaultText: true},
 			writeBackFlag(),
 		}, slices.Concat(contextFlags(), profileFlags(), selfProfileFlags())...),
@@ -86,6 +83,11 @@ in the format have.`,
 }
 
 // The flags that several commands share.
+
+// pick returns those of flags that have one of the names.
+func pick(flags []cli.Flag, names ...string) []cli.Flag {
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
+}
 
 func formatFlag() cli.Flag {
 	return &cli.StringFlag{Name: "format", Value: "auto", Usage: "input `FORMAT`: " + formatList()}
@@ -114,10 +116,6 @@ func memoryFlag() cli.Flag {
 	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory for events, at least 32MiB; sort the rest on disk"}
 }
 
-func tempFlag() cli.Flag {
-	return &cli.StringFlag{Name: "tmp", Usage: "put temporary files into `DIR`", DefaultText: "$TMPDIR"}
-}
-
 // inputOptions reads the flags that say how an input is read. Commands that lack one of them get its default.
 func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	opts.From = convert.Format(c.String("format"))
@@ -140,7 +138,6 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	if err = setProfiles(c, &opts); err != nil {
 		return opts, err
 	}
-	opts.TempDir = c.String("tmp")
 	limitHeap(opts.Memory)
 	return opts, nil
 }
@@ -211,6 +208,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		force:      c.Bool("force"),
 		strict:     readStrict(c),
 		quiet:      c.Bool("quiet"),
+		reportJSON: c.Bool("json"),
 		reportFile: c.String("report-file"),
 		outDir:     c.String("out-dir"),
 
@@ -227,13 +225,6 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	}
 	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", job.opts.Workers)
-	}
-	switch form := c.String("report"); {
-	case form == "json", form == "text" && c.Bool("json"):
-		job.reportJSON = true
-	case form == "text":
-	default:
-		return nil, unknownValue("report", "form", form, "text", "json")
 	}
 	if err := checkFolder(job.outDir); err != nil {
 		return nil, err
@@ -276,12 +267,12 @@ func conversionOptions(c *cli.Context) (opts convert.Options, err error) {
 	return opts, nil
 }
 
-// isOff reads a flag that is on or off.
+// isOff reads a flag that is on or off. Commands that lack it have it on.
 func isOff(c *cli.Context, name string) (bool, error) {
 	switch what := c.String(name); what {
 	case "off":
 		return true, nil
-	case "on":
+	case "on", "":
 		return false, nil
 	default:
 		return false, unknownValue(name, "choice", what, "on", "off")
@@ -483,7 +474,7 @@ func defaultForm(place string) (pftrace.Compression, pftrace.Packets) {
 	return pftrace.Zlib, pftrace.Compact
 }
 
-// inputReport is what --report json writes, one line for each input.
+// inputReport is what --json writes, one line for each input.
 type inputReport struct {
 	Input  string `json:"input"`
 	Output string `json:"output"`
@@ -594,7 +585,7 @@ func (r *inputReport) writeLine(w io.Writer) error {
 	line := fmt.Sprintf("%s: %s → %s, %s", printable(r.Input), formatSize(r.BytesIn), formatSize(r.BytesOut),
 		countText(e.Slices+e.Instants+e.CounterValues+e.Samples, "event", "events"))
 	if r.Span != nil {
-		line += " over " + lengthText(timeline.Nanos(r.Span.End-r.Span.Start))
+		line += " over " + lengthText(r.Span.End-r.Span.Start)
 	}
 	problems := r.told()
 	if counts := countProblems(r.Report, problems); counts != "" {
@@ -675,7 +666,7 @@ func (r *inputReport) writeProblems(b *strings.Builder) {
 func (r *inputReport) details() string {
 	switch {
 	case r.Input == inputName("-"):
-		return "--report json"
+		return "--json"
 	case r.Contexts != nil:
 		return problemsOf("--attribute " + shellWord(printable(r.Input)))
 	}

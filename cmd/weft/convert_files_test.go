@@ -51,7 +51,7 @@ func convertInto(t *testing.T, paths []string, flags ...string) (files map[strin
 	t.Helper()
 	dir := t.TempDir()
 	c = newConsole(nil, false)
-	args := append([]string{"weft", "convert", "--report", "json", "--out-dir", dir}, flags...)
+	args := append([]string{"weft", "convert", "--json", "--out-dir", dir}, flags...)
 	code = run(t.Context(), append(args, paths...), &c.environment)
 	return filesIn(t, dir), c, code
 }
@@ -117,11 +117,11 @@ func TestSeveralInterrupted(t *testing.T) {
 	want, _, _ := convertInto(t, paths)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	dir, tmp := t.TempDir(), t.TempDir()
-	c := newConsole(nil, false)
+	dir, tmp := t.TempDir(), tempFolder(t)
+	c := newConsole(idle{}, false) // an input that never ends
 	c.stdout = callAtWrite(cancel) // with the first report
-	args := []string{"weft", "convert", "--report", "json", "--workers", "4", "--tmp", tmp, "--out-dir", dir}
-	if code := run(ctx, append(args, paths...), &c.environment); code != exitInterrupted {
+	args := []string{"weft", "convert", "--json", "--workers", "4", "--out-dir", dir}
+	if code := run(ctx, append(append(args, paths...), "-"), &c.environment); code != exitInterrupted {
 		t.Errorf("exit code %d; want %d", code, exitInterrupted)
 	}
 	files := filesIn(t, dir)
@@ -129,9 +129,6 @@ func TestSeveralInterrupted(t *testing.T) {
 		if content != want[name] {
 			t.Errorf("%s is left behind and differs from the complete trace", name)
 		}
-	}
-	if len(files) == len(want) {
-		t.Error("everything was converted")
 	}
 	if files := filesIn(t, tmp); len(files) > 0 {
 		t.Errorf("%d temporary files are left behind", len(files))

@@ -89,8 +89,8 @@ Examples:
 			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`; with --as cpuprofile a file for each thread"},
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say what was written", DisableDefaultText: true},
-			formatFlag(), memoryFlag(), tempFlag(),
-		}, selectionFlags(), eventFormFlags(), titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+			formatFlag(), memoryFlag(),
+		}, selectionFlags(), eventFormFlags(), titled("Flags for inputs with profiles", profileFlags())),
 		Action: func(c *cli.Context) error {
 			job, err := newExportJob(c, env)
 			if err != nil {

@@ -17,24 +17,20 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // eventFormFlags are the flags of forms that have events.
 func eventFormFlags() []cli.Flag {
-	return titled("Flags for events (--as proto, parquet, jsonl)", slices.Concat([]cli.Flag{
+	return titled("Flags for events (--as proto, parquet, jsonl)", []cli.Flag{
 		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
 		argsFlag(),
 		&cli.BoolFlag{Name: "places", Usage: "add the place of each event in the input: input_event and input_byte", DisableDefaultText: true},
@@ -42,15 +38,14 @@ func eventFormFlags() []cli.Flag {
 		&cli.StringFlag{Name: "split", Usage: "begin a new file after `SIZE|N`: a size before compression such as 512MiB, or a number of events"},
 		&cli.StringFlag{Name: "manifest", Usage: "list the files in `FILE` as JSON, written when all of them are complete"},
 		&cli.BoolFlag{Name: "attribute", Usage: "add contexts to events, and with --as proto what each context cost (docs/attribution.md)", DisableDefaultText: true},
-		&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
 		strictFlag(""),
-	}, contextFlags()))
+	})
 }
 
 // contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
 var contentFlags = []string{
-	"types", "args", "places", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
-	"from", "to", "format", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
+	"types", "args", "places", "attribute", "process", "thread", "name", "category", "context",
+	"from", "to", "format", "js-calls", "profile",
 }
 
 // An eventExport is one call of the export command for a form that has events.
@@ -69,7 +64,7 @@ type eventExport struct {
 	codec     string
 	split     splitRule
 	attribute bool
-	rules     options.Rules
+	rules     engine.Rules
 	places    bool     // events say where they are in the input
 	content   []string // contentFlags that are set, as NAME=VALUE
 }
@@ -91,9 +86,6 @@ func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) 
 		}
 	}
 	x.opts.NoLongTasks = true // in a trace that weft wrote: they are not events of the recording
-	if x.opts.Workers = c.Int("workers"); x.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is negative", x.opts.Workers)
-	}
 	x.places = c.Bool("places")
 	if x.kinds, err = readKinds(c); err != nil {
 		return nil, err
@@ -165,11 +157,6 @@ func readSplit(c *cli.Context) (s splitRule, err error) {
 
 func (x *eventExport) readAttribution(c *cli.Context) error {
 	if !x.attribute {
-		for _, f := range contextFlags() {
-			if name := f.Names()[0]; c.IsSet(name) {
-				return usagef("--%s needs --attribute", name)
-			}
-		}
 		return nil
 	}
 	if args := c.String("args"); args != "all" {
@@ -179,7 +166,7 @@ func (x *eventExport) readAttribution(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	x.rules, err = options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*opts).Rules()
+	x.rules, err = engine.RulesOf(opts)
 	x.rules.Workers = x.opts.Workers
 	return err
 }
@@ -226,11 +213,11 @@ func (x *eventExport) run(ctx context.Context) error {
 		return err
 	}
 	defer out.abort()
-	tr, header, err := x.open(ctx)
+	t, header, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(x.write(ctx, bridge.Timeline(tr), header, out), tr.Close()); err != nil {
+	if err := errors.Join(x.write(ctx, t.Timeline, header, out), t.Close()); err != nil {
 		return err
 	}
 	if err := out.commit(); err != nil {
@@ -240,35 +227,30 @@ func (x *eventExport) run(ctx context.Context) error {
 }
 
 // open reads the input, and says in the header what it is.
-func (x *eventExport) open(ctx context.Context) (*trace.Trace, *eventstream.Header, error) {
+func (x *eventExport) open(ctx context.Context) (*load.Trace, *eventstream.Header, error) {
 	src, err := openInput(ctx, x.env, x.input)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer src.Close()
-	var report convert.Report
-	opts := x.opts
-	opts.Report = &report
 	progress := startProgress(x.env, inputName(x.input), src.size, !x.quiet)
 	defer progress.Stop()
 	hashed := &hashedReader{r: progress.reader(src), hash: sha256.New()}
-	tr, err := openResolved(bridge.Unwalked(ctx), x.input, hashed, opts)
+	t, err := openUnwalked(ctx, x.input, hashed, x.opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	// What no reader asked for is part of the file as well.
 	if _, err := io.Copy(io.Discard, hashed); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), tr.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), t.Close())
 	}
-	inputs := []eventstream.Input{{Format: string(report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}}
+	inputs := []eventstream.Input{{Format: string(t.Report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}}
 	if x.input != "-" {
 		inputs[0].Name = filepath.Base(x.input)
 	}
-	header := &eventstream.Header{WeftVersion: pfwire.Version, Inputs: inputs, Options: x.content}
-	if tl := bridge.Timeline(tr); tl != nil {
-		header.Clock, header.Attributes = tl.Clocks(), tl.Attributes()
-	}
-	return tr, header, nil
+	return t, &eventstream.Header{
+		WeftVersion: pfwire.Version, Inputs: inputs, Options: x.content, Clock: t.Timeline.Clocks(), Attributes: t.Timeline.Attributes(),
+	}, nil
 }
 
 // hashedReader hashes what is read.
@@ -295,7 +277,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	if selected != nil {
 		opts.Selected = selected.Item
 	}
-	var result *cost.Result
+	var result *engine.Result
 	if x.attribute {
 		if x.rules.Cost.Window.From, x.rules.Cost.Window.To = selected.Window(); selected != nil {
 			x.rules.Cost.Counts = selected.Head
@@ -326,11 +308,11 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 
 // contextSets gives events their contexts.
 type contextSets struct {
-	result *cost.Result
+	result *engine.Result
 	sets   [][]resolved.Context // by SetID, as they are asked for; nil: not made yet
 }
 
-func newContextSets(r *cost.Result) *contextSets {
+func newContextSets(r *engine.Result) *contextSets {
 	return &contextSets{r, make([][]resolved.Context, r.Sets.Lists.Len())}
 }
 
@@ -358,7 +340,7 @@ func (s *contextSets) of(ordinal uint64) ([]resolved.Context, error) {
 }
 
 // eachCost calls fn for the rows of all cost tables.
-func eachCost(result *cost.Result, fn func(*eventstream.Cost) error) error {
+func eachCost(result *engine.Result, fn func(*eventstream.Cost) error) error {
 	all := costtables.Of(result)
 	for _, typ := range all.Types() {
 		table, err := all.Table(costtables.TableOptions{Type: typ})
@@ -368,7 +350,7 @@ func eachCost(result *cost.Result, fn func(*eventstream.Cost) error) error {
 		for i := range table.Rows {
 			row := &table.Rows[i]
 			c := eventstream.Cost{
-				Type: typ, ContextID: row.ID, Name: row.Name, By: table.By, Self: row.Self, Total: row.Total, CPU: row.SelfCPU,
+				Type: typ, ContextID: row.ID, Name: row.Name, By: table.By, Self: row.Self, Total: row.Total, CPU: row.CPU,
 				CPUUnknown: row.WithoutCPU, Slices: row.Slices,
 			}
 			for k := range costtables.Columns {

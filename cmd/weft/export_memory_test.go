@@ -6,8 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -34,13 +33,13 @@ func TestExportMemory(t *testing.T) {
 		return w.Peak
 	}
 	walk := watch(func(w *recording.MemoryWatch) {
-		tr, err := convert.Open(bridge.Unwalked(t.Context()), w, convert.Options{Memory: timeline.DefaultMemory})
+		loaded, err := load.One(t.Context(), w, load.Options{Memory: timeline.DefaultMemory})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer tr.Close()
+		defer loaded.Close()
 		n := 0
-		if err := bridge.Timeline(tr).Walk(context.Background(), func(*timeline.Item) error {
+		if err := loaded.Timeline.Walk(context.Background(), func(*timeline.Item) error {
 			if n++; n%100_000 == 0 {
 				w.Look()
 			}

@@ -20,7 +20,7 @@ import (
 // splitExport are the arguments of an export of six events into three files and a manifest.
 func splitExport(dir string) []string {
 	return []string{
-		"weft", "export", "--as", "proto", "--force", "--quiet", "--split", "2", "--tmp", dir, "--manifest", filepath.Join(dir, "list.json"),
+		"weft", "export", "--as", "proto", "--force", "--quiet", "--split", "2", "--manifest", filepath.Join(dir, "list.json"),
 		"-o", filepath.Join(dir, "t.events.binpb"), filepath.Join(dir, "in", "trace.json"),
 	}
 }

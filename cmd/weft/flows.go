@@ -53,7 +53,7 @@ Examples:
 			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "nested", Usage: "with --connected, also pass through nested markers", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all; 1000 with --connected"},
-			formatFlag(), memoryFlag(), tempFlag(),
+			formatFlag(), memoryFlag(),
 		}, selectionFlags()...),
 		Action: withJSONErrors(env, 0, func(c *cli.Context) error {
 			opts, err := inputOptions(c)

@@ -80,6 +80,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// tempFolder makes a folder and has weft put temporary files there.
+func tempFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		t.Setenv(name, dir)
+	}
+	return dir
+}
+
 // verifyOutputs checks the traces in a folder and below.
 func verifyOutputs(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

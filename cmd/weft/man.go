@@ -62,7 +62,7 @@ var exitStatuses = []struct {
 // manEnvironment are the variables of the environment that weft reads.
 var manEnvironment = [][2]string{
 	{"NO_COLOR", "If it is not empty, text on terminals has no color."},
-	{"TMPDIR", "The folder for temporary files, if --tmp does not name one."},
+	{"TMPDIR", "The folder for temporary files."},
 	{"GOMEMLIMIT, GOGC", "Settings of Go's garbage collector, which take precedence over those that follow from --memory."},
 }
 

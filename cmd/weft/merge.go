@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,19 +17,19 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
-
-// notOfMerge are the flags of weft convert that make no sense for one output of several inputs.
-var notOfMerge = []string{"out-dir", filesFrom, "o", "strict"}
 
 // inputsFrom is the flag that names inputs in a file.
 const inputsFrom = "inputs-from"
 
 func mergeCommand(env *environment) *cli.Command {
-	others := slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(notOfMerge, f.Names()[0]) })
+	others := pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "memory",
+		"quiet", "json", "attribute", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name")
 	return &cli.Command{
 		Name:      "merge",
 		Usage:     "put several recordings on one timeline",
@@ -85,7 +84,7 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 	j := &mergeJob{
 		convertJob: convertJob{
 			env: env, compress: c.String("compress"), packets: c.String("packets"), force: c.Bool("force"), strict: readStrict(c),
-			quiet: c.Bool("quiet"), reportFile: c.String("report-file"),
+			quiet: c.Bool("quiet"), reportJSON: c.Bool("json"),
 		},
 		output: c.String("o"),
 	}
@@ -94,16 +93,6 @@ func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
 	var err error
 	if j.opts, err = conversionOptions(c); err != nil {
 		return nil, err
-	}
-	if j.opts.Workers = c.Int("workers"); j.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is negative", j.opts.Workers)
-	}
-	switch form := c.String("report"); {
-	case form == "json", form == "text" && c.Bool("json"):
-		j.reportJSON = true
-	case form == "text":
-	default:
-		return nil, unknownValue("report", "form", form, "text", "json")
 	}
 	if err := j.findSources(c); err != nil {
 		return nil, err
@@ -478,9 +467,9 @@ func (j *mergeJob) run(ctx context.Context) error {
 // write writes the trace; without a place for it, only the offsets are found.
 func (j *mergeJob) write(ctx context.Context) (*convert.Report, error) {
 	began := time.Now()
-	with := merge.With(ctx, &j.Job)
 	if j.DryRun {
-		return convert.Convert(with, io.Discard, strings.NewReader(""), j.opts)
+		_, err := load.Many(ctx, &j.Job, j.opts)
+		return nil, err
 	}
 	dst, err := createOutput(ctx, j.env, j.output, j.force)
 	if err != nil {
@@ -488,10 +477,14 @@ func (j *mergeJob) write(ctx context.Context) (*convert.Report, error) {
 	}
 	defer dst.Abort()
 	j.setForm(&j.opts, j.output)
-	report, err := convert.Convert(with, dst, strings.NewReader(""), j.opts)
+	t, err := load.Many(ctx, &j.Job, j.opts)
 	if err != nil {
 		return nil, cmp.Or(dst.Failed(), err)
 	}
-	report.Durations.Total = time.Since(began)
-	return report, dst.Commit()
+	defer t.Close()
+	if err := t.Write(ctx, dst, new(pfwire.Buffers)); err != nil {
+		return nil, cmp.Or(dst.Failed(), err)
+	}
+	t.Report.Durations.Total = time.Since(began)
+	return t.Report, dst.Commit()
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// mergeReport is what weft merge --report json writes.
+// mergeReport is what weft merge --json writes.
 type mergeReport struct {
 	Output        string        `json:"output,omitempty"`
 	Clock         string        `json:"clock"`
@@ -244,7 +244,7 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	fmt.Fprintln(table, "  input\toffset\t±\tby")
 	for i := range r.Inputs {
 		if i == maxInputLines {
-			fmt.Fprintf(table, "  … and %s more (--report json lists them)\n", thousands(int64(len(r.Inputs)-i)))
+			fmt.Fprintf(table, "  … and %s more (--json lists them)\n", thousands(int64(len(r.Inputs)-i)))
 			break
 		}
 		fmt.Fprintf(table, "  %s\n", strings.Join(r.inputLine(i, plan), "\t"))
@@ -307,7 +307,7 @@ func (r *mergeReport) writeProblems(b *strings.Builder) {
 		problems = append(problems, p.Problem)
 	}
 	if counts := countProblems(r.Report, problems); counts != "" {
-		fmt.Fprintf(b, "  problems: %s (details: --report json)\n", counts)
+		fmt.Fprintf(b, "  problems: %s (details: --json)\n", counts)
 	}
 }
 
@@ -345,7 +345,7 @@ func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 	lines = append(lines, r.Notes[:min(len(r.Notes), maxNotes)]...)
 	if n := len(r.Notes) - maxNotes; n > 0 {
-		lines = append(lines, fmt.Sprintf("… and %s (--report json has them)", count(n, "more note")))
+		lines = append(lines, fmt.Sprintf("… and %s (--json has them)", count(n, "more note")))
 	}
 	lines = append(lines, r.clockRemarks(plan)...)
 	for _, p := range r.Problems {

@@ -31,7 +31,8 @@ func TestMergePipes(t *testing.T) {
 		t.Skip("pipes have no names here")
 	}
 	browser, server := shop(t)
-	args := []string{"--tmp", t.TempDir()}
+	temp := tempFolder(t)
+	var args []string
 	for name, file := range map[string]string{"browser": browser, "server": server} {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -48,7 +49,7 @@ func TestMergePipes(t *testing.T) {
 	if got := report.Events.Flows; got != 6 {
 		t.Errorf("%d flows, want 6", got)
 	}
-	if left, _ := os.ReadDir(args[1]); len(left) > 0 {
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -73,10 +74,10 @@ func TestMergeReadsOnce(t *testing.T) {
 // A copy of standard input does not outlive a mistake in the flags, nor a job that the user ends while it waits for more.
 func TestMergeLeavesNoCopies(t *testing.T) {
 	browser, _ := shop(t)
-	dir := t.TempDir()
+	dir := tempFolder(t)
 	job := func(ctx context.Context, stdin io.Reader, offset string) int {
 		c := newConsole(stdin, false)
-		args := []string{"weft", "merge", "--tmp", dir, "-o", filepath.Join(dir, "out"), "--offset", offset, browser, "-"}
+		args := []string{"weft", "merge", "-o", filepath.Join(dir, "out"), "--offset", offset, browser, "-"}
 		return run(ctx, args, &c.environment)
 	}
 	if code := job(t.Context(), strings.NewReader("[]"), "zzz=1s"); code != exitUsage {
@@ -98,7 +99,7 @@ func TestMergeLeavesNoCopies(t *testing.T) {
 func TestMergeStandardInputTwice(t *testing.T) {
 	browser, _ := shop(t)
 	c := newConsole(bytes.NewReader(recording.Read(t, browser)), false)
-	args := []string{"weft", "merge", "--tmp", t.TempDir(), "-o", filepath.Join(t.TempDir(), "out"), browser, "-"}
+	args := []string{"weft", "merge", "-o", filepath.Join(t.TempDir(), "out"), browser, "-"}
 	if code := run(t.Context(), args, &c.environment); code != exitUsage || !strings.Contains(c.err.String(), "the same recording") {
 		t.Errorf("exit code %d: %s", code, c.err.String())
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -185,7 +185,7 @@ func timelineOf(t *testing.T, path string) *timeline.Timeline {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tr.Close() })
-	return bridge.Timeline(tr)
+	return timeline.Of(tr)
 }
 
 // A JSON and a native trace of one run are one recording: one process is one process, and everything is there once for each of them.
@@ -460,13 +460,15 @@ func TestMergeIsDeterministic(t *testing.T) {
 	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "jsprofile/selfprof-matching-trace.json")
 	cpu := recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile")
 	var first []byte
-	for _, workers := range []string{"1", "2", "2"} {
-		_, out := merged(t, "--workers", workers, trace, cpu, profile)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, workers := range []int{1, 2, 2} {
+		runtime.GOMAXPROCS(workers)
+		_, out := merged(t, trace, cpu, profile)
 		bytes := recording.Read(t, out)
 		if first == nil {
 			first = bytes
 		} else if string(first) != string(bytes) {
-			t.Errorf("other bytes with %s workers", workers)
+			t.Errorf("other bytes with %d workers", workers)
 		}
 	}
 	offsets := func(report *readReport) map[string]int64 {
@@ -706,13 +708,13 @@ func TestMergeDamaged(t *testing.T) {
 // Standard input is one of the inputs, and a list names others.
 func TestMergeStandardInput(t *testing.T) {
 	trace, firefox := recordingNamed(t, "chrome/chrome-devtools-tiny.json"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
-	dir := t.TempDir()
+	dir := tempFolder(t)
 	list, out := filepath.Join(dir, "list"), filepath.Join(dir, "merged.pftrace")
 	if err := os.WriteFile(list, []byte("fox="+firefox+"\n\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	c := newConsole(bytes.NewReader(recording.Read(t, trace)), false)
-	if code := run(t.Context(), []string{"weft", "merge", "--json", "--tmp", dir, "-o", out, "--inputs-from", list, "-"}, &c.environment); code != exitOK {
+	if code := run(t.Context(), []string{"weft", "merge", "--json", "-o", out, "--inputs-from", list, "-"}, &c.environment); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, c.err.String())
 	}
 	var report readReport

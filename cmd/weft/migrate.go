@@ -78,8 +78,8 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 
 // migrateConversionFlags are the flags of weft convert that a migration has as well.
 func migrateConversionFlags(env *environment) []cli.Flag {
-	others := []string{"o", "out-dir", "files-from", "workers", "report-file", "memory"}
-	return slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(others, f.Names()[0]) })
+	return pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "strict",
+		"quiet", "json", "attribute", "js-calls")
 }
 
 // filterFlag collects --include and --exclude in the order in which they are given.
@@ -114,11 +114,7 @@ type migration struct {
 
 func (m *migration) run(ctx context.Context) error {
 	c := m.context
-	form := c.String("report")
-	if form != "text" && form != "json" {
-		return unknownValue("report", "form", form, "text", "json")
-	}
-	m.json = form == "json" || c.Bool("json")
+	m.json = c.Bool("json")
 	out := c.String("out")
 	if out == "" {
 		return usagef("--out is missing: the folder for the traces")
@@ -140,7 +136,7 @@ func (m *migration) run(ctx context.Context) error {
 		if c.Bool("finish") {
 			sum = migrate.Finish
 		}
-		s, err := sum(out, c.String("tmp"))
+		s, err := sum(out)
 		if err != nil {
 			return m.stopped(nil, err)
 		}
@@ -160,7 +156,6 @@ func (m *migration) run(ctx context.Context) error {
 func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	m.shown.begin(m)
 	config.OnProgress = m.shown.update
-	config.OnNotice = func(text string) { m.shown.print(func() { m.note(text) }) }
 	if config.DryRun && m.json {
 		config.OnDecision = func(d migrate.Decision) { _ = writeJSON(m.env.stdout, &d) } // an error comes again at the end
 	}
@@ -195,13 +190,6 @@ func (m *migration) outcome(s *migrate.Summary) error {
 	return readStrict(m.context).judge(m.env, losses{uint64(s.Lost), uint64(s.LostUnusual)}, "; see the manifest")
 }
 
-// note prints a sentence about the run.
-func (m *migration) note(text string) {
-	if !m.context.Bool("quiet") {
-		fmt.Fprintf(m.env.stderr, "weft: %s\n", printable(text))
-	}
-}
-
 // config reads the flags.
 func (m *migration) config() (*migrate.Config, error) {
 	c := m.context
@@ -226,7 +214,6 @@ func (m *migration) config() (*migrate.Config, error) {
 		NUL: c.Bool("null"), Stdin: m.env.stdin, Filters: m.filters, Convert: opts, Settings: m.settings(),
 		Perfetto: c.String("perfetto"), Jobs: c.Int("jobs"), FileTimeout: c.Duration("file-timeout"), Verify: c.Bool("verify"),
 		Force: c.Bool("force"), Redo: c.String("redo"), RetryFailed: c.Bool("retry-failed"), DryRun: c.Bool("dry-run"),
-		TempDir: c.String("tmp"),
 	}
 	if what := config.Perfetto; !slices.Contains([]string{"skip", "copy", "convert"}, what) {
 		return nil, unknownValue("perfetto", "choice", what, "skip", "copy", "convert")
@@ -247,9 +234,7 @@ func (m *migration) config() (*migrate.Config, error) {
 
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
-	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "write-back", "context-sources",
-	"context-scope", "flow-conflict", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name",
-	"perfetto",
+	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "perfetto",
 }
 
 // settings returns those of byteFlags that are not the default.
@@ -283,7 +268,7 @@ func defaultOf(f *cli.StringFlag) string { return strings.Trim(f.GetDefaultText(
 
 // takeSettings sets the flags as the latest run had them, where this one says nothing.
 func (m *migration) takeSettings() error {
-	_, settings, err := migrate.Settings(m.context.String("out"), m.context.String("tmp"))
+	_, settings, err := migrate.Settings(m.context.String("out"))
 	if err != nil {
 		return err
 	}

@@ -232,7 +232,7 @@ func writeProblemTotals(b *strings.Builder, s *migrate.Summary) {
 	}
 	table.Flush()
 	if n := len(problems) - maxProblemKinds; n > 0 {
-		fmt.Fprintf(b, "  and %d more kinds; --report json lists all\n", n)
+		fmt.Fprintf(b, "  and %d more kinds; --json lists all\n", n)
 	}
 }
 

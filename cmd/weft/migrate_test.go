@@ -484,11 +484,8 @@ func TestMigrateArchives(t *testing.T) {
 	for _, name := range names {
 		archiveOf(t, in, filepath.Join(archives, name))
 	}
-	tmp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(tmp, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	weftExits(t, exitFailed, "migrate", "-q", "--tmp", tmp, "--out", out, archives)
+	tempFolder(t)
+	weftExits(t, exitFailed, "migrate", "-q", "--out", out, archives)
 	want, got := tree(t, plain), tree(t, out)
 	manifest := ".weft-migrate/manifest.jsonl"
 	delete(want, manifest)
@@ -630,9 +627,9 @@ func TestMigrateSums(t *testing.T) {
 	if err := os.CopyFS(in, os.DirFS(filepath.Join("..", "..", "testdata", "traces"))); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"convert", "--report", "json", "--out-dir", one}
+	args := []string{"convert", "--json", "--out-dir", one}
 	var names []string
-	text, err := weftProcess(t, "migrate", "--perfetto", "convert", "--report", "json", "--out", out, in).Output()
+	text, err := weftProcess(t, "migrate", "--perfetto", "convert", "--json", "--out", out, in).Output()
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitFailed) {
 		t.Fatal(err)
 	}

@@ -49,7 +49,6 @@ Examples:
 			strictFlag(""),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print no report", DisableDefaultText: true},
 			memoryFlag(),
-			tempFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			job, err := newRecordJob(c, env)
@@ -81,7 +80,7 @@ func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
 		env: env, output: c.String("o"), lines: c.String("lines"), force: c.Bool("force"), strict: readStrict(c), quiet: c.Bool("quiet"),
 		tracer: tracer.Options{Command: strings.TrimSpace(c.String("c")), PID: c.Int("p"), Traced: c.String("program"), Grace: grace},
 	}
-	job.opts = convert.Options{From: convert.FormatProbes, TempDir: c.String("tmp")}
+	job.opts = convert.Options{From: convert.FormatProbes}
 	var err error
 	if job.opts.Memory, err = memoryOf(c, "memory"); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func arrangingFlags(rows, sorted string) []cli.Flag {
 // reportFlags are the flags of all reports.
 func reportFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{jsonFlag("print JSON, one object per line")}, arrangingFlags(" of a table", "as each report says"),
-		[]cli.Flag{filesFromFlag(), formatFlag(), memoryFlag(), tempFlag()})
+		[]cli.Flag{filesFromFlag(), formatFlag(), memoryFlag()})
 }
 
 // ownReportFlags are the flags that not all reports have.
@@ -96,7 +96,7 @@ of what became slower or faster.
 All reports but layout-phases and js-funcalls take many files and folders (cost
 with --type), and print the same tables for all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), ownReportFlags(), pageFlags(), selectionFlags(),
-			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+			titled("Flags for inputs with profiles", profileFlags())),
 		Action: withJSONErrors(env, 1, func(c *cli.Context) error {
 			r, err := findReport(c)
 			if err != nil {

@@ -12,11 +12,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/bridge"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // The title under which the help lists pageFlags.
@@ -60,8 +62,7 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	if err != nil {
 		return err
 	}
-	c.Context = bridge.Unwalked(c.Context)
-	in, err := openReportInput(c, env, opts)
+	in, err := openPageInput(c, env, opts)
 	if err != nil {
 		return err
 	}
@@ -96,16 +97,55 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 	return out.Commit()
 }
 
-// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions. It walks over all events, so
-// the trace may have been opened with bridge.Unwalked.
-func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
-	rules := options.Rules{}
+// pageInput is the input of a page. The reports of a page walk over all its events, so nobody else does.
+type pageInput struct {
+	*reportInput
+	loaded *load.Trace
+}
+
+func newPageInput(ctx context.Context, name string, src io.Reader, opts convert.Options) (*pageInput, error) {
+	t, err := openUnwalked(ctx, name, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	in := &reportInput{name: name, trace: new(trace.Trace), timeline: t.Timeline, said: t.Report}
+	timeline.Hold(ctx, in.trace, t.Timeline)
+	return &pageInput{in, t}, nil
+}
+
+// openPageInput reads the trace that is the second argument of the command, and selects what was asked for.
+func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pageInput, error) {
+	filter, err := readSelection(c)
+	if err != nil {
+		return nil, err
+	}
+	name := c.Args().Get(1)
+	src, err := openInput(c.Context, env, name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	progress := startProgress(env, inputName(name), src.size, true)
+	in, err := newPageInput(c.Context, name, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return nil, err
+	}
+	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
+func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
+	rules := engine.Rules{}
 	in.selectCosts(&rules)
 	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
-	bridge.Walked(ctx)
+	in.loaded.Count()
 	return all, nil
 }
 

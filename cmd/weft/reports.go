@@ -12,8 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
@@ -190,7 +188,7 @@ func collectInputs(c *cli.Context, in *reportInput, brief bool) (r *report.Input
 	if in.selected != nil {
 		opts.Include, opts.Thread = in.selected.Overlaps, in.selected.Track
 	}
-	err = attributed(c, in, func(result *cost.Result) (err error) {
+	err = attributed(c, in, func(result *engine.Result) (err error) {
 		r, err = report.CollectInputs(c.Context, in.timeline, result, opts)
 		return err
 	})
@@ -211,7 +209,7 @@ func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) 
 	if in.selected != nil {
 		opts.Include, opts.Thread = in.selected.Item, in.selected.Track
 	}
-	err = attributed(c, in, func(result *cost.Result) (err error) {
+	err = attributed(c, in, func(result *engine.Result) (err error) {
 		r, err = report.CollectTasks(c.Context, in.timeline, result, opts)
 		return err
 	})
@@ -219,8 +217,8 @@ func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) 
 }
 
 // attributed attributes the work in a trace and calls fn with the result.
-func attributed(c *cli.Context, in *reportInput, fn func(*cost.Result) error) error {
-	result, err := engine.Run(c.Context, in.timeline, options.Rules{})
+func attributed(c *cli.Context, in *reportInput, fn func(*engine.Result) error) error {
+	result, err := engine.Run(c.Context, in.timeline, engine.Rules{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
@@ -304,7 +302,7 @@ func makeProfiles(shown bool, nothing string, of func(*report.Profiles, report.O
 	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
 		p, err := report.Collect(c.Context, in.timeline, in.selected)
 		if err == nil && shown {
-			err = attributed(c, in, func(result *cost.Result) error { return p.FindShown(result) })
+			err = attributed(c, in, func(result *engine.Result) error { return p.FindShown(result) })
 		}
 		if err != nil {
 			return nil, err

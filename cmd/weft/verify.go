@@ -31,7 +31,6 @@ The exit code is 1 if there is a violation.`,
 		Flags: []cli.Flag{
 			jsonFlag("print one line of JSON per file"),
 			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
-			tempFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			return eachFile(c, env, func(name string, src *input) error {
@@ -62,7 +61,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 
 // verifyReader checks what r has. It also returns whether that begins like JSON.
 func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
-	unpacked, err := unpack.Strict(c.Context, r, c.String("tmp"))
+	unpacked, err := unpack.Strict(c.Context, r, "")
 	if err != nil {
 		return nil, false, err
 	}

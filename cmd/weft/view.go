@@ -33,9 +33,7 @@ Examples:
 
 The page is only reachable from this machine; docs/view.md says how to look from another
 one, and how to use a Perfetto UI that is not on the internet.`,
-		Flags: append(viewFlags(), slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool {
-			return slices.Contains(notOfView, f.Names()[0])
-		})...),
+		Flags: append(viewFlags(), pick(convertCommand(env).Flags, "force", "format", "args", "memory", "quiet", "attribute", "js-calls", "profile")...),
 		Action: func(c *cli.Context) error {
 			job, err := newViewJob(c, env)
 			if err != nil {
@@ -58,13 +56,9 @@ func viewFlags() []cli.Flag {
 		&cli.StringFlag{Name: "to", Usage: "first show the timeline until `TIME`", DefaultText: "the end"},
 		&cli.StringFlag{Name: "event", Usage: "select event `N` of the input (event=N in dump)"},
 		&cli.StringSliceFlag{Name: "pin", Usage: "pin the tracks whose names match `REGEX`. May be repeated"},
-		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "keep the converted trace as `FILE`", DefaultText: "a file without a name, in --tmp"},
-		&cli.StringFlag{Name: "compress", Value: "none", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9"},
+		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "keep the converted trace as `FILE`", DefaultText: "a file without a name, in $TMPDIR"},
 	}
 }
-
-// notOfView are the flags of convert that view does not have, or has in another form.
-var notOfView = []string{"o", "out-dir", filesFrom, "compress", "packets", "strict", "report", "report-file", "json"}
 
 // directPort is the port from which the Perfetto UI may fetch: its policy names this one.
 const directPort = 9001
@@ -100,10 +94,7 @@ func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 	if j.opts, err = conversionOptions(c); err != nil {
 		return nil, err
 	}
-	j.opts.Packets = pftrace.Compact
-	if j.opts.Workers = c.Int("workers"); j.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is negative", j.opts.Workers)
-	}
+	j.opts.Packets, j.opts.Compression = pftrace.Compact, pftrace.Uncompressed
 	j.opts.KeepPackets = j.opts.Attribute != nil
 	j.asIs = !changesPerfetto(c)
 	if err := j.readFirstView(c); err != nil {
@@ -117,7 +108,7 @@ func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 
 // changesPerfetto reports whether flags are set that say how an input is converted: a Perfetto trace is not shown as it is then.
 func changesPerfetto(c *cli.Context) bool {
-	for _, name := range []string{"attribute", "args", "samples", "screenshots", "long-tasks", "js-calls", "profile"} {
+	for _, name := range []string{"attribute", "args", "js-calls", "profile"} {
 		if c.IsSet(name) {
 			return true
 		}

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/reportpage"
 	"github.com/weft-trace/weft/internal/view"
@@ -51,13 +49,11 @@ func (v *viewing) reportOn(ctx context.Context, input viewInput) {
 
 // reportOf makes the page that weft report all --html makes.
 func (v *viewing) reportOf(ctx context.Context, input viewInput) (page *view.Report, err error) {
-	ctx = bridge.Unwalked(ctx)
 	opts := v.opts
 	opts.Attribute, opts.KeepPackets = nil, false // the report attributes by itself,
 	opts.Args, opts.NoArgs = nil, false           // and reads what the trace may lack
-	in := &reportInput{name: input.name, said: new(convert.Report)}
-	opts.Report = in.said
-	if in.trace, in.timeline, err = openTimeline(ctx, input.name, input.in.reader(), opts); err != nil {
+	in, err := newPageInput(ctx, input.name, input.in.reader(), opts)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()

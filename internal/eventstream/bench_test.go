@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -67,7 +66,7 @@ func BenchmarkExport(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := write(bridge.Timeline(tr)); err != nil {
+				if err := write(timeline.Of(tr)); err != nil {
 					b.Fatal(err)
 				}
 			}

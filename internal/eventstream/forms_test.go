@@ -15,7 +15,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	weftv1 "github.com/weft-trace/weft/gen/weft/v1"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -31,7 +30,7 @@ func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline))
 				t.Skip(err) // some are damaged beyond reading
 			}
 			defer tr.Close()
-			test(t, bridge.Timeline(tr))
+			test(t, timeline.Of(tr))
 		})
 	}
 }

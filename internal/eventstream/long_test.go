@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -22,7 +21,7 @@ func TestLongRecording(t *testing.T) {
 	defer tr.Close()
 	var counts [resolved.KindCount + 1]int
 	var sum timeline.Nanos
-	eachRow(t, bridge.Timeline(tr), func(row *resolved.Row) {
+	eachRow(t, timeline.Of(tr), func(row *resolved.Row) {
 		counts[row.Kind]++
 		if row.Kind == resolved.Slice && row.Item.Dur != timeline.NoTime && !row.Item.DidNotEnd {
 			sum += row.Item.Dur

@@ -2,7 +2,6 @@ package merge
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"strconv"
@@ -58,21 +57,6 @@ func (j *Job) ProblemsOf(i int) []problem.Total {
 type InputError struct {
 	Input int
 	Err   error
-}
-
-// jobKey is the key of a context for With.
-type jobKey struct{}
-
-// With returns a context in which convert.Convert and convert.Open read the inputs of a job in place of their source. So no option of
-// the public packages is about several inputs.
-func With(ctx context.Context, job *Job) context.Context {
-	return context.WithValue(ctx, jobKey{}, job)
-}
-
-// JobOf returns the job of a context; nil if it has none.
-func JobOf(ctx context.Context) *Job {
-	job, _ := ctx.Value(jobKey{}).(*Job)
-	return job
 }
 
 // What connects inputs: the beginnings of names of events, and an argument.

@@ -112,7 +112,7 @@ func (a *archive) forget() error {
 func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 	in := newHashedReader(f, a.count)
 	defer in.stop()
-	src, err := unpack.Open(ctx, in, a.TempDir)
+	src, err := unpack.Open(ctx, in, "")
 	if err != nil {
 		return a.readFailure(ctx, in, err)
 	}

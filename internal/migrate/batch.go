@@ -17,7 +17,7 @@ import (
 // of a run, but no walk, queue or journal.
 //
 // Of Config it uses what concerns single files: Out and Root (with a Scratch), Convert, Settings, Perfetto, FileTimeout, Verify, Force,
-// RetryFailed, Redo and TempDir.
+// RetryFailed and Redo.
 type Batch struct {
 	run     *run
 	mu      sync.Mutex

@@ -42,7 +42,7 @@ func migrateByBatch(t *testing.T, c Config) (todo int) {
 	defer scratch.Close()
 	c.Root = c.Inputs[0]
 	own, members := map[string]*Record{}, map[string]map[string]*Record{}
-	for r, err := range Records(c.Out, "") {
+	for r, err := range Records(c.Out) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func migrateByBatch(t *testing.T, c Config) (todo int) {
 		}
 	}
 	save()
-	if _, err := Finish(c.Out, ""); err != nil {
+	if _, err := Finish(c.Out); err != nil {
 		t.Fatal(err)
 	}
 	return todo
@@ -152,10 +152,10 @@ func TestPartsCountBeforeTheyAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if s, err := Status(a.out, ""); err != nil || s.Total(Done).Files != 1 {
+		if s, err := Status(a.out); err != nil || s.Total(Done).Files != 1 {
 			t.Errorf("%+v, %v", s, err)
 		}
-		if s, err := Finish(a.out, ""); err != nil || s.Total(Done).Files != 1 {
+		if s, err := Finish(a.out); err != nil || s.Total(Done).Files != 1 {
 			t.Errorf("%+v, %v", s, err)
 		}
 	}

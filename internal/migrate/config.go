@@ -37,16 +37,13 @@ type Config struct {
 	Redo        string        // what is converted again: "version", "all"; "": nothing
 	RetryFailed bool          // only what failed; Inputs and Lists are not needed
 
-	Shard   Shard
-	DryRun  bool   // decide and count; write nothing
-	TempDir string // for what is sorted on disk; "": that of the system
+	Shard  Shard
+	DryRun bool // decide and count; write nothing
 
 	// OnDecision is called for each input of a dry run, in order.
 	OnDecision func(Decision)
 	// OnProgress is called a few times a second.
 	OnProgress func(Progress)
-	// OnNotice is called with sentences for people: what is adapted, what was found.
-	OnNotice func(string)
 }
 
 // A Decision is what a run does with an input, and why.
@@ -120,10 +117,4 @@ func (c *Config) checkConversion() error {
 		return mistakef("%v", err)
 	}
 	return nil
-}
-
-func (c *Config) notice(format string, args ...any) {
-	if c.OnNotice != nil {
-		c.OnNotice(fmt.Sprintf(format, args...))
-	}
 }

@@ -26,7 +26,7 @@ func Each(ctx context.Context, opts convert.Options, n int, do func(w *Worker, i
 		w.memory = opts.Memory / int64(r.Jobs) * int64(w.workers)
 		do(w, i)
 	}
-	r.queue = newQueue()
+	r.queue, r.cancel = newQueue(), func(error) {} // the only errors are those of ctx, which has ended then
 	for i := range n {
 		r.queue.tasks = append(r.queue.tasks, &Task{index: i})
 	}

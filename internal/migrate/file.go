@@ -260,7 +260,7 @@ func (w *Worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashed
 
 // copyTrace copies a Perfetto trace, unpacked.
 func (w *Worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader, r *Record) error {
-	src, err := unpack.Open(ctx, in, w.TempDir)
+	src, err := unpack.Open(ctx, in, "")
 	if err != nil {
 		return err
 	}

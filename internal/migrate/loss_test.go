@@ -207,9 +207,9 @@ func TestDamagedStateStops(t *testing.T) {
 			_, err := Run(context.Background(), Config{Out: a.out, Inputs: []string{a.in}})
 			return err
 		},
-		"status":   func() error { _, err := Status(a.out, ""); return err },
-		"finish":   func() error { _, err := Finish(a.out, ""); return err },
-		"settings": func() error { _, _, err := Settings(a.out, ""); return err },
+		"status":   func() error { _, err := Status(a.out); return err },
+		"finish":   func() error { _, err := Finish(a.out); return err },
+		"settings": func() error { _, _, err := Settings(a.out); return err },
 	}
 	for name, call := range calls {
 		if stop := (*Stopped)(nil); !errors.As(call(), &stop) || !strings.Contains(stop.Reason, "newer version") {

@@ -12,10 +12,10 @@ import (
 func OptionsID(settings map[string]string) string { return optionsID(settings) }
 
 // Records returns the latest record of each input in the folder of outputs, in the order of inputs. Memory does not grow with their
-// number; what is sorted goes to tempDir. It ends with the first error.
-func Records(out, tempDir string) iter.Seq2[*Record, error] {
+// number. It ends with the first error.
+func Records(out string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		all, err := stateOf(out).openRecords(tempDir)
+		all, err := stateOf(out).openRecords()
 		if err != nil {
 			yield(nil, err)
 			return
@@ -33,8 +33,8 @@ func Records(out, tempDir string) iter.Seq2[*Record, error] {
 // Merge writes a manifest of the records in parts: files of one record a line, in any order, such as workers write that know nothing
 // of each other. Of several records of an input the one with the latest At counts. Headers of parts are passed over, and a last line that
 // was cut off. The same records give the same bytes.
-func Merge(dst io.Writer, settings map[string]string, tempDir string, parts ...io.ReaderAt) error {
-	all := &records{sorter: sorter{dir: tempDir}}
+func Merge(dst io.Writer, settings map[string]string, parts ...io.ReaderAt) error {
+	all := new(records)
 	defer all.close()
 	for i, part := range parts {
 		_, err := eachLine(part, 0, func(line []byte, at int64) error {

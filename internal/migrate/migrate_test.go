@@ -62,7 +62,7 @@ func (a *testArchive) run(change func(*run)) (*Summary, error) {
 // records returns the records by input and member.
 func (a *testArchive) records() map[string]*Record {
 	a.t.Helper()
-	all, err := stateOf(a.out).openRecords("")
+	all, err := stateOf(a.out).openRecords()
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestParseShard(t *testing.T) {
 
 // Records that are sorted on disk come in order, the latest of each input.
 func TestSorterOnDisk(t *testing.T) {
-	s := sorter{dir: t.TempDir()}
+	var s sorter
 	defer s.close()
 	line := make([]byte, 4000)
 	const n = 20_000
@@ -417,7 +417,7 @@ func TestMergeParts(t *testing.T) {
 	}
 	var parts [3]bytes.Buffer
 	n := 0
-	for record, err := range Records(a.out, t.TempDir()) {
+	for record, err := range Records(a.out) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,11 +438,11 @@ func TestMergeParts(t *testing.T) {
 	}
 	parts[1].WriteString(`{"input":"cut off`)
 	var got bytes.Buffer
-	err = Merge(&got, nil, t.TempDir(), bytes.NewReader(parts[0].Bytes()), bytes.NewReader(parts[1].Bytes()), bytes.NewReader(parts[2].Bytes()))
+	err = Merge(&got, nil, bytes.NewReader(parts[0].Bytes()), bytes.NewReader(parts[1].Bytes()), bytes.NewReader(parts[2].Bytes()))
 	if err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%v\n%s\nwant\n%s", err, got.Bytes(), want)
 	}
-	if err := Merge(io.Discard, nil, "", strings.NewReader("nonsense\n")); err == nil {
+	if err := Merge(io.Discard, nil, strings.NewReader("nonsense\n")); err == nil {
 		t.Error("nonsense is a record")
 	}
 }

@@ -187,9 +187,6 @@ func comparePaths(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// key identifies the input of a record.
-func (r *Record) key() inputKey { return keyOf(r.Input, r.Member) }
-
 // path is the input with the member behind it. It is not cleaned: names with ".." are to be seen as they are.
 func (r *Record) path() string {
 	if r.Member == "" {

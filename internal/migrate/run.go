@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -103,7 +102,7 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 			return nil, err
 		}
 	}
-	base, err := r.state.openRecords(r.TempDir)
+	base, err := r.state.openRecords()
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +147,7 @@ func (r *run) prepare() (err error) {
 	r.state = stateOf(r.Out)
 	root := ""
 	if r.RetryFailed && r.Root == "" {
-		if root, err = lastRoot(r.state, r.TempDir); err != nil {
+		if root, err = lastRoot(r.state); err != nil {
 			return err
 		}
 	} else if root, err = r.chooseRoot(); err != nil {
@@ -184,8 +183,8 @@ func (r *run) checkRoot(last string) error {
 }
 
 // lastRoot returns the root of the latest run.
-func lastRoot(s state, dir string) (string, error) {
-	all, err := s.openRecords(dir)
+func lastRoot(s state) (string, error) {
+	all, err := s.openRecords()
 	if err != nil {
 		return "", err
 	}
@@ -444,11 +443,4 @@ func (r *run) fileMemory() int64 { return cmp.Or(r.Convert.Memory, 256<<20) }
 func hashBytes(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-func countText(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

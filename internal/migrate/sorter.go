@@ -31,7 +31,6 @@ func compareItems(a, b *item) int {
 
 // A sorter sorts items in bounded memory. Of equal ones the one added first comes first.
 type sorter struct {
-	dir  string
 	held []item
 	size int // bytes of held
 	file *extsort.File
@@ -60,7 +59,7 @@ func (s *sorter) sort() {
 func (s *sorter) spill() error {
 	s.sort()
 	if s.file == nil {
-		f, err := extsort.NewFile(s.dir)
+		f, err := extsort.NewFile("")
 		if err != nil {
 			return err
 		}
@@ -137,5 +136,5 @@ func (s *sorter) close() {
 	if s.file != nil {
 		s.file.Close()
 	}
-	*s = sorter{dir: s.dir}
+	*s = sorter{}
 }

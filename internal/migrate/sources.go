@@ -186,7 +186,6 @@ func (r *run) globbed(pattern string) (extsort.Sequence[Found], error) {
 
 // listed returns the inputs of all lists, sorted.
 func (r *run) listed() (extsort.Sequence[Found], error) {
-	r.names.dir = r.TempDir
 	for _, name := range r.Lists {
 		if err := r.readList(name); err != nil {
 			return nil, err
@@ -274,7 +273,7 @@ func splitNUL(data []byte, atEOF bool) (advance int, token []byte, err error) {
 
 // failedInputs returns the inputs of failed records: what a run tries again that is asked to.
 func (r *run) failedInputs() (extsort.Sequence[Found], error) {
-	all, err := r.state.openRecords(r.TempDir)
+	all, err := r.state.openRecords()
 	if err != nil {
 		return nil, err
 	}

@@ -117,9 +117,9 @@ type records struct {
 	next     *item
 }
 
-// openRecords reads what earlier runs have left. Memory is bounded: journals are sorted in dir.
-func (s state) openRecords(dir string) (*records, error) {
-	r := &records{sorter: sorter{dir: dir}, ends: map[string]int64{}}
+// openRecords reads what earlier runs have left. Memory is bounded: journals are sorted on disk.
+func (s state) openRecords() (*records, error) {
+	r := &records{ends: map[string]int64{}}
 	if err := r.open(s); err != nil {
 		r.close()
 		return nil, err
@@ -278,8 +278,8 @@ func (r *records) close() {
 
 // writeManifest makes the manifest of all records there are, and calls fn for each of them. Nothing is written if it is up to
 // date.
-func (s state) writeManifest(dir string, h *header, fn func(*Record)) error {
-	all, err := s.openRecords(dir)
+func (s state) writeManifest(h *header, fn func(*Record)) error {
+	all, err := s.openRecords()
 	if err != nil {
 		return err
 	}

@@ -272,7 +272,7 @@ func (r *run) summarize() (*Summary, error) {
 	s := newSummarizer()
 	s.Root, s.Options, s.OptionsID, s.Run = r.root, r.Settings, r.optionsID, r.totals()
 	if r.Shard.Count > 1 {
-		all, err := r.state.openRecords(r.TempDir)
+		all, err := r.state.openRecords()
 		if err != nil {
 			return nil, err
 		}
@@ -285,18 +285,17 @@ func (r *run) summarize() (*Summary, error) {
 		})
 		return s.result(), err
 	}
-	if err := r.state.writeManifest(r.TempDir, r.header(), s.add); err != nil {
+	if err := r.state.writeManifest(r.header(), s.add); err != nil {
 		return nil, stopped(err, "the manifest: %s", cause(err))
 	}
 	return s.result(), nil
 }
 
-// Status sums up what the runs so far have recorded in the folder of outputs. Nothing is written. tempDir is for what is sorted on
-// disk.
-func Status(out, tempDir string) (summary *Summary, err error) {
+// Status sums up what the runs so far have recorded in the folder of outputs. Nothing is written.
+func Status(out string) (summary *Summary, err error) {
 	defer func() { err = asStop(err) }()
 	state := stateOf(out)
-	all, err := state.openRecords(tempDir)
+	all, err := state.openRecords()
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +310,7 @@ func Status(out, tempDir string) (summary *Summary, err error) {
 }
 
 // Finish makes the manifest of the records of all shards, and sums it up.
-func Finish(out, tempDir string) (summary *Summary, err error) {
+func Finish(out string) (summary *Summary, err error) {
 	defer func() { err = asStop(err) }()
 	state := stateOf(out)
 	if _, err := os.Stat(state.dir); err != nil {
@@ -322,7 +321,7 @@ func Finish(out, tempDir string) (summary *Summary, err error) {
 		return nil, err
 	}
 	defer unlock()
-	all, err := state.openRecords(tempDir)
+	all, err := state.openRecords()
 	if err != nil {
 		return nil, err
 	}
@@ -332,16 +331,16 @@ func Finish(out, tempDir string) (summary *Summary, err error) {
 	}
 	s := newSummarizer()
 	s.Root, s.Options, s.OptionsID = all.root, all.header.Options, all.header.OptionsID
-	if err := state.writeManifest(tempDir, all.header, s.add); err != nil {
+	if err := state.writeManifest(all.header, s.add); err != nil {
 		return nil, err
 	}
 	return s.result(), nil
 }
 
 // Settings returns the root and the options of the latest run, as they are recorded.
-func Settings(out, tempDir string) (root string, settings map[string]string, err error) {
+func Settings(out string) (root string, settings map[string]string, err error) {
 	defer func() { err = asStop(err) }()
-	all, err := stateOf(out).openRecords(tempDir)
+	all, err := stateOf(out).openRecords()
 	if err != nil {
 		return "", nil, err
 	}

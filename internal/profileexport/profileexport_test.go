@@ -18,7 +18,6 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/profileexport"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -64,7 +63,7 @@ func TestFormsAgree(t *testing.T) {
 		"jsprofile/selfprof-markers-medium.json", "cpuprofile/cdp-page-small.cpuprofile.gz", "node/node-v24-all-node_trace.json.gz",
 		"pytorch/pytorch-small.json.gz", "perfetto/chrome-devtools-tiny.pftrace.gz", "probes/python39-functions.probelines.gz",
 	} {
-		tl := bridge.Timeline(openFile(t, name))
+		tl := timeline.Of(openFile(t, name))
 		for _, of := range []profileexport.Basis{profileexport.Samples, profileexport.Slices} {
 			for _, by := range []string{"", profileexport.AllContexts} {
 				t.Run(fmt.Sprint(name, of, by), func(t *testing.T) {
@@ -190,7 +189,7 @@ func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 
 // The report on samples gives the threads of V8 the same time, and the same time in which they were idle.
 func TestSameAsReport(t *testing.T) {
-	tl := bridge.Timeline(openFile(t, "chrome/chrome-devtools-small.json.gz"))
+	tl := timeline.Of(openFile(t, "chrome/chrome-devtools-small.json.gz"))
 	p := collect(t, tl, profileexport.Options{Of: profileexport.Samples})
 	all := collect(t, tl, profileexport.Options{Of: profileexport.Samples, Idle: true})
 	profiles, err := report.Collect(t.Context(), tl, nil)
@@ -232,14 +231,14 @@ func TestCPUProfileAgain(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			tl := bridge.Timeline(openFile(t, filepath.Join("cpuprofile", filepath.Base(file))))
+			tl := timeline.Of(openFile(t, filepath.Join("cpuprofile", filepath.Base(file))))
 			p := collect(t, tl, profileexport.Options{Of: profileexport.Samples, Idle: true, Ordered: true})
 			var out bytes.Buffer
 			err := p.WriteCPUProfiles(t.Context(), func(_ int, fill func(io.Writer) error) error { return fill(&out) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, got := calls(t, tl), calls(t, bridge.Timeline(open(t, &out)))
+			want, got := calls(t, tl), calls(t, timeline.Of(open(t, &out)))
 			if len(want) == 0 || len(want) != len(got) {
 				t.Fatalf("%d calls, want %d", len(got), len(want))
 			}
@@ -279,7 +278,7 @@ func calls(t *testing.T, tl *timeline.Timeline) (list []string) {
 
 // Self times, worked out by hand: a has 10 µs, of which b has 4 µs and c in it 1 µs; what never ends takes no time of its own.
 func TestSelfTimes(t *testing.T) {
-	p := collect(t, bridge.Timeline(open(t, strings.NewReader(`[
+	p := collect(t, timeline.Of(open(t, strings.NewReader(`[
 		{"ph":"X","pid":1,"tid":2,"ts":100,"dur":10,"name":"a","tts":50,"tdur":8},
 		{"ph":"X","pid":1,"tid":2,"ts":102,"dur":4,"name":"b;\n","tts":51,"tdur":3},
 		{"ph":"X","pid":1,"tid":2,"ts":103,"dur":1,"name":"c"},
@@ -319,7 +318,7 @@ func TestConvertedTheSame(t *testing.T) {
 		if _, err := convert.Convert(t.Context(), &converted, bytes.NewReader(b), convert.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		recorded, again := bridge.Timeline(open(t, bytes.NewReader(b))), bridge.Timeline(open(t, &converted))
+		recorded, again := timeline.Of(open(t, bytes.NewReader(b))), timeline.Of(open(t, &converted))
 		for _, of := range []profileexport.Basis{profileexport.Samples, profileexport.Slices} {
 			var want, got bytes.Buffer
 			opts := profileexport.Options{Of: of}
@@ -336,7 +335,7 @@ func TestConvertedTheSame(t *testing.T) {
 // The self times of slices are those that the report on slices has.
 func TestSameSelfTimes(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-small.json.gz", "pytorch/pytorch-small.json.gz", "node/node-v24-all-node_trace.json.gz"} {
-		tl := bridge.Timeline(openFile(t, name))
+		tl := timeline.Of(openFile(t, name))
 		p := collect(t, tl, profileexport.Options{Of: profileexport.Slices})
 		r, err := report.CollectSlices(t.Context(), tl, report.SliceOptions{})
 		if err != nil {
@@ -365,7 +364,7 @@ func TestTimesThatHurt(t *testing.T) {
 		"long":   {`[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":9e15,"name":"a"},{"ph":"X","pid":1,"tid":3,"ts":0,"dur":9e15,"name":"a"}]`, math.MaxInt64},
 		"no end": {`[{"ph":"B","pid":1,"tid":2,"ts":1,"name":"never"},{"ph":"X","pid":1,"tid":2,"ts":2,"dur":3,"name":"in it"}]`, 3000},
 	} {
-		p := collect(t, bridge.Timeline(open(t, strings.NewReader(test.input))), profileexport.Options{Of: profileexport.Slices, Ordered: true})
+		p := collect(t, timeline.Of(open(t, strings.NewReader(test.input))), profileexport.Options{Of: profileexport.Slices, Ordered: true})
 		if p.Time() != test.time {
 			t.Errorf("%s: %d ns, want %d", name, p.Time(), test.time)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -177,7 +176,7 @@ func (s *Suite[O]) sameAnyWay(t *testing.T, c *Case, want string) {
 func Verify(tb testing.TB, tl *timeline.Timeline) {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{Workers: 1}); err != nil {
+	if err := pftrace.Write(context.Background(), &out, traceOf(context.Background(), tl), pftrace.Options{Workers: 1}); err != nil {
 		tb.Fatal(err)
 	}
 	report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})
@@ -187,4 +186,11 @@ func Verify(tb testing.TB, tl *timeline.Timeline) {
 	if !report.OK() {
 		tb.Fatalf("the trace that is written breaks rules: %+v", report.Findings)
 	}
+}
+
+// traceOf returns the trace of a timeline, which it owns.
+func traceOf(ctx context.Context, tl *timeline.Timeline) *trace.Trace {
+	tr := new(trace.Trace)
+	timeline.Hold(ctx, tr, tl)
+	return tr
 }

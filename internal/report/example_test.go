@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Where the time of a page went, by its own account.
@@ -27,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer trace.Close()
-	profiles, err := report.Collect(context.Background(), bridge.Timeline(trace), nil)
+	profiles, err := report.Collect(context.Background(), timeline.Of(trace), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

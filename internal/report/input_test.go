@@ -12,23 +12,20 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // attributed calls fn with a trace and its attribution.
-func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *cost.Result)) {
+func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *attribution.Result)) {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), strings.NewReader(text), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tl := bridge.Timeline(tr)
-	result, err := attribution.Run(t.Context(), tl, options.Rules{})
+	tl := timeline.Of(tr)
+	result, err := attribution.Run(t.Context(), tl, attribution.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +36,7 @@ func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *cost.Res
 // collectInputs makes the report on a trace.
 func collectInputs(t *testing.T, text string, opts report.InputOptions) (r *report.Inputs) {
 	t.Helper()
-	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
 		var err error
 		if r, err = report.CollectInputs(t.Context(), tl, result, opts); err != nil {
 			t.Fatal(err)
@@ -197,8 +194,8 @@ func ExampleCollectInputs() {
 		log.Fatal(err)
 	}
 	defer trace.Close()
-	tl := bridge.Timeline(trace)
-	attributed, err := attribution.Run(ctx, tl, options.Rules{})
+	tl := timeline.Of(trace)
+	attributed, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -40,7 +40,9 @@ func (t *Thread) busy() iter.Seq[run] {
 }
 
 // explainedByGC reports whether the run is long only because of the garbage collector.
-func (r *run) explainedByGC() bool { return r.dur >= timeline.LongTaskLength && r.dur-r.gc < timeline.LongTaskLength }
+func (r *run) explainedByGC() bool {
+	return r.dur >= timeline.LongTaskLength && r.dur-r.gc < timeline.LongTaskLength
+}
 
 // GCSources counts where the stacks of the samples of the garbage collector come from: their own, that of the sample
 // before or after them in the busy run, or nowhere.

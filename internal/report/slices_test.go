@@ -10,7 +10,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -28,7 +27,7 @@ func collectSlicesOf(t *testing.T, text string, opts report.SliceOptions) *repor
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	r, err := report.CollectSlices(t.Context(), bridge.Timeline(tr), opts)
+	r, err := report.CollectSlices(t.Context(), timeline.Of(tr), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestPercentiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := report.CollectSlices(t.Context(), bridge.Timeline(tr), report.SliceOptions{})
+		r, err := report.CollectSlices(t.Context(), timeline.Of(tr), report.SliceOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +263,7 @@ func ExampleCollectSlices() {
 		log.Fatal(err)
 	}
 	defer trace.Close()
-	r, err := report.CollectSlices(ctx, bridge.Timeline(trace), report.SliceOptions{})
+	r, err := report.CollectSlices(ctx, timeline.Of(trace), report.SliceOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // A stream whose slices overlap is written as tracks below its thread. The reports about a conversion are those about its input.
@@ -46,7 +46,7 @@ func forcedOf(t *testing.T, input []byte) []byte {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	p, err := report.Collect(t.Context(), bridge.Timeline(tr), nil)
+	p, err := report.Collect(t.Context(), timeline.Of(tr), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -31,17 +31,17 @@ var update = flag.Bool("update", false, "write the pages in testdata")
 // pageOf makes the page of an input.
 func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
 	t.Helper()
-	said, ctx := &convert.Report{}, bridge.Unwalked(t.Context())
-	tr, err := convert.Open(ctx, src, convert.Options{Report: said})
+	loaded, err := load.One(t.Context(), src, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.Close()
-	all, err := report.CollectAll(ctx, bridge.Timeline(tr), options.Rules{}, report.AllOptions{})
+	defer loaded.Close()
+	all, err := report.CollectAll(t.Context(), loaded.Timeline, attribution.Rules{}, report.AllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bridge.Walked(ctx)
+	loaded.Count()
+	said := loaded.Report
 	source := &Source{Name: name, Format: string(said.Format), Bytes: said.BytesIn, Unpacked: said.BytesUnpacked, Problems: said.Problems, Usual: said.Usual}
 	return write(t, source, all, opts)
 }

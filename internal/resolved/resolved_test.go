@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -24,7 +23,7 @@ func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline))
 				t.Skip(err) // some are damaged beyond reading
 			}
 			defer tr.Close()
-			test(t, bridge.Timeline(tr))
+			test(t, timeline.Of(tr))
 		})
 	}
 }

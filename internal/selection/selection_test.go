@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -40,7 +39,7 @@ func open(t *testing.T, text string) *timeline.Timeline {
 			t.Error(err)
 		}
 	})
-	return bridge.Timeline(tr)
+	return timeline.Of(tr)
 }
 
 // selected returns the events that a query selects, ends left out.

@@ -329,7 +329,7 @@ func (b *bench) measureManyFiles() ([]row, error) {
 	if err := os.Mkdir(from, 0o777); err != nil {
 		return nil, err
 	}
-	many := command{program: b.weft, args: []string{"convert", "--quiet", "--tmp", b.dir, "--out-dir", to}, folder: to}
+	many := command{program: b.weft, args: []string{"convert", "--quiet", "--out-dir", to}, folder: to}
 	var total int64
 	for i := range b.files {
 		path := filepath.Join(from, fmt.Sprintf("%04d.json", i))
@@ -404,7 +404,7 @@ func (b *bench) mergeRanks(folder string, files int, total int64, output string)
 	if err := os.Mkdir(b.path(folder), 0o777); err != nil {
 		return c, err
 	}
-	c = command{program: b.weft, args: []string{"merge", "--quiet", "--force", "--tmp", b.dir, "-o", output}}
+	c = command{program: b.weft, args: []string{"merge", "--quiet", "--force", "-o", output}}
 	for i := range files {
 		path := filepath.Join(b.path(folder), fmt.Sprintf("%04d.json", i))
 		if err := b.generate(path, tracegen.PyTorch{Seed: uint64(i + 1), Bytes: total / int64(files)}); err != nil {

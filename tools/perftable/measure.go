@@ -75,7 +75,7 @@ func (b *bench) child(cores int, args ...string) command {
 
 // convert returns the command that converts input into output with as many workers as cores; 0: all.
 func (b *bench) convert(cores int, input, output string, flags ...string) command {
-	args := []string{"convert", "--quiet", "--force", "--tmp", b.dir, "-o", output}
+	args := []string{"convert", "--quiet", "--force", "-o", output}
 	if cores > 0 {
 		args = append(args, "--workers", strconv.Itoa(cores))
 	}

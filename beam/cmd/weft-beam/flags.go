@@ -29,7 +29,7 @@ type options struct {
 	sharedFS, quiet   bool
 	verbose           bool
 	strict, strictAll bool // fail if unusual data was lost; if any was
-	report            string
+	json              bool
 	status            bool
 
 	// embedded says that the job runs in this process. Prism makes an endpoint of its own then.
@@ -55,10 +55,9 @@ var ownFlags = []flagHelp{
 	{"verify", "", "verify outputs before they get their names; local ones only"},
 	{"redo", "WHICH", "convert again what is version or all"},
 	{"retry-failed", "", "try again what failed for good"},
-	{"tmp", "DIR", "temporary files"},
 	{"shared-fs", "", "local paths are on a file system that all workers have"},
 	{"strict", "", "exit with 3 if data was lost that most recordings in the format do not lack; -strict=all: if any was lost"},
-	{"report", "FORM", "text or json"},
+	{"json", "", "print the summary as JSON"},
 	{"quiet", "", "no progress and no summary"},
 	{"verbose", "", "print what Beam logs while the job runs in this process"},
 	{"status", "", "sum up what is done so far, and do nothing"},
@@ -75,7 +74,7 @@ func helpOf(name string) string {
 
 // defineFlags defines our flags beside those of Beam.
 func defineFlags(set *flag.FlagSet) *options {
-	o := &options{report: "text"}
+	o := new(options)
 	o.FileMemory, o.Settings = 128<<20, map[string]string{}
 	list := func(name string, to *[]string, prefix string) {
 		set.Func(name, helpOf(name), func(v string) error { *to = append(*to, prefix+v); return nil })
@@ -84,10 +83,10 @@ func defineFlags(set *flag.FlagSet) *options {
 	list("files-from", &o.patterns, "@")
 	list("include", &o.Include, "")
 	list("exclude", &o.Exclude, "")
-	for name, to := range map[string]*string{"out": &o.Out, "root": &o.Root, "tmp": &o.TempDir, "report": &o.report, "redo": &o.Redo} {
+	for name, to := range map[string]*string{"out": &o.Out, "root": &o.Root, "redo": &o.Redo} {
 		set.StringVar(to, name, *to, helpOf(name))
 	}
-	for name, to := range map[string]*bool{"verify": &o.Verify, "retry-failed": &o.RetryFailed, "shared-fs": &o.sharedFS,
+	for name, to := range map[string]*bool{"json": &o.json, "verify": &o.Verify, "retry-failed": &o.RetryFailed, "shared-fs": &o.sharedFS,
 		"quiet": &o.quiet, "verbose": &o.verbose, "status": &o.status} {
 		set.BoolVar(to, name, false, helpOf(name))
 	}
@@ -134,8 +133,6 @@ func (o *options) complete(args []string) (err error) {
 		return errors.New("--out is missing: the folder for the traces")
 	case len(o.patterns) == 0:
 		return errors.New("no input; name a folder or a glob with --in, or a list with --files-from")
-	case o.report != "text" && o.report != "json":
-		return fmt.Errorf("--report: %q is not text or json", o.report)
 	case o.FileMemory == 0:
 		return errors.New("--file-memory must be greater than 0")
 	}
@@ -217,7 +214,7 @@ func (o *options) checkRunner() error {
 
 // ownTempFolder has everything temporary of this process in a folder of its own, which remove removes: Beam leaves files behind.
 func (o *options) ownTempFolder() (remove func(), err error) {
-	dir, err := os.MkdirTemp(o.TempDir, "weft-beam-*")
+	dir, err := os.MkdirTemp("", "weft-beam-*")
 	if err != nil {
 		return nil, err
 	}

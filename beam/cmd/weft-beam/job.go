@@ -99,7 +99,7 @@ func (o *options) progressLine(took time.Duration) string {
 
 // sumUp prints the summary of the manifest and returns the exit code that it means.
 func (o *options) sumUp(ctx context.Context, stdout io.Writer) (code int, err error) {
-	s, err := weftio.Read(ctx, o.Out, o.TempDir)
+	s, err := weftio.Read(ctx, o.Out)
 	if mistake := (*migrate.Mistake)(nil); errors.As(err, &mistake) {
 		return exitMistake, err
 	}
@@ -107,7 +107,7 @@ func (o *options) sumUp(ctx context.Context, stdout io.Writer) (code int, err er
 		return exitStopped, err
 	}
 	switch {
-	case o.report == "json":
+	case o.json:
 		encoder := json.NewEncoder(stdout)
 		encoder.SetEscapeHTML(false)
 		err = encoder.Encode(s)

@@ -131,7 +131,6 @@ func TestMistakes(t *testing.T) {
 		"is a glob not in quotes":            {"--out", out, "--in", in, "x.json"},
 		"matches no file":                    {"--out", out, "--in", in + "/*.none"},
 		"no such file":                       {"--out", out, "--in", in + "/none"},
-		"text or json":                       {"--out", out, "--in", in, "--report", "xml"},
 		"there is no migration":              {"--out", out, "--status"},
 		"path of this machine":               {"--out", out, "--in", in, "--runner", "universal", "--endpoint", "localhost:1", "--environment_type", "EXTERNAL"},
 		"--root is missing":                  {"--out", out, "--in", "gs://a/b", "--in", "gs://a/c"},
@@ -176,7 +175,7 @@ func TestJobs(t *testing.T) {
 		t.Error(stdout)
 	}
 	weftBeam(t, exitFailed, "--in", in, "--out", out, "--quiet")
-	stdout, _ = weftBeam(t, exitFailed, "--out", out, "--status", "--report", "json")
+	stdout, _ = weftBeam(t, exitFailed, "--out", out, "--status", "--json")
 	var s struct{ States []struct{ Files int64 } }
 	if err := json.Unmarshal([]byte(stdout), &s); err != nil || len(s.States) != 2 || s.States[0].Files != 30 {
 		t.Errorf("%s: %v", stdout, err)

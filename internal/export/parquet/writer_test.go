@@ -12,7 +12,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	weftv1 "github.com/weft-trace/weft/gen/weft/v1"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -47,7 +46,7 @@ func open(t *testing.T, name string) *timeline.Timeline {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tr.Close() })
-	return bridge.Timeline(tr)
+	return timeline.Of(tr)
 }
 
 // write writes all events of a timeline.
@@ -136,7 +135,7 @@ func TestTexts(t *testing.T) {
 	}
 	defer tr.Close()
 	var out bytes.Buffer
-	file, err := write(t, &out, bridge.Timeline(tr), Options{SmallGroups: true})
+	file, err := write(t, &out, timeline.Of(tr), Options{SmallGroups: true})
 	if err != nil || file.Cut != 0 {
 		t.Fatalf("%d cut: %v", file.Cut, err)
 	}

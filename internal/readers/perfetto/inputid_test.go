@@ -10,11 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 // oddIDs is a trace of processes and threads whose ids Perfetto cannot hold. The quotes, commas and words of the names are
@@ -57,7 +55,7 @@ func TestInputIDsAreReadBack(t *testing.T) {
 	again := first
 	for range 2 {
 		var out bytes.Buffer
-		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), again.timeline), pftrace.Options{}); err != nil {
+		if err := pftrace.Write(context.Background(), &out, traceOf(context.Background(), again.timeline), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if report, err := pftrace.Verify(context.Background(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || !report.OK() {

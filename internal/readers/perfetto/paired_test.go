@@ -5,12 +5,10 @@ import (
 	"context"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 // pairedSlack is how far the two recordings of one run may differ: each reads the clock for itself.
@@ -87,7 +85,7 @@ func TestOwnOutput(t *testing.T) {
 		t.Run(rec.name, func(t *testing.T) {
 			first := readJSON(t, openRecording(t, rec.kind, rec.name))
 			var out bytes.Buffer
-			if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), first.timeline), pftrace.Options{Compression: pftrace.Zlib}); err != nil {
+			if err := pftrace.Write(context.Background(), &out, traceOf(context.Background(), first.timeline), pftrace.Options{Compression: pftrace.Zlib}); err != nil {
 				t.Fatal(err)
 			}
 			compareResults(t, first, readTrace(t, out.Bytes()))

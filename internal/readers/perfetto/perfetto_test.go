@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -139,12 +138,12 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-func TestKeepArg(t *testing.T) {
+func TestArgs(t *testing.T) {
 	trace := encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2
 		debug_annotations { name: "a" int_value: 1 } debug_annotations { name: "b" dict_entries { name: "a" int_value: 2 } }
 		correlation_id: 3 source_location { line_number: 1 } } }`)
-	keep := func(name []byte) bool { return string(name) == "b" || string(name) == "source_location" }
-	got := readWith(t, bytes.NewReader(trace), Options{KeepArg: keep})
+	keep := timeline.OnlyArgs("b", "source_location")
+	got := readWith(t, bytes.NewReader(trace), Options{Args: keep})
 	want := "1 instant [app#10/main#11] b={a=2} source_location={line_number=1}\n"
 	if diff := cmp.Diff(want, got.text()); diff != "" {
 		t.Error(diff)
@@ -390,7 +389,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{}); err != nil {
+		if err := pftrace.Write(ctx, &out, traceOf(ctx, tl), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(ctx, bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true})
@@ -424,7 +423,7 @@ packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft
 packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "converted" debug_annotations { name: "weft" dict_entries { name: "ph" string_value: "Q" } } debug_annotations { name: "own" int_value: 1 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { track_uuid: 2 name: "legacy" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 80 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 name: "counter" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 67 } } }`)
-	got := readWith(t, bytes.NewReader(trace), Options{KeepArg: func([]byte) bool { return false }})
+	got := readWith(t, bytes.NewReader(trace), Options{Args: timeline.NoArgs()})
 	want := `1 instant [app#10/main#11] "converted" weft={ph="Q"}
 2 instant [app#10/main#11/Other events] "legacy" weft={ph="P"}
 3 counter 1 [app#10/counter own]
@@ -500,10 +499,17 @@ packet { trusted_packet_sequence_id: 1 timestamp: %d track_event { type: TYPE_IN
 		t.Errorf("the events have the texts %d times, want %d", strings.Count(got, text), 5*events)
 	}
 	var out bytes.Buffer
-	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), read.timeline), pftrace.Options{}); err != nil {
+	if err := pftrace.Write(context.Background(), &out, traceOf(context.Background(), read.timeline), pftrace.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(out.Bytes(), []byte(text)); n != 5 {
 		t.Errorf("the output has the texts %d times, want 5", n)
 	}
+}
+
+// traceOf returns the trace of a timeline, which it owns.
+func traceOf(ctx context.Context, tl *timeline.Timeline) *trace.Trace {
+	tr := new(trace.Trace)
+	timeline.Hold(ctx, tr, tl)
+	return tr
 }

@@ -8,12 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 // samples are StackSamples of which some are in the usual form: of two threads, at times before the clock is known, and after a
@@ -49,17 +47,17 @@ func TestPlain(t *testing.T) {
 	for _, name := range []string{"chrome-devtools-tiny.json.gz", "chrome-everything-small.json.gz"} {
 		var out bytes.Buffer
 		tl := readJSON(t, openRecording(t, "chrome", name)).timeline
-		if err := pftrace.Write(t.Context(), &out, bridge.Trace[trace.Trace](t.Context(), tl), pftrace.Options{Packets: pftrace.Compact}); err != nil {
+		if err := pftrace.Write(t.Context(), &out, traceOf(t.Context(), tl), pftrace.Options{Packets: pftrace.Compact}); err != nil {
 			t.Fatal(err)
 		}
 		traces[name] = out.Bytes()
 	}
 	for name, input := range traces {
-		for wanted, keep := range map[string]func([]byte) bool{
-			"all": nil, "some": func(name []byte) bool { return len(name)%2 == 0 },
+		for wanted, keep := range map[string]timeline.ArgFilter{
+			"all": {}, "some": timeline.OnlyArgs("data", "args", "name", "frame", "src_file", "source"),
 		} {
-			plain := argumentsOf(t, input, Options{KeepArg: keep})
-			if diff := cmp.Diff(argumentsOf(t, input, Options{KeepArg: keep, notPlain: true}), plain); diff != "" {
+			plain := argumentsOf(t, input, Options{Args: keep})
+			if diff := cmp.Diff(argumentsOf(t, input, Options{Args: keep, notPlain: true}), plain); diff != "" {
 				t.Errorf("%s, %s arguments: -one by one +in one pass\n%s", name, wanted, diff)
 			}
 			if name == "samples" && len(plain) < 12 {

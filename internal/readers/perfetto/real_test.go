@@ -12,11 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 // recording is a trace of Chrome's own, and what is in it.
@@ -111,7 +109,7 @@ func reencode(t *testing.T, rec recording, first *result) {
 	t.Helper()
 	ctx := context.Background()
 	var out bytes.Buffer
-	if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](context.Background(), first.timeline), pftrace.Options{}); err != nil {
+	if err := pftrace.Write(ctx, &out, traceOf(ctx, first.timeline), pftrace.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if was := len(rec.open(t)); out.Len() >= was {

@@ -8,11 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 // Samples that weft has written come back as they were, in both forms: with thread, time and the place of every frame,
@@ -60,7 +58,7 @@ func TestSamplesComeBack(t *testing.T) {
 		{Packets: pftrace.Compact, Compression: pftrace.Zlib},
 	} {
 		var out bytes.Buffer
-		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), given.timeline), opts); err != nil {
+		if err := pftrace.Write(context.Background(), &out, traceOf(context.Background(), given.timeline), opts); err != nil {
 			t.Fatal(err)
 		}
 		form := opts.Packets

@@ -8,10 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 // When the tracing service began to trace is kept: as an event of the service, in the clock of the trace.
@@ -43,7 +41,7 @@ func TestStartedIsKept(t *testing.T) {
 					t.Errorf("%d, want %d", got, c.want)
 				}
 				var out bytes.Buffer
-				if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{}); err != nil {
+				if err := pftrace.Write(context.Background(), &out, traceOf(context.Background(), tl), pftrace.Options{}); err != nil {
 					t.Fatal(err)
 				}
 				encoded = out.Bytes()

@@ -1,0 +1,44 @@
+package load
+
+import (
+	"errors"
+	"strings"
+)
+
+// Formats returns all formats, FormatAuto first.
+func Formats() []Format {
+	return []Format{
+		FormatAuto, FormatChromeJSON, FormatPerfetto, FormatCPUProfile, FormatFirefox, FormatJSProfile, FormatProbes, FormatOTLP,
+		FormatHAR,
+	}
+}
+
+// formats are the formats for sentences, with article.
+var formats = map[Format]string{
+	FormatChromeJSON: "a Chrome JSON trace",
+	FormatPerfetto:   "a Perfetto trace",
+	FormatCPUProfile: "a V8 CPU profile",
+	FormatFirefox:    "a Firefox profile",
+	FormatJSProfile:  "a JS self-profile",
+	FormatProbes:     "a file of probe lines",
+	FormatOTLP:       "an OpenTelemetry trace",
+	FormatHAR:        "an HTTP archive",
+}
+
+// ErrUnknownFormat is the error (possibly wrapped) for an input whose content is none of the formats.
+var ErrUnknownFormat = errors.New("unknown format")
+
+// supportedSentence lists what can be read: "Chrome JSON traces, … and files of probe lines".
+func supportedSentence() string {
+	var names []string
+	for _, f := range Formats()[1:] {
+		what := strings.TrimPrefix(strings.TrimPrefix(formats[f], "an "), "a ")
+		if kind, of, ok := strings.Cut(what, " of "); ok {
+			names = append(names, kind+"s of "+of)
+		} else {
+			names = append(names, what+"s")
+		}
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}

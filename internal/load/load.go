@@ -1,0 +1,297 @@
+// Package load is the way into weft: it reads a trace of any format, or several on one timeline, into a resolved timeline.
+//
+//	t, err := load.One(ctx, src, opts)
+//	t, err := load.Many(ctx, job, opts)
+//
+// One and Many unpack (package unpack), find the format (detect.go), let its reader fill a timeline.Builder (readFormat), make calls of the
+// samples of V8 (jscalls.go), resolve nesting and flows (package flowbind) and, if asked, attribute the work (package attribution). Many
+// reads each input twice: for clues to its place, then for its events (many.go, package merge). What is done with the Trace is for the
+// caller: Write writes it, Attach and Walk prepare it for one that looks at the events. KeepPackets is weft attribute (kept.go).
+//
+// What does not live here: the public form of all this (package convert), flags and files (cmd/weft).
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/chromejson"
+	"github.com/weft-trace/weft/internal/readers/cpuprofile"
+	"github.com/weft-trace/weft/internal/readers/firefox"
+	"github.com/weft-trace/weft/internal/readers/har"
+	"github.com/weft-trace/weft/internal/readers/otlp"
+	"github.com/weft-trace/weft/internal/readers/perfetto"
+	"github.com/weft-trace/weft/internal/readers/probes"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// A Trace is what was read: a resolved timeline, and a report that lacks what is known only after a walk over all events (Count).
+type Trace struct {
+	Timeline *timeline.Timeline
+	Report   *Report
+
+	opts       Options
+	began      time.Time
+	attributed *engine.Result // is not in the timeline yet; nil: there is none
+}
+
+// One reads a trace from src. The error is that of convert.Convert.
+func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
+	return load(ctx, opts, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
+}
+
+// Close frees the memory and the temporary files of a trace.
+func (t *Trace) Close() error { return errors.Join(t.closeAttribution(), t.Timeline.Close()) }
+
+func (t *Trace) closeAttribution() error {
+	if t.attributed == nil {
+		return nil
+	}
+	err := t.attributed.Close()
+	t.attributed = nil
+	return err
+}
+
+// load reads, resolves and attributes.
+func load(ctx context.Context, opts Options, read func(l *loader) error) (*Trace, error) {
+	began := time.Now()
+	if err := opts.complete(); err != nil {
+		return nil, err
+	}
+	if opts.Attribute != nil && !opts.allArgs() {
+		return nil, errAttributionArgs
+	}
+	l := newLoader(opts)
+	defer l.closeProfiles()
+	if err := read(l); err != nil {
+		return nil, errors.Join(err, l.builder.Close())
+	}
+	l.report.Durations.Read = time.Since(began)
+	tl, err := l.resolve(ctx)
+	if err != nil {
+		return nil, errors.Join(err, l.builder.Close())
+	}
+	t := &Trace{Timeline: tl, Report: l.report, opts: opts, began: began}
+	if err := t.attribute(ctx); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// errAttributionArgs says that what attribution reads was to be left out.
+var errAttributionArgs = errors.New("attribution needs all arguments of events")
+
+// attribute finds for whom the work was done, if that was asked for.
+func (t *Trace) attribute(ctx context.Context) (err error) {
+	if t.opts.Attribute == nil {
+		return nil
+	}
+	began := time.Now()
+	opts := *t.opts.Attribute
+	opts.Workers = cmp.Or(opts.Workers, t.opts.workers())
+	opts.Intervals = opts.Intervals || !t.opts.WriteBack.NoTracks // which are made of them
+	rules, err := engine.RulesOf(&opts)
+	if err != nil {
+		return err
+	}
+	if t.attributed, err = engine.Run(ctx, t.Timeline, rules); err != nil {
+		return err
+	}
+	of := tables.Of(t.attributed)
+	t.Report.Contexts = append([]string{}, slices.DeleteFunc(of.Types(), of.IsDerived)...)
+	t.Report.Durations.Attribute = time.Since(began)
+	return nil
+}
+
+// loader reads one input, or several, into a Builder.
+type loader struct {
+	opts      Options
+	problems  *problem.Log
+	builder   *timeline.Builder
+	args      timeline.ArgFilter // which arguments readers keep
+	js        jsThreads
+	assembled []*v8profile.Assembler // one for each input with profiles
+	report    *Report
+
+	profileOf timeline.TrackID // of a merge: the thread that the .cpuprofile being read is of; 0: one of its own
+	pages     pages            // of a merge: where the self-profiles being read go
+}
+
+func newLoader(opts Options) *loader {
+	l := &loader{opts: opts, problems: new(problem.Log), report: &Report{}, args: opts.argFilter()}
+	l.builder = timeline.NewBuilder(timeline.Options{
+		Memory:   opts.Memory,
+		TempDir:  opts.TempDir,
+		Problems: l.problems,
+		Moved:    timeline.Nanos(opts.TimeOffset),
+
+		KnownName:   engine.Knows,
+		KeepFlowIDs: opts.KeepFlowIDs,
+	})
+	l.js = jsThreads{opts: &l.opts, problems: l.problems}
+	return l
+}
+
+// closeProfiles frees what is held of V8's samples.
+func (l *loader) closeProfiles() error {
+	l.js.threads = nil
+	var err error
+	for _, a := range l.assembled {
+		err = errors.Join(err, a.Close())
+	}
+	l.assembled = nil
+	return err
+}
+
+// resolve makes a timeline of the events that were read: with calls, nested, with flows.
+func (l *loader) resolve(ctx context.Context) (*timeline.Timeline, error) {
+	began := time.Now()
+	tl, err := l.builder.Finish(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.report.Profiles = l.js.list(tl)
+	if l.report.JSCalls, err = l.js.addCalls(ctx, tl); err != nil {
+		return nil, errors.Join(err, tl.Close())
+	}
+	if err := l.closeProfiles(); err != nil {
+		return nil, errors.Join(err, tl.Close())
+	}
+	nest := flowbind.NestAndResolve
+	if l.opts.Attribute != nil {
+		nest = flowbind.NestAndTrace
+	}
+	if err := nest(ctx, tl); err != nil {
+		return nil, errors.Join(err, tl.Close())
+	}
+	l.report.Durations.Resolve = time.Since(began)
+	return tl, nil
+}
+
+// readOne reads the only input: read is the reader of all formats, or another one for some.
+func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx context.Context, r io.Reader, f Format) error) error {
+	in, err := openInput(ctx, src, l.opts.From, l.opts.TempDir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := l.opts.SelfProfile.check(in.format); err != nil {
+		return err
+	}
+	if err := l.withinMemory(ctx, func(ctx context.Context) error { return read(ctx, in, in.format) }); err != nil {
+		return err
+	}
+	l.report.Format, l.report.Containers = in.format, in.unpacked.Containers
+	l.countInput(in, "")
+	return nil
+}
+
+// countInput notes how large an input was that was read, and whether its container was damaged; prefix is in front of how.
+func (l *loader) countInput(in *input, prefix string) {
+	l.report.BytesIn += in.unpacked.PackedBytes()
+	l.report.BytesUnpacked += in.n
+	if damage := in.unpacked.Damage(); damage != nil {
+		l.problems.Add(problem.ContainerDamaged, problem.Position{Event: -1, Offset: in.n}, prefix+damage.Error())
+	}
+}
+
+// withinMemory reads until that takes more memory than it may.
+func (l *loader) withinMemory(ctx context.Context, read func(ctx context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l.builder.WhenFull(stop)
+	defer l.builder.WhenFull(nil)
+	err := read(ctx)
+	if full := l.builder.Full(); full != nil {
+		return full
+	}
+	return err
+}
+
+// readFormat reads an input of a format.
+func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
+	b, log, opts := l.builder, l.problems, &l.opts
+	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
+		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s or %s", formats[f], formats[FormatChromeJSON],
+			formats[FormatPerfetto])
+	}
+	switch f {
+	case FormatChromeJSON:
+		return l.readChrome(ctx, r)
+	case FormatPerfetto:
+		return l.readPerfetto(ctx, r)
+	case FormatCPUProfile:
+		return cpuprofile.Read(ctx, r, b, l.cpuProfile())
+	case FormatFirefox:
+		return firefox.Read(ctx, r, b, firefox.Options{
+			Problems: log,
+			Args:     l.args,
+			Offset:   timeline.Nanos(opts.TimeOffset),
+			JSCalls:  opts.JSCalls != JSCallsOff,
+
+			NoScreenshots: opts.NoScreenshots,
+		})
+	case FormatJSProfile:
+		return l.readSelfProfile(ctx, r)
+	case FormatProbes:
+		return probes.Read(ctx, r, b, probes.Options{
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
+		})
+	case FormatOTLP:
+		return otlp.Read(ctx, r, b, otlp.Options{
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
+		})
+	case FormatHAR:
+		return har.Read(ctx, r, b, har.Options{
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
+		})
+	}
+	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
+}
+
+// readChrome reads a Chrome JSON trace and what its V8 profiles make of it.
+func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
+	opts := chromejson.Options{
+		Problems: l.problems,
+		Args:     l.args,
+		Offset:   timeline.Nanos(l.opts.TimeOffset),
+		Workers:  l.opts.workers(),
+
+		NoScreenshots: l.opts.NoScreenshots,
+	}
+	opts.Profiles = l.profileAssembler()
+	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
+		return err
+	}
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
+}
+
+// readPerfetto reads a Perfetto trace and what its V8 profiles make of it.
+func (l *loader) readPerfetto(ctx context.Context, r io.Reader) error {
+	opts, err := l.perfettoOptions()
+	if err != nil {
+		return err
+	}
+	opts.Profiles = l.profileAssembler()
+	if err := perfetto.Read(ctx, r, l.builder, opts); err != nil {
+		return err
+	}
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
+}
+
+func (l *loader) perfettoOptions() (perfetto.Options, error) {
+	if l.opts.TimeOffset != 0 {
+		return perfetto.Options{}, errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
+	}
+	return perfetto.Options{Problems: l.problems, Args: l.args, NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}, nil
+}

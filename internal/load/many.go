@@ -1,0 +1,476 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// merger reads the inputs of a job: each twice, first for its clues, then for its events.
+type merger struct {
+	*loader
+	job      *merge.Job
+	formats  []Format // "": the input is left out
+	profiles bool     // there are profiles without a trace around them
+	linked   [][]bool // by input, and by job.Links: an event has the argument
+}
+
+// Many reads the inputs of a job onto one timeline. With job.DryRun it only finds their places, and returns merge.ErrDryRun. The job gets
+// the plan, and what became of each input.
+func Many(ctx context.Context, job *merge.Job, opts Options) (*Trace, error) {
+	return load(ctx, opts, func(l *loader) error { return l.newMerger(job).run(ctx) })
+}
+
+// newMerger returns what reads the inputs of a job into the builder.
+func (l *loader) newMerger(job *merge.Job) *merger {
+	m := &merger{loader: l, job: job, formats: make([]Format, len(job.Sources)), linked: make([][]bool, len(job.Sources))}
+	for i := range m.linked {
+		m.linked[i] = make([]bool, len(job.Links))
+	}
+	return m
+}
+
+// run finds the places of the inputs and reads their events.
+func (m *merger) run(ctx context.Context) error {
+	if err := m.place(ctx); err != nil {
+		return err
+	}
+	if m.job.DryRun {
+		return merge.ErrDryRun
+	}
+	return m.readAll(ctx)
+}
+
+// place finds the places of the inputs.
+func (m *merger) place(ctx context.Context) error {
+	job := m.job
+	if err := m.detect(ctx); err != nil {
+		return err
+	}
+	if err := m.collectAll(ctx); err != nil {
+		return err
+	}
+	var err error
+	if job.Plan, err = merge.Solve(job.Inputs, job.Options); err != nil {
+		return err
+	}
+	for i := range job.Inputs {
+		if why := job.Plan.Inputs[i].LeftOut; why != nil {
+			job.Failed = append(job.Failed, merge.InputError{Input: i, Err: why})
+			m.formats[i] = ""
+		}
+		job.Inputs[i].Clues = nil // they are not needed any more
+	}
+	m.noteUnlinked()
+	return nil
+}
+
+// noteUnlinked says which of the arguments that are to connect inputs no event has.
+func (m *merger) noteUnlinked() {
+	for k, key := range m.job.Links {
+		if !slices.ContainsFunc(m.linked, func(of []bool) bool { return of[k] }) {
+			m.job.Plan.Notes = append(m.job.Plan.Notes, "--link "+key+": no event has an argument "+key+" with a text or a whole number")
+		}
+	}
+}
+
+// fails handles an input that cannot be read: without KeepGoing that ends the job, and so does an error that has nothing to do with the input.
+func (m *merger) fails(ctx context.Context, i int, err error) error {
+	if file := m.job.Sources[i].File; file != "" {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	switch {
+	case !m.job.KeepGoing || ctx.Err() != nil || errors.Is(err, syscall.ENOSPC):
+		return err
+	case i == m.job.Reference || m.job.Plan != nil && i == m.job.Plan.Reference:
+		return fmt.Errorf("%w; the other inputs are on its clock, so it cannot be left out", err)
+	}
+	m.formats[i] = ""
+	m.job.Failed = append(m.job.Failed, merge.InputError{Input: i, Err: err})
+	return nil
+}
+
+// collectAll reads the clues of all inputs.
+func (m *merger) collectAll(ctx context.Context) error {
+	clues, errs := make([]*merge.Clues, len(m.formats)), make([]error, len(m.formats))
+	m.eachInput(func(i int) bool {
+		if m.formats[i] != "" {
+			clues[i], errs[i] = m.collect(ctx, i)
+		}
+		return errs[i] == nil || m.job.KeepGoing
+	})
+	for i, source := range m.job.Sources {
+		in := merge.Input{Name: source.Name, File: source.File, Host: source.Host, Format: string(m.formats[i]), Clues: clues[i]}
+		if errs[i] != nil {
+			if err := m.fails(ctx, i, errs[i]); err != nil {
+				return err
+			}
+		}
+		m.job.Inputs = append(m.job.Inputs, in)
+	}
+	return nil
+}
+
+// atOnce is how many inputs are open at the same time, at most.
+const atOnce = 2
+
+// eachInput calls read for the inputs in their order, until it returns false. It reads two at a time where they do not hold what they read:
+// for many small inputs that is less work than to divide each of them among workers.
+func (m *merger) eachInput(read func(i int) bool) {
+	var (
+		next  atomic.Int64
+		ended atomic.Bool
+		alone sync.RWMutex // write-locked by an input that is not to be read beside another one
+		group sync.WaitGroup
+	)
+	for range min(atOnce, m.opts.workers()) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(m.formats) && !ended.Load(); i = int(next.Add(1)) - 1 {
+				lock := sync.Locker(&alone)
+				if m.formats[i] == FormatChromeJSON {
+					lock = alone.RLocker()
+				}
+				lock.Lock()
+				ok := read(i)
+				lock.Unlock()
+				if !ok {
+					ended.Store(true)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// detect finds the formats of all inputs.
+func (m *merger) detect(ctx context.Context) error {
+	for i := range m.job.Sources {
+		err := m.open(ctx, i, func(in *input) error {
+			if in.format == FormatCPUProfile || in.format == FormatJSProfile {
+				m.profiles = true
+			}
+			m.formats[i] = in.format
+			return nil
+		})
+		if err != nil {
+			if err := m.fails(ctx, i, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open opens and unpacks an input, and finds its format.
+func (m *merger) open(ctx context.Context, i int, use func(in *input) error) error {
+	file, err := m.job.Sources[i].Open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in, err := openInput(ctx, file, cmp.Or(m.formats[i], m.opts.From), m.opts.TempDir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return use(in)
+}
+
+// collect reads an input for its clues.
+func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err error) {
+	problems := new(problem.Log) // they are counted when the events are read
+	c := merge.NewCollector(merge.CollectOptions{
+		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Profiles: m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto),
+	})
+	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
+	defer b.Close()
+	c.SetBuilder(b)
+	err = m.open(ctx, i, func(in *input) (err error) {
+		switch in.format {
+		case FormatCPUProfile:
+			clues, err = m.cpuProfileClues(ctx, in, problems)
+		case FormatJSProfile:
+			clues, err = m.selfProfileClues(ctx, in, b, problems)
+		default:
+			err = m.observe(ctx, in, b, problems)
+		}
+		return err
+	})
+	if err != nil || clues != nil {
+		return clues, err
+	}
+	return c.Finish(b.Clocks()), nil
+}
+
+// observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.
+func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, problems *problem.Log) error {
+	opts := m.opts
+	opts.NoScreenshots = true
+	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
+	opts.Workers = max(1, m.opts.workers()/atOnce)
+	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}, args: timeline.OnlyArgs(m.job.Args()...)}
+	l.js = jsThreads{opts: &l.opts, problems: problems}
+	return l.withinMemory(ctx, func(ctx context.Context) error { return l.readFormat(ctx, in, in.format) })
+}
+
+// cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic one of its program.
+func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *problem.Log) (*merge.Clues, error) {
+	p, err := v8profile.ReadWithin(ctxReader{ctx, in}, problems, m.opts.profileMemory())
+	if err != nil {
+		return nil, err
+	}
+	c := &merge.Clues{Clock: merge.ClockMonotonic, Monotonic: true, CPUProfile: true}
+	samples := p.Samples()
+	for i := range p.Len() {
+		ts := samples.Time(i)
+		c.Samples = append(c.Samples, ts)
+		if !p.Meta(samples.Seen(i)) {
+			c.Script = append(c.Script, ts)
+		}
+	}
+	if p.Len() > 0 {
+		c.Any, c.Start, c.End = true, c.Samples[0], p.Closing
+	}
+	return c.WithProcesses(), samples.Err()
+}
+
+// selfProfileClues reads the clues of a self-profile.
+func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline.Builder, problems *problem.Log) (*merge.Clues, error) {
+	opts := m.selfProfileOptions()
+	opts.Problems = problems
+	pages, err := jsprofile.ReadTimes(ctx, in, b, opts)
+	if err != nil {
+		return nil, err
+	}
+	c, first := merge.WithPages(pages), &pages[0]
+	if first.Origin != nil {
+		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -first.Step, High: first.Step, By: "its time origin"}
+	}
+	return c, nil
+}
+
+// ctxReader ends reading when its context is done.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c ctxReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// readAll reads the events of all inputs that have a place. If some of them turn out to be unreadable only now, such as one whose profile is
+// too large, it reads the others again without them.
+func (m *merger) readAll(ctx context.Context) error {
+	var dropped []string // what connects inputs and is not to be in the output
+	m.args, dropped = m.args.With(m.job.Args()...)
+	for {
+		failed := len(m.job.Failed)
+		if err := m.readPlaced(ctx, dropped); err != nil || len(m.job.Failed) == failed {
+			return err
+		}
+		if err := m.startOver(); err != nil {
+			return err
+		}
+	}
+}
+
+// startOver drops all that was read of the events.
+func (m *merger) startOver() error {
+	if err := errors.Join(m.closeProfiles(), m.builder.Close()); err != nil {
+		return err
+	}
+	fresh := newLoader(m.opts)
+	m.builder, m.problems, m.report = fresh.builder, fresh.problems, fresh.report
+	m.js = jsThreads{opts: &m.opts, problems: m.problems}
+	return nil
+}
+
+// placedInputs are the inputs of the Builder.
+type placedInputs struct {
+	of       []int   // the number that each has in the job
+	firsts   []int64 // the index of the first event of each
+	dropArgs []string
+	ranking  timeline.Ranking
+}
+
+// part returns the input of the job that an event is of, by its index, and the first event of that.
+func (p *placedInputs) part(event int64) (input int, first int64) {
+	after := sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i] > event })
+	return p.of[max(after-1, 0)], p.firsts[max(after-1, 0)]
+}
+
+// readPlaced reads the events of the inputs that have a place, one after the other.
+func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
+	plan, placed := m.job.Plan, &placedInputs{dropArgs: dropArgs}
+	m.job.Problems, m.job.Common = make([]*problem.Log, len(m.formats)), m.problems
+	m.problems.Divide(placed.part)
+	if m.job.Machines {
+		m.builder.SetMachines(plan.Machines)
+	}
+	for i, f := range m.formats {
+		if f == "" {
+			continue
+		}
+		if err := m.readOne(ctx, i, placed); err != nil {
+			return err
+		}
+	}
+	if m.job.LinkFlows {
+		m.builder.JoinFlows()
+	}
+	m.builder.RankProcesses(placed.ranking)
+	m.builder.SetClocks(plan.Clocks)
+	m.report.Format = m.formats[plan.Reference]
+	m.describeInputs(placed.of)
+	return nil
+}
+
+// readOne reads the events of one input. What is wrong with them counts for this input, and for all.
+func (m *merger) readOne(ctx context.Context, i int, placed *placedInputs) error {
+	in := m.builderInput(i, placed)
+	placed.of = append(placed.of, i)
+	common := m.problems
+	m.problems = new(problem.Log)
+	m.js.problems = m.problems
+	err := m.addInput(in, func() error {
+		placed.firsts = append(placed.firsts, int64(m.builder.EventBase()))
+		return m.open(ctx, i, func(in *input) error { return m.readEvents(ctx, in, i) })
+	})
+	common.Merge(m.problems)
+	m.job.Problems[i] = m.problems
+	m.problems, m.js.problems = common, common
+	if err != nil {
+		if err := m.fails(ctx, i, err); err != nil {
+			return err
+		}
+	}
+	m.rank(i, placed)
+	return nil
+}
+
+// builderInput returns what the Builder is to know of an input.
+func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
+	plan := m.job.Plan
+	in := timeline.Input{
+		Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: placed.dropArgs,
+		KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(placed.of[earlier], i, id) },
+	}
+	if m.formats[i] == FormatJSProfile {
+		in.Offset = 0 // its reader moves the profiles, each to the time origin of its page
+	}
+	if m.job.Machines {
+		in.Machine = plan.Inputs[i].Machine
+	}
+	in.Owns = func(process timeline.ProcessKey, thread timeline.ThreadKey) bool {
+		own := plan.Detail(i, process, thread)
+		for k := range m.formats {
+			n := plan.Detail(k, process, thread)
+			if n >= own && n > 0 && (n > own || k < i) && m.formats[k] != "" && plan.Shares(k, i, process) {
+				return false
+			}
+		}
+		return true
+	}
+	if space := plan.IDSpace(i); len(placed.of) > 0 && space != plan.IDSpace(placed.of[0]) {
+		in.IDSpace = m.job.Sources[space].Name
+	}
+	watch := m.job.Watch(m.linked[i])
+	in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
+	return in
+}
+
+// rank says where the processes of the input that was read last come, and what is around their names.
+func (m *merger) rank(i int, placed *placedInputs) {
+	plan, r := m.job.Plan, &placed.ranking
+	order, prefix := plan.Order(i, len(placed.of)-1)
+	suffix := ""
+	if host := plan.Inputs[i].Host; plan.Hosts > 1 && host != "" && !m.job.Machines {
+		suffix = " @" + host
+	}
+	r.Order, r.Prefix, r.Suffix = append(r.Order, order), append(r.Prefix, prefix), append(r.Suffix, suffix)
+}
+
+// readEvents reads the events of an input, which is the current one of the Builder. A profile may be of a thread, or a page, of an earlier one.
+func (m *merger) readEvents(ctx context.Context, in *input, i int) error {
+	p := &m.job.Plan.Inputs[i]
+	defer func() { m.profileOf, m.pages = 0, pages{} }()
+	switch {
+	case in.format == FormatJSProfile:
+		m.pages = m.placePages(i, p.Pages)
+	case p.Thread != nil:
+		m.profileOf = m.builder.Thread(m.builder.Process(timeline.ProcessKey{Num: p.Thread.PID}), timeline.ThreadKey{Num: p.Thread.TID})
+	}
+	if err := m.withinMemory(ctx, func(ctx context.Context) error { return m.readFormat(ctx, in, in.format) }); err != nil {
+		return err
+	}
+	m.countInput(in, m.job.Sources[i].Name+": ")
+	return nil
+}
+
+// placePages returns where the self-profiles of an input go.
+func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
+	placed.offset = m.job.Plan.Inputs[i].Offset
+	for k := range all {
+		var place *jsprofile.Place
+		if page := &all[k]; page.Match != nil {
+			place = &jsprofile.Place{Shift: page.Shift}
+			if thread := page.Thread(); thread != nil {
+				place.Process = m.builder.Process(timeline.ProcessKey{Num: thread.PID})
+			}
+		}
+		placed.places = append(placed.places, place)
+	}
+	if len(all) > 0 {
+		placed.input = m.job.Sources[i].Name
+	}
+	return placed
+}
+
+// describeInputs notes in the trace where each input comes from and how it was placed.
+func (m *merger) describeInputs(of []int) {
+	for n, i := range of {
+		p := &m.job.Plan.Inputs[i]
+		text := func(key, value string) {
+			if value != "" {
+				m.builder.SetOwnAttribute(timeline.Attribute{Key: "weft.input." + strconv.Itoa(n) + "." + key, Text: value})
+			}
+		}
+		number := func(key string, v timeline.Nanos) {
+			m.builder.SetOwnAttribute(timeline.Attribute{Key: "weft.input." + strconv.Itoa(n) + "." + key, Int: int64(v), IsInt: true})
+		}
+		text("name", m.job.Sources[i].Name)
+		text("file", m.job.Sources[i].File)
+		text("format", string(m.formats[i]))
+		text("host", p.Host)
+		text("clock", p.Clock)
+		number("offset_ns", p.Offset)
+		if p.AtLeast {
+			number("uncertainty_at_least_ns", p.Uncertainty())
+		} else {
+			number("uncertainty_ns", p.Uncertainty())
+		}
+		if i != m.job.Plan.Reference {
+			text("by", p.Rule.String())
+			text("evidence", p.Evidence)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package load
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/trace"
+)
+
+// ProfileAll is the value of Options.Profile with which all V8 profiles of a trace are shown.
+const ProfileAll = "all"
+
+// Profile is a V8 profile in a Chrome or Node trace. Several of one thread sampled the same time.
+type Profile struct {
+	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
+	TID     trace.Value `json:"tid"` // of the sampled thread
+	Process string      `json:"process"`
+	Thread  string      `json:"thread"`
+	ID      string      `json:"id"`
+	Source  string      `json:"source"` // Internal, Inspector, SelfProfiling; empty if unknown
+	Samples int         `json:"samples"`
+	Start   trace.Nanos `json:"start_ns"`
+	End     trace.Nanos `json:"end_ns"`
+	Chosen  bool        `json:"chosen"` // it is the one that is shown on its thread
+}
+
+// A foundProfile is a profile whose thread may yet get a name.
+type foundProfile struct {
+	Profile
+	thread timeline.TrackID
+}
+
+// found notes a profile for the report.
+func (j *jsThreads) found(r *v8profile.Recording) {
+	j.profiles = append(j.profiles, foundProfile{
+		Profile: Profile{
+			ID: r.ID, Source: r.Source, Samples: r.Profile.Len(), Start: r.Profile.Start, End: r.Profile.Closing, Chosen: r.Chosen,
+		},
+		thread: timeline.TrackID(r.Thread),
+	})
+}
+
+// idValue returns the id of a process or thread as reports have it.
+func idValue(id timeline.InputID) trace.Value {
+	switch {
+	case !id.HasNumber():
+		return trace.Value{}
+	case id.Text != "":
+		return trace.NewValue(id.Text)
+	}
+	return trace.NewValue(id.Num)
+}
+
+// list returns the profiles as reports have them.
+func (j *jsThreads) list(t *timeline.Timeline) []Profile {
+	var all []Profile
+	for _, p := range j.profiles {
+		thread := t.Track(p.thread)
+		process := t.Track(thread.Parent)
+		p.PID, p.TID, p.Thread, p.Process = idValue(process.InputID), idValue(thread.InputID), thread.FullName(), process.FullName()
+		all = append(all, p.Profile)
+	}
+	return all
+}
+
+// preferred returns a function that recognises the profiles of Options.Profile; nil if it names none.
+func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) bool {
+	if o.Profile == "" || o.Profile == ProfileAll {
+		return nil
+	}
+	return func(process int64, id string) bool {
+		if id == o.Profile {
+			return true
+		}
+		number, rest, ok := strings.Cut(o.Profile, ":")
+		if !ok || id != rest {
+			return false
+		}
+		pid, err := strconv.ParseInt(number, 10, 64)
+		return err == nil && process == int64(b.Process(timeline.ProcessKey{Num: pid}))
+	}
+}
+
+// checkChoice returns a *v8profile.NotFoundError if Options.Profile names a profile that is not among those of a trace.
+func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process int64, id string) bool) error {
+	if preferred == nil {
+		return nil
+	}
+	var ids []string
+	for _, r := range all {
+		if preferred(r.Process, r.ID) {
+			return nil
+		}
+		if !slices.Contains(ids, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return &v8profile.NotFoundError{ID: o.Profile, Has: ids}
+}
+
+// profileMemory returns how many bytes sampled profiles may take while they are read, which cannot be used before: what
+// the budget says, but no less than what it is if nobody says anything.
+func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultMemory) }
