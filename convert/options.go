@@ -2,7 +2,8 @@ package convert
 
 import "github.com/weft-trace/weft/internal/load"
 
-// Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing.
+// Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing. The fields are those of
+// internal/load: go doc github.com/weft-trace/weft/internal/load.Options lists them.
 type Options = load.Options
 
 // SelfProfileOptions say what JS self-profiles leave open. They take precedence over what the input says.

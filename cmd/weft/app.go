@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +13,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
@@ -40,16 +40,14 @@ const (
 )
 
 // usageError is a mistake in the command line.
-type usageError struct{ message string }
+type usageError = commandline.UsageError
 
-func (e *usageError) Error() string { return e.message }
+func usagef(format string, args ...any) error { return commandline.Usagef(format, args...) }
 
 // unknownValue is the mistake of giving a flag a value that it does not have; what says what its values are.
 func unknownValue(flag, what, value string, values ...string) error {
-	return usagef("--%s: %v", flag, suggest.Unknown(what, value, values))
+	return commandline.UnknownValue(flag, what, value, values...)
 }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
 // errStrict ends a run that converted everything but lost data that --strict does not allow.
 var errStrict = errors.New("data was lost (--strict)")
@@ -71,19 +69,11 @@ func run(ctx context.Context, args []string, env *environment) int {
 	}
 	env = &ofRun
 	app := newApp(env)
-	help := new(helpWriter)
-	app.Writer = help
 	if len(args) > 1 && args[1] == completeCommand {
-		_ = complete(app, env, args[2:]) // a shell that completes has nobody to tell about an error
+		_ = commandline.Complete(env.stdout, app, args[2:], vocabulary{}) // a shell that completes has nobody to tell about an error
 		return exitOK
 	}
-	args, err := permute(app, args)
-	if err == nil {
-		err = app.RunContext(ctx, args)
-	}
-	if err == nil {
-		err = help.flush(env)
-	}
+	err := runApp(ctx, app, args, env)
 	switch usage := (*usageError)(nil); {
 	case errors.Is(err, errShown):
 		return exitFailed
@@ -110,55 +100,45 @@ func run(ctx context.Context, args []string, env *environment) int {
 	return exitFailed
 }
 
-// helpWriter collects the help and the version that the cli package writes, so that flush can wrap long lines.
-type helpWriter struct{ bytes.Buffer }
+// goneFlags are flags that weft had, or that other programs have, and what to use.
+var goneFlags = map[string]string{
+	"from": "unknown flag --from; the format of the input is --format",
+	"join": "there is no --join any more; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
+}
 
-// helpWidth is the width of the help where it is not written to a terminal.
-const helpWidth = 100
-
-// minHelpText is the narrowest column of text in the help: narrower terminals wrap it themselves.
-const minHelpText = 20
-
-// flagLine matches a flag and the space before its text.
-var flagLine = regexp.MustCompile(`^ +-\S.*?  +`)
-
-// helpTitle matches the titles of sections and of groups of flags.
-var helpTitle = regexp.MustCompile(`^(?:[A-Z][A-Z ]*:|   Flags [a-z ,-]+)$`)
-
-// flush writes the help with the texts of flags wrapped at the width of the terminal.
-func (h *helpWriter) flush(env *environment) error {
-	on, width := env.terminal(env.stdout), helpWidth
-	if on.Columns > 0 {
-		width = on.Columns
+// runApp reads the command line and does what it says.
+func runApp(ctx context.Context, app *cli.App, args []string, env *environment) error {
+	call, err := commandline.Parse(app, reportCompare(app, args), goneFlags)
+	if err != nil {
+		return err
 	}
-	var b strings.Builder
-	for line := range strings.Lines(h.String()) {
-		indent := utf8.RuneCountInString(flagLine.FindString(line))
-		if indent == 0 || width-indent < minHelpText {
-			if title := strings.TrimSuffix(line, "\n"); helpTitle.MatchString(title) {
-				line = on.Heading(title) + "\n"
-			}
-			b.WriteString(line)
-			continue
-		}
-		column := 0
-		for word := range strings.FieldsSeq(line[len(flagLine.FindString(line)):]) {
-			switch length := utf8.RuneCountInString(word); {
-			case column == 0:
-				b.WriteString(flagLine.FindString(line))
-				column = indent + length
-			case column+1+length > width:
-				b.WriteString("\n" + strings.Repeat(" ", indent))
-				column = indent + length
-			default:
-				b.WriteByte(' ')
-				column += 1 + length
-			}
-			b.WriteString(word)
-		}
-		b.WriteByte('\n')
+	switch {
+	case call.Help:
+		return printHelp(env.stdout, app, call, env)
+	case call.Version:
+		_, err := io.WriteString(env.stdout, "weft version "+version()+"\n")
+		return err
 	}
-	_, err := io.WriteString(env.stdout, b.String())
+	return app.RunContext(ctx, call.Args)
+}
+
+// printHelp prints the help that a call asks for.
+func printHelp(w io.Writer, app *cli.App, call *commandline.Call, env *environment) error {
+	on := env.terminal(w)
+	width := cmp.Or(on.Columns, commandline.Width)
+	text := ""
+	switch c := call.Command; {
+	case c == nil:
+		text = commandline.AppHelp(app, width, on.Heading)
+	case c.Name == "report":
+		name := narrowHelp(c, call.Words)
+		text = commandline.CommandHelp(c, name, width, on.Heading)
+	case slices.Contains(app.Commands, c):
+		text = commandline.CommandHelp(c, "weft "+c.Name, width, on.Heading)
+	default:
+		text = commandline.CommandHelp(c, "weft probes "+c.Name, width, on.Heading)
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 
@@ -181,7 +161,8 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 		Reader:                    env.stdin,
 		Writer:                    env.stdout,
 		ErrWriter:                 env.stderr,
-		HideHelpCommand:           true,
+		HideHelp:                  true,
+		HideVersion:               true,
 		DisableSliceFlagSeparator: true,                         // names may hold commas
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides
 		OnUsageError:              onUsageError,
@@ -209,55 +190,32 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 	for _, command := range app.Commands {
 		for _, c := range append(command.Subcommands, command) {
 			c.OnUsageError = onUsageError
-			c.HideHelpCommand = true
+			c.HideHelp = true
 			c.Before = func(c *cli.Context) error {
 				for _, flag := range readFlags {
 					env.files.reads(c.String(flag))
 				}
 				return nil
 			}
-			setHelp(c)
 		}
 	}
 	return app
 }
 
-// onUsageError rewrites errors of the cli package, which spells flags as Go's programs do.
-func onUsageError(c *cli.Context, err error, _ bool) error {
-	text := err.Error()
-	m := invalidValue.FindStringSubmatch(text)
-	if m == nil || c.Command == nil {
-		return &usageError{text}
-	}
-	what := "is not a valid value"
-	switch findFlag(c.Command.Flags, m[2]).(type) {
-	case *cli.IntFlag:
-		what = "is not an integer"
-	case *cli.DurationFlag:
-		what = "is not a duration; write, for example, 500ms"
-	case *cli.BoolFlag:
-		what = "is not allowed; this flag takes no value"
-	}
-	return usagef("--%s: %s %s", m[2], m[1], what)
-}
-
-// invalidValue matches what the cli package says of a value.
-var invalidValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
+// onUsageError is for what package cli finds wrong, which Parse has let through.
+func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{Message: err.Error()} }
 
 // noCommand handles a command line whose first argument is not a command.
 func noCommand(c *cli.Context, env *environment) error {
 	name := c.Args().First()
 	if name == "" {
-		cli.HelpPrinter(env.stderr, cli.AppHelpTemplate, c.App)
+		if err := printHelp(env.stderr, c.App, &commandline.Call{}, env); err != nil {
+			return err
+		}
 		return usagef("no command")
 	}
 	if name == "help" {
-		if name = c.Args().Get(1); name == "" || name == "help" {
-			return cli.ShowAppHelp(c)
-		}
-		if c.App.Command(name) != nil {
-			return cli.ShowCommandHelp(c, name)
-		}
+		name = c.Args().Get(1)
 	} else if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return usagef("unknown command %q; to convert this file run \"weft convert %s\"", name, name)
 	}
@@ -265,7 +223,7 @@ func noCommand(c *cli.Context, env *environment) error {
 	for _, command := range c.App.Commands {
 		names = append(names, command.Name)
 	}
-	return &usageError{suggest.Unknown("command", name, names).Error()}
+	return &usageError{Message: suggest.Unknown("command", name, names).Error()}
 }
 
 // version returns the version that is written into traces, and what the Go tool wrote into the binary.

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
@@ -65,8 +66,8 @@ const (
 
 func compareFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
-		&cli.StringSliceFlag{Name: "base", Usage: "the recordings `BASE…` to compare with: all words up to the next flag", DefaultText: "the first input"},
-		&cli.StringSliceFlag{Name: "new", Usage: "the recordings `NEW…` that may have changed: all words up to the next flag", DefaultText: "the other inputs"},
+		&commandline.ListFlag{StringSliceFlag: cli.StringSliceFlag{Name: "base", Usage: "the recordings `BASE…` to compare with: all words up to the next flag", DefaultText: "the first input"}},
+		&commandline.ListFlag{StringSliceFlag: cli.StringSliceFlag{Name: "new", Usage: "the recordings `NEW…` that may have changed: all words up to the next flag", DefaultText: "the other inputs"}},
 		&cli.StringFlag{Name: baseFilesFrom, Usage: "read the names of base recordings from `FILE`, one a line; \"-\": standard input"},
 		&cli.StringFlag{Name: newFilesFrom, Usage: "read the names of new recordings from `FILE`, one a line; \"-\": standard input"},
 		&cli.StringFlag{Name: "by", Value: compare.BySlice.String(), Usage: "compare `WHAT`: slice (by name), function (by samples), context, category or thread"},

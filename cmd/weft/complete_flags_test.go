@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/commandline"
 )
 
 // Completion and help offer of a report those flags that it takes, and all of them.
@@ -24,10 +26,10 @@ func TestFlagsOfReports(t *testing.T) {
 	for _, r := range reports() {
 		c := newConsole(strings.NewReader(""), false)
 		app := newApp(&c.environment)
-		command := findCommand(app.Commands, "report")
+		command := commandline.FindCommand(app.Commands, "report")
 		var offered []string
-		for _, candidate := range candidates(app, []string{"report", r.name, "--"}) {
-			offered = append(offered, strings.TrimPrefix(candidate.text, "--"))
+		for _, candidate := range commandline.Candidates(app, []string{"report", r.name, "--"}, vocabulary{}) {
+			offered = append(offered, strings.TrimPrefix(candidate.Text, "--"))
 		}
 		help := string(runWeft(t, "report", r.name, "--help"))
 		for _, f := range command.Flags {
@@ -35,7 +37,7 @@ func TestFlagsOfReports(t *testing.T) {
 			args := []string{"weft", "report", r.name, input}
 			if value, known := values[name]; known {
 				args = append(args, "--"+name+"="+value)
-			} else if takesValue(f, "--"+name) {
+			} else if commandline.TakesValue(f, "--"+name) {
 				args = append(args, "--"+name+"=x")
 			} else {
 				args = append(args, "--"+name)
@@ -62,7 +64,7 @@ func TestFlagsOfReports(t *testing.T) {
 	app := newApp(&newConsole(strings.NewReader(""), false).environment)
 	for text, want := range map[string]string{"report input --kind ": "click", "convert --strict=": "--strict=all"} {
 		words := strings.Split(text, " ")
-		if list := candidates(app, words); !slices.ContainsFunc(list, func(c candidate) bool { return c.text == want }) {
+		if list := commandline.Candidates(app, words, vocabulary{}); !slices.ContainsFunc(list, func(c commandline.Candidate) bool { return c.Text == want }) {
 			t.Errorf("%s: %v", text, list)
 		}
 	}

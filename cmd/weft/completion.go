@@ -57,7 +57,7 @@ func completionCommand(env *environment) *cli.Command {
 			case c.NArg() > 1:
 				return usagef("completion takes one shell, not %d", c.NArg())
 			case !ok:
-				return &usageError{suggest.Unknown("shell", c.Args().First(), shells()).Error()}
+				return &usageError{Message: suggest.Unknown("shell", c.Args().First(), shells()).Error()}
 			}
 			_, err := io.WriteString(env.stdout, script)
 			return err

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/internal/commandline"
 )
 
 // The page of the command line names every command and flag.
@@ -67,7 +69,7 @@ func unknownFlags(text string) (unknown []string) {
 		all = append(all, command.Flags...)
 	}
 	for _, match := range flagInText.FindAllStringSubmatch(text, -1) {
-		if findFlag(all, match[1]) == nil {
+		if commandline.FindFlag(all, match[1]) == nil {
 			unknown = append(unknown, "--"+match[1])
 		}
 	}
@@ -81,7 +83,7 @@ func unknownFlags(text string) (unknown []string) {
 			continue
 		}
 		for _, match := range flagInText.FindAllStringSubmatch(call[2], -1) {
-			if findFlag(append(command.Flags, cli.HelpFlag), match[1]) == nil {
+			if commandline.FindFlag(append(command.Flags, cli.HelpFlag), match[1]) == nil {
 				unknown = append(unknown, name+" --"+match[1])
 			}
 		}

@@ -9,13 +9,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/commandline"
 )
 
 // The manual page has every command and flag, the exit codes that the program has and docs/cli.md lists, and examples that exist.
 func TestManPage(t *testing.T) {
-	page := string(manPage(newApp(&environment{})))
+	page := strings.ReplaceAll(string(commandline.Man(newApp(&environment{}), manPage())), `\-`, "-")
 	for name, command := range allCommands() {
-		if !strings.Contains(page, "\n.SS "+roffText(name)+"\n") {
+		if !strings.Contains(page, "\n.SS "+name+"\n") {
 			t.Errorf("no section about %s", name)
 		}
 		for _, flag := range command.Flags {
@@ -24,7 +26,7 @@ func TestManPage(t *testing.T) {
 				if len(name) == 1 {
 					dashes = "-"
 				}
-				if !strings.Contains(page, roffText(dashes+name)) {
+				if !strings.Contains(page, dashes+name) {
 					t.Errorf("nothing about %s%s", dashes, name)
 				}
 			}
@@ -57,7 +59,7 @@ func TestManPageIsShown(t *testing.T) {
 		t.Skip("no groff")
 	}
 	cmd := exec.Command(groff, "-man", "-Tutf8", "-ww", "-P-cbou")
-	cmd.Stdin = bytes.NewReader(manPage(newApp(&environment{})))
+	cmd.Stdin = bytes.NewReader(commandline.Man(newApp(&environment{}), manPage()))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	text, err := cmd.Output()
@@ -67,17 +69,6 @@ func TestManPageIsShown(t *testing.T) {
 	for _, want := range []string{"\nEXIT STATUS\n", "\nEXAMPLES\n", "weft report input --kind click trace.json", "       -o FILE, --output FILE\n", "weft COMMAND [flags] FILE…"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("nothing of %q", want)
-		}
-	}
-}
-
-// What roff would take for markup is text.
-func TestRoffText(t *testing.T) {
-	for text, want := range map[string]string{
-		".SH x": `\&.SH x`, "'x": `\&'x`, `a\b`: `a\eb`, "a-b.c": `a\-b.c`, "…": `\[u2026]`, "": "",
-	} {
-		if got := roffText(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

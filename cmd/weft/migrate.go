@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/migrate"
 )
 
@@ -97,12 +98,6 @@ func (f *filterFlag) Set(pattern string) error {
 // String implements cli.Generic.
 func (f *filterFlag) String() string { return "" }
 
-// optionalFlag is a flag whose value can be left out: --strict or --strict=all.
-type optionalFlag struct{ cli.GenericFlag }
-
-// TakesValue says that the next word is not the value.
-func (*optionalFlag) TakesValue() bool { return false }
-
 // A migration is one call of the migrate command.
 type migration struct {
 	env     *environment
@@ -119,14 +114,8 @@ func (m *migration) run(ctx context.Context) error {
 	if out == "" {
 		return usagef("--out is missing: the folder for the traces")
 	}
-	only := 0
-	for _, name := range []string{"status", "finish", "retry-failed"} {
-		if c.Bool(name) {
-			only++
-		}
-	}
-	if only > 1 {
-		return usagef("--status, --finish and --retry-failed cannot be combined")
+	if err := commandline.Exclusive(c, "status", "finish", "retry-failed"); err != nil {
+		return err
 	}
 	if c.Bool("status") || c.Bool("finish") {
 		if c.NArg() > 0 {
@@ -242,7 +231,7 @@ func (m *migration) settings() map[string]string {
 	defaults := map[string]string{"compress": "zlib", "packets": "compact"}
 	set := map[string]string{}
 	for _, name := range byteFlags {
-		flag := findFlag(m.context.Command.Flags, name)
+		flag := commandline.FindFlag(m.context.Command.Flags, name)
 		value := fmt.Sprint(m.context.Value(name))
 		fallback := defaults[name]
 		switch f := flag.(type) {

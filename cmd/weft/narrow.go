@@ -43,7 +43,7 @@ func readSelection(c *cli.Context) (*selection.Filter, error) {
 		Categories: c.StringSlice("category"), Contexts: c.StringSlice("context"), From: c.String("from"), To: c.String("to"),
 	})
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &usageError{Message: err.Error()}
 	}
 	return filter, nil
 }

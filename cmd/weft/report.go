@@ -142,7 +142,7 @@ func findReport(c *cli.Context) (*reportKind, error) {
 	if c.NArg() == 0 {
 		return nil, usagef("no report; use %s", suggest.List(names))
 	}
-	return nil, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
+	return nil, &usageError{Message: suggest.Unknown("report", c.Args().First(), names).Error()}
 }
 
 // hasFlag reports whether a set of flags has one of a name.
@@ -236,7 +236,7 @@ func newPrinting(c *cli.Context, forms []*table.Table) (p *printing, err error) 
 		only = p.shown.Name
 	}
 	if err := p.order.Check(forms, only); err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &usageError{Message: err.Error()}
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -41,7 +42,7 @@ func (*strictness) IsBoolFlag() bool { return true }
 
 // strictFlag is --strict, which may do something besides.
 func strictFlag(besides string) cli.Flag {
-	return &optionalFlag{cli.GenericFlag{Name: "strict", Value: new(strictness), DefaultText: "off",
+	return &commandline.OptionalFlag{Values: []string{string(strictUnusual), string(strictAll)}, GenericFlag: cli.GenericFlag{Name: "strict", Value: new(strictness), DefaultText: "off",
 		Usage: besides + "exit with code 3 if data is lost that most recordings in the format do not lack, or with `=all` if any is lost"}}
 }
 

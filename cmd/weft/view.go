@@ -124,7 +124,7 @@ func (j *viewJob) readFirstView(c *cli.Context) (err error) {
 		}
 	}
 	if j.window, err = moment.ParseWindow(c.String("from"), c.String("to")); err != nil {
-		return &usageError{err.Error()}
+		return &usageError{Message: err.Error()}
 	}
 	if c.IsSet("event") {
 		n, err := strconv.ParseUint(c.String("event"), 10, 32)

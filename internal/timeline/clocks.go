@@ -23,13 +23,11 @@ type Clocks struct {
 	Readings []ClockReading
 }
 
-// SetClocks says which clock the times given to Add are of. It changes no time.
+// SetClocks says which clock the times given to Add are of. It changes no time. Of several inputs, whoever merges them says it after the last.
 func (b *Builder) SetClocks(c Clocks) {
-	if b.inputs != nil && b.inputs.now != nil {
-		b.inputs.clocks = c
-		return
+	if b.inputs == nil || b.inputs.now == nil {
+		b.clocks = c
 	}
-	b.clocks = c
 }
 
 // Clocks returns what SetClocks was given; the zero Clocks if it was never called.

@@ -39,12 +39,11 @@ type Input struct {
 
 // inputs is what a Builder knows of its inputs.
 type inputs struct {
-	list   []inputRange
-	now    *Input // nil: no input is being read
-	at     int    // the index of now
-	base   uint32 // event index of its first event
-	first  TrackID
-	clocks Clocks // of the times of now
+	list  []inputRange
+	now   *Input // nil: no input is being read
+	at    int    // the index of now
+	base  uint32 // event index of its first event
+	first TrackID
 
 	byKey  map[ProcessKey][]inputProcess // of all inputs so far
 	pids   map[machineID]bool            // numbers of their processes
@@ -87,7 +86,7 @@ func (b *Builder) BeginInput(in Input) {
 	s := b.inputs
 	s.now, s.at, s.base, s.first = &in, len(s.list), b.next, TrackID(len(b.table.tracks))
 	s.list = append(s.list, inputRange{in, b.next})
-	s.clocks, s.samples, s.countSamples = Clocks{}, SampleDescription{}, false
+	s.samples, s.countSamples = SampleDescription{}, false
 	clear(s.places)
 	clear(s.beside)
 	s.dropArgs = map[string]bool{}
@@ -97,8 +96,8 @@ func (b *Builder) BeginInput(in Input) {
 	b.table.beginInput(&in)
 }
 
-// EndInput ends the events of an input and returns which clock its times were of.
-func (b *Builder) EndInput() Clocks {
+// EndInput ends the events of an input.
+func (b *Builder) EndInput() {
 	s, t := b.inputs, b.table
 	for id := s.first; int(id) < len(t.tracks); id++ { // what was declared after its events
 		if to := t.resolve(id); to != id && t.tracks[to].kind == ThreadTrack {
@@ -121,9 +120,7 @@ func (b *Builder) EndInput() Clocks {
 			s.tids[machineID{t.machineOf[t.resolve(row.parent)], t.threads[row.index].key.Num}] = true
 		}
 	}
-	clocks := s.clocks
 	s.now, t.writeOn, t.space = nil, 0, 0
-	return clocks
 }
 
 // JoinFlows says that ids of flows mean the same in all inputs, so that flows connect them.

@@ -1,0 +1,160 @@
+package commandline
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// A Candidate is a word that a shell may complete to.
+type Candidate struct{ Text, About string }
+
+// Texts of candidates that ask the shell for names of files or folders.
+const (
+	Files   = ":files"
+	Folders = ":dirs"
+)
+
+// Words returns candidates that need no description.
+func Words(names ...string) (list []Candidate) {
+	for _, name := range names {
+		list = append(list, Candidate{Text: name})
+	}
+	return list
+}
+
+// Vocabulary is what a program knows of the words after its commands. words are the arguments of the command so far, without flags.
+type Vocabulary interface {
+	// Flags returns the flags that can follow.
+	Flags(command *cli.Command, words []string) []cli.Flag
+	// Values returns what the value of a flag can be.
+	Values(command *cli.Command, words []string, flag cli.Flag) []Candidate
+	// Arguments returns what the next argument can be.
+	Arguments(command *cli.Command, words []string) []Candidate
+}
+
+// Complete answers the completion script of a shell. Its arguments are :CURRENT WORD…, with the word under the cursor and those before it. The
+// answer is one candidate a line, with a tab and what it means after it.
+func Complete(w io.Writer, app *cli.App, args []string, v Vocabulary) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, c := range Candidates(app, joinedWords(args[1:], strings.TrimPrefix(args[0], ":")), v) {
+		if c.About != "" {
+			c.Text += "\t" + c.About
+		}
+		fmt.Fprintln(&b, c.Text)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// joinedWords puts together what bash takes apart: --format=perfetto has three words there.
+func joinedWords(before []string, current string) []string {
+	var words []string
+	for _, word := range append(slices.Clone(before), current) {
+		n := len(words)
+		switch {
+		case n > 0 && word == "=" && strings.HasPrefix(words[n-1], "--") && !strings.Contains(words[n-1], "="):
+			words[n-1] += "="
+		case n > 0 && strings.HasPrefix(words[n-1], "--") && strings.HasSuffix(words[n-1], "="):
+			words[n-1] += word
+		default:
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// Candidates returns what the last of the words may become.
+func Candidates(app *cli.App, words []string, v Vocabulary) []Candidate {
+	before, current := words[:len(words)-1], words[len(words)-1]
+	command, commands := (*cli.Command)(nil), app.Commands
+	var others []string // those that are not flags
+	needsValue := cli.Flag(nil)
+	for _, word := range before {
+		switch {
+		case needsValue != nil:
+			needsValue = nil
+		case isFlag(word):
+			if command == nil {
+				continue
+			}
+			if flag := FindFlag(command.Flags, word); flag != nil && TakesValue(flag, word) {
+				needsValue = flag
+			}
+		case len(others) == 0 && FindCommand(commands, word) != nil:
+			command = FindCommand(commands, word)
+			commands = command.Subcommands
+		default:
+			others = append(others, word)
+		}
+	}
+	switch {
+	case needsValue != nil:
+		return matching(v.Values(command, others, needsValue), current)
+	case command != nil && strings.HasPrefix(current, "--") && strings.Contains(current, "="):
+		return valueCandidates(command, others, current, v)
+	case strings.HasPrefix(current, "-"):
+		return matching(flagCandidates(command, others, v), current)
+	case len(commands) > 0:
+		return matching(commandCandidates(commands), current)
+	case command == nil:
+		return nil
+	}
+	return matching(v.Arguments(command, others), current)
+}
+
+// valueCandidates returns what --flag=VALUE may become.
+func valueCandidates(command *cli.Command, others []string, current string, v Vocabulary) (list []Candidate) {
+	name, value, _ := strings.Cut(current, "=")
+	flag := FindFlag(command.Flags, name)
+	if flag == nil {
+		return nil
+	}
+	for _, c := range matching(v.Values(command, others, flag), value) {
+		if !strings.HasPrefix(c.Text, ":") {
+			c.Text = name + "=" + c.Text
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// matching returns the candidates that begin with a text.
+func matching(all []Candidate, text string) (list []Candidate) {
+	for _, c := range all {
+		if strings.HasPrefix(c.Text, text) || strings.HasPrefix(c.Text, ":") {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func commandCandidates(commands []*cli.Command) (list []Candidate) {
+	for _, c := range commands {
+		list = append(list, Candidate{c.Name, c.Usage})
+	}
+	return list
+}
+
+// flagCandidates returns the flags of a command, or of the program.
+func flagCandidates(command *cli.Command, others []string, v Vocabulary) (list []Candidate) {
+	flags := []cli.Flag{cli.HelpFlag, cli.VersionFlag}
+	if command != nil {
+		flags = append(slices.Clone(v.Flags(command, others)), cli.HelpFlag)
+	}
+	for _, f := range flags {
+		about := ""
+		if documented, ok := f.(cli.DocGenerationFlag); ok {
+			about = strings.ReplaceAll(documented.GetUsage(), "`", "")
+		}
+		list = append(list, Candidate{dashed(f.Names()[0]), about})
+	}
+	return list
+}

@@ -1,0 +1,162 @@
+package commandline
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Width is that of help texts where it is not known.
+const Width = 100
+
+// minText is the narrowest column of text: narrower terminals wrap it themselves.
+const minText = 20
+
+// A help is a help text in the making.
+type help struct {
+	strings.Builder
+	width   int
+	heading func(string) string
+}
+
+// AppHelp returns the help of a program, with lines of flags wrapped at a width in columns. heading styles titles.
+func AppHelp(app *cli.App, width int, heading func(string) string) string {
+	h := &help{width: width, heading: heading}
+	h.section("NAME", app.Name+" - "+app.Usage)
+	h.section("USAGE", app.UsageText)
+	h.section("VERSION", app.Version)
+	h.section("DESCRIPTION", app.Description)
+	h.commands(app.Commands)
+	h.title("GLOBAL OPTIONS:")
+	h.flags([]cli.Flag{cli.HelpFlag, cli.VersionFlag})
+	return h.String()
+}
+
+// CommandHelp returns the help of a command, whose name is the whole one: "weft probes list".
+func CommandHelp(command *cli.Command, name string, width int, heading func(string) string) string {
+	h := &help{width: width, heading: heading}
+	h.section("NAME", name+" - "+command.Usage)
+	h.section("USAGE", command.UsageText)
+	h.section("DESCRIPTION", command.Description)
+	h.commands(command.Subcommands)
+	h.title("OPTIONS:")
+	for i, group := range flagGroups(append(command.Flags[:len(command.Flags):len(command.Flags)], cli.HelpFlag)) {
+		if i > 0 {
+			h.WriteByte('\n')
+			h.title("   " + group.title)
+			h.WriteByte('\n')
+		}
+		h.flags(group.flags)
+	}
+	return h.String()
+}
+
+func (h *help) title(text string) { h.WriteString(h.heading(text) + "\n") }
+
+// section writes a text below its title, indented; nothing if there is no text.
+func (h *help) section(title, text string) {
+	if text == "" {
+		return
+	}
+	h.title(title + ":")
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if line != "" {
+			line = "   " + line
+		}
+		h.WriteString(line + "\n")
+	}
+	h.WriteByte('\n')
+}
+
+// commands lists commands.
+func (h *help) commands(commands []*cli.Command) {
+	if len(commands) == 0 {
+		return
+	}
+	h.title("COMMANDS:")
+	width := 0
+	for _, c := range commands {
+		width = max(width, len(c.Name))
+	}
+	for _, c := range commands {
+		h.WriteString("   " + c.Name + strings.Repeat(" ", width-len(c.Name)) + "  " + c.Usage + "\n")
+	}
+	h.WriteByte('\n')
+}
+
+// flags lists flags, their texts below each other and wrapped.
+func (h *help) flags(flags []cli.Flag) {
+	width := 0
+	for _, f := range flags {
+		names, _ := flagTexts(f)
+		width = max(width, utf8.RuneCountInString(names))
+	}
+	for _, f := range flags {
+		names, text := flagTexts(f)
+		head := "   " + names + strings.Repeat(" ", width-utf8.RuneCountInString(names)) + "  "
+		h.wrap(head, text)
+	}
+}
+
+// wrap writes a text after a head, and what does not fit the line below its start.
+func (h *help) wrap(head, text string) {
+	indent := utf8.RuneCountInString(head)
+	if h.width-indent < minText {
+		h.WriteString(head + text + "\n")
+		return
+	}
+	h.WriteString(head)
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case indent+column+1+length > h.width:
+			h.WriteString("\n" + strings.Repeat(" ", indent))
+			column = 0
+		default:
+			h.WriteByte(' ')
+			column++
+		}
+		h.WriteString(word)
+		column += length
+	}
+	h.WriteByte('\n')
+}
+
+// flagTexts returns the names of a flag with what its value is called, and what it does.
+func flagTexts(f cli.Flag) (names, text string) {
+	names, text, _ = strings.Cut(cli.FlagStringer(f), "\t")
+	return repeated.ReplaceAllString(names, ""), text
+}
+
+// repeated matches the second time that package cli writes a flag, because it may be repeated.
+var repeated = regexp.MustCompile(` \[ --.* \]$`)
+
+// flagGroup are flags that stand below one title; "": those without.
+type flagGroup struct {
+	title string
+	flags []cli.Flag
+}
+
+// flagGroups returns the flags of a command by their titles, in their order; those without a title come first.
+func flagGroups(flags []cli.Flag) (groups []flagGroup) {
+	groups = []flagGroup{{}}
+	at := map[string]int{"": 0}
+	for _, f := range flags {
+		title := ""
+		if c, ok := f.(cli.CategorizableFlag); ok {
+			title = c.GetCategory()
+		}
+		i, ok := at[title]
+		if !ok {
+			i = len(groups)
+			at[title] = i
+			groups = append(groups, flagGroup{title: title})
+		}
+		groups[i].flags = append(groups[i].flags, f)
+	}
+	return groups
+}

@@ -1,0 +1,66 @@
+// Package commandline reads the command line of a program whose commands are those of package cli, and shows what there is to know of
+// them: help, candidates for the completion of a shell, the manual page. All of that comes from the one list of commands and flags. Flags
+// may stand before and after arguments.
+//
+// What does not live here: the commands themselves, and what a flag of one of them means (cmd/weft).
+package commandline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/internal/suggest"
+)
+
+// UsageError is a mistake in the command line.
+type UsageError struct{ Message string }
+
+// Error implements error.
+func (e *UsageError) Error() string { return e.Message }
+
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// UnknownValue is the mistake of giving a flag a value that it does not have; what says what its values are.
+func UnknownValue(flag, what, value string, values ...string) error {
+	return Usagef("--%s: %v", flag, suggest.Unknown(what, value, values))
+}
+
+// Exclusive returns a UsageError if more than one of the flags is set.
+func Exclusive(c *cli.Context, flags ...string) error {
+	var all []string
+	set := 0
+	for _, name := range flags {
+		all = append(all, dashed(name))
+		if c.IsSet(name) {
+			set++
+		}
+	}
+	if set < 2 {
+		return nil
+	}
+	last := len(all) - 1
+	return Usagef("%s and %s cannot be combined", strings.Join(all[:last], ", "), all[last])
+}
+
+// An OptionalFlag is a flag whose value can be left out: --strict or --strict=all.
+type OptionalFlag struct {
+	cli.GenericFlag
+	Values []string // that can be given
+}
+
+// TakesValue says that the next word is not the value.
+func (*OptionalFlag) TakesValue() bool { return false }
+
+// A ListFlag is a flag whose values are all words up to the next flag.
+type ListFlag struct{ cli.StringSliceFlag }
+
+// dashed is a flag as it is written.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
