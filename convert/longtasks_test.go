@@ -13,7 +13,6 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/longtasks"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -104,7 +103,7 @@ func marksOf(t *testing.T, data []byte) (marks, others []string) {
 				blocking = a.Int()
 			}
 		}
-		if string(it.Category) != longtasks.Category {
+		if string(it.Category) != timeline.LongTaskCategory {
 			t.Errorf("%s has the category %q", it.Name, it.Category)
 		}
 		marks = append(marks, fmt.Sprintf("%d %s %d+%d blocking %d", tl.Track(track.Parent).TID, it.Name, it.TS, it.Dur, blocking))

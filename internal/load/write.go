@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/internal/attribution/writeback"
-	"github.com/weft-trace/weft/internal/longtasks"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -18,7 +17,7 @@ func (t *Trace) Attach() error {
 		return err
 	}
 	if t.opts.NoLongTasks {
-		if err := longtasks.Hide(t.Timeline); err != nil {
+		if err := t.Timeline.HideLongTasks(); err != nil {
 			return err
 		}
 	}
@@ -95,13 +94,13 @@ func (t *Trace) attach() error {
 // markLongTasks adds the marks of long tasks, with what an attribution says about them, or removes those of an input that weft wrote.
 func (t *Trace) markLongTasks() error {
 	if t.opts.NoLongTasks {
-		return longtasks.Hide(t.Timeline)
+		return t.Timeline.HideLongTasks()
 	}
 	var describe func(timeline.LongTask, *timeline.ArgsEncoder)
 	if added := t.additions(); added != nil {
 		describe = added.DescribeTask()
 	}
-	longtasks.Mark(t.Timeline, describe)
+	t.Timeline.MarkLongTasks(describe)
 	return nil
 }
 

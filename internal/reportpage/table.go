@@ -67,6 +67,8 @@ func (t *rows) write(attribute markup, cells []any) {
 			t.d.p("<%s class=n>%s</%s>", markup(tag), string(c), markup(end))
 		case string:
 			t.d.p("<%s>%s</%s>", markup(tag), c, markup(end))
+		case short:
+			t.d.p("<%s class=short>%s</%s>", markup(tag), string(c), markup(end))
 		default:
 			t.d.p("<%s>%v</%s>", markup(tag), c, markup(end))
 		}
@@ -131,13 +133,23 @@ func (d *document) show(t *table.Table, l look) {
 	out.end(l.note, false)
 }
 
+// shortText is the length of texts that are not divided among lines.
+const shortText = 24
+
+// short is a cell with such a text.
+type short string
+
 // shown returns a cell as a page shows it: whole texts, and dashes for numbers that are not known.
 func shown(c *table.Column, v *table.Cell) any {
 	switch {
 	case c.Moment:
 		return num(v.Short)
 	case c.Kind == table.TextKind:
-		return cmp.Or(v.Long, v.Text, v.Short)
+		text := cmp.Or(v.Long, v.Text, v.Short)
+		if len(text) <= shortText {
+			return short(text)
+		}
+		return text
 	case v.Absent && v.Short == "":
 		return num("–")
 	}

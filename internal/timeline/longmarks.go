@@ -1,0 +1,164 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// LongTaskCategory is the category of the marks of long tasks.
+//
+// A mark is a slice and no instant, so that it can be seen at any zoom, and selected with the time of the task. It has a category of
+// its own, and is on a track of its own, so that it adds to no sum over tasks. No flow leads to the task, because flows are the
+// input's; the task is above it, at the same time.
+const LongTaskCategory = "weft.long_task"
+
+// blockingKey is the argument that says how much of a task is beyond LongTaskLength, in nanoseconds.
+const blockingKey = "blocking_ns"
+
+// MarkLongTasks adds marks of long tasks, on tracks beside what else is known of their threads, to what a nested timeline hands out from now
+// on. The marks that it has, read from what weft has written, stay as they are, and their threads get no others. describe, if there is one,
+// adds arguments to a mark.
+func (t *Timeline) MarkLongTasks(describe func(LongTask, *ArgsEncoder)) {
+	found, more := t.LongTasks()
+	if more > 0 {
+		t.Problems().AddN(problem.LongTaskLimit, uint64(more), problem.NoPosition, "")
+	}
+	marked := map[TrackID]bool{}
+	for _, id := range t.markTracks() {
+		marked[t.TrackParent(id)] = true
+	}
+	m := &longMarks{
+		t: t, category: t.InternCategory([]byte(LongTaskCategory)), names: map[Nanos]NameID{}, args: t.NewArgs(), describe: describe,
+	}
+	added := map[TrackID]TrackID{}
+	for _, task := range found {
+		if marked[task.Thread] {
+			continue
+		}
+		track, ok := added[task.Thread]
+		if !ok {
+			track = t.AddTrack(task.Thread, TrackSpec{
+				Name: RoleLongTasks.String(), Role: RoleLongTasks,
+				Description: "Tasks of 50 ms and more, found by weft",
+			})
+			added[task.Thread] = track
+		}
+		m.add(task, track)
+	}
+	if len(m.rows) == 0 {
+		return
+	}
+	slices.SortStableFunc(m.rows, func(a, b markRow) int { return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.kind, b.kind)) })
+	t.AttachOverlay(m, int64(len(m.rows)/2), 0)
+}
+
+// HideLongTasks leaves out the marks of a timeline that was read from what weft has written.
+func (t *Timeline) HideLongTasks() error {
+	ids := t.markTracks()
+	if len(ids) == 0 {
+		return nil
+	}
+	n, instants, err := t.CountOn(ids)
+	t.HideTracks(ids, n, instants)
+	return err
+}
+
+// markTracks returns the tracks that hold marks already, in order.
+func (t *Timeline) markTracks() (ids []TrackID) {
+	for id := range TrackID(t.TrackCount()) {
+		if t.Role(id) == RoleLongTasks {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// longMarks are the marks of a timeline, as an overlay.
+type longMarks struct {
+	t        *Timeline
+	category CategoryID // 0: not interned
+	names    map[Nanos]NameID
+	rows     []markRow
+
+	args     *ArgsEncoder
+	describe func(LongTask, *ArgsEncoder) // nil: nothing is known
+	held     int                          // bytes of arguments
+}
+
+// maxMarkArgs bounds the bytes of arguments. The texts in them are interned, as far as there is room.
+const maxMarkArgs = 8 << 20
+
+// markRow is the begin or the end of a mark.
+type markRow struct {
+	ts, dur Nanos
+	track   TrackID
+	kind    markRowKind
+	args    Args // of a begin
+}
+
+// markRowKind is the order of rows of one time.
+type markRowKind uint8
+
+const (
+	markEnd markRowKind = iota
+	markBegin
+)
+
+func (m *longMarks) add(task LongTask, track TrackID) {
+	ms := task.Dur / milli
+	if _, ok := m.names[ms]; !ok {
+		m.names[ms] = m.t.InternName(markName(ms))
+	}
+	m.rows = append(m.rows, markRow{task.TS, task.Dur, track, markBegin, m.encode(task)}, markRow{task.TS + task.Dur, 0, track, markEnd, nil})
+}
+
+// encode returns the arguments of a mark.
+func (m *longMarks) encode(task LongTask) Args {
+	m.args.Reset()
+	m.args.Key([]byte(blockingKey))
+	m.args.Int(int64(task.Dur - LongTaskLength))
+	switch {
+	case m.describe == nil:
+	case m.held >= maxMarkArgs:
+		m.t.Problems().Add(problem.ContextLimit, problem.NoPosition, "contexts of long tasks")
+	default:
+		m.describe(task, m.args)
+	}
+	args := slices.Clone(m.args.Args())
+	m.held += len(args)
+	return args
+}
+
+const milli = 1000 * Microsecond
+
+func markName(ms Nanos) string { return "Long task " + strconv.FormatInt(int64(ms), 10) + " ms" }
+
+// After implements Overlay.
+func (m *longMarks) After(ts Nanos) (func(*Item) (bool, error), error) {
+	i := sort.Search(len(m.rows), func(i int) bool { return m.rows[i].ts > ts })
+	return func(it *Item) (bool, error) {
+		if i == len(m.rows) {
+			return false, nil
+		}
+		r := &m.rows[i]
+		i++
+		it.TS, it.Track, it.Dur = r.ts, r.track, NoTime
+		if it.Kind = ItemEnd; r.kind == markEnd {
+			return true, nil
+		}
+		it.Kind, it.Dur = ItemBegin, r.dur
+		it.Category, it.CategoryID = []byte(LongTaskCategory), m.category
+		if it.NameID = m.names[r.dur/milli]; it.NameID == 0 {
+			it.Name = []byte(markName(r.dur / milli))
+		}
+		it.Args = r.args
+		return true, nil
+	}, nil
+}
+
+// Close implements Overlay.
+func (m *longMarks) Close() error { return nil }
