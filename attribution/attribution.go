@@ -15,16 +15,14 @@ import (
 	"context"
 
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
 // Via says how a context came to a piece of work, see attribution.md, The model.
-type Via string
+type Via = attribution.ViaName
 
 // The ways in which contexts come.
 const (
@@ -39,53 +37,32 @@ const (
 
 // FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
 // neither the same nor an ancestor of it.
-type FlowConflict string
+type FlowConflict = attribution.FlowConflict
 
 // The ways to resolve a conflict.
 const (
-	ReplaceActive  FlowConflict = "replace" // enter the context that the flow brings; the default
-	KeepActive     FlowConflict = "keep"    // leave the active context in effect
-	CommonAncestor FlowConflict = "lca"     // enter the lowest common ancestor of the two
+	ReplaceActive  = attribution.ReplaceActive  // enter the context that the flow brings; the default
+	KeepActive     = attribution.KeepActive     // leave the active context in effect
+	CommonAncestor = attribution.CommonAncestor // enter the lowest common ancestor of the two
 )
 
 // Options configure an attribution. The zero value uses every source and the rules as they are.
-type Options struct {
-	Sources      []Via        // the ways by which contexts are found; nil: all
-	FlowConflict FlowConflict // "": ReplaceActive
-	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
-	// repairs producers that enter and do not leave.
-	EndWithSlice bool
-	// From and To limit the time that costs are added up of; 0 is the begin or the end of the trace. They are times of the
-	// trace, or count from its first event if FromStart is set.
-	From, To  trace.Nanos
-	FromStart bool
-	// ChargeAtBegin charges a slice to the contexts at its begin, whatever happens in it.
-	ChargeAtBegin bool
-	// Intervals keeps the times at which contexts are in effect, for Result.At.
-	Intervals bool
-	// Workers is the number of goroutines that may be at work; 0 means one for every core. It has no influence on the result.
-	Workers int
-}
+type Options = attribution.Options
 
 // WriteBack says what of an attribution goes into a converted trace, see convert.Options. The zero value writes everything.
 // Whatever is written, all that an earlier attribution has written is taken away.
-type WriteBack struct {
-	NoNotes     bool // no argument "contexts" on slices and instants
-	NoTracks    bool // no track for each thread and type with the times at which contexts are in effect
-	NoCatalogue bool // no track with the contexts and what is known of them
-	NoCosts     bool // no cost tables among the facts about the trace
-}
+type WriteBack = writeback.Parts
 
 // Result is an attribution. It must be closed, before its trace is.
 type Result struct {
-	r      *cost.Result
+	r      *attribution.Result
 	tables *tables.Tables
 }
 
 // Run attributes the work in a trace. What is wrong with the contexts of the input is counted, see trace.Trace.Problems.
 // Options that do not exist are an error that lists the choices.
 func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
-	rules, err := options.Options[Via, FlowConflict, trace.Nanos](opts).Rules()
+	rules, err := attribution.RulesOf(&opts)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +90,7 @@ type Identity struct {
 
 // String returns scope/id, with @pid after it if the context is local to a process.
 func (i Identity) String() string {
-	id := trees.Identity{Scope: i.Scope, ID: i.ID, Process: trees.Global}
+	id := attribution.Identity{Scope: i.Scope, ID: i.ID, Process: attribution.Global}
 	if i.Local {
 		id.Process = i.Process
 	}
@@ -121,8 +98,8 @@ func (i Identity) String() string {
 }
 
 // identityOf returns an identity as this package has it.
-func identityOf(id trees.Identity) Identity {
-	if id.Process == trees.Global || id == (trees.Identity{}) {
+func identityOf(id attribution.Identity) Identity {
+	if id.Process == attribution.Global || id == (attribution.Identity{}) {
 		return Identity{Scope: id.Scope, ID: id.ID}
 	}
 	return Identity{Scope: id.Scope, ID: id.ID, Local: true, Process: id.Process}
@@ -151,7 +128,7 @@ func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
 // At returns who is in effect on a thread at a time: one identity for each type, none while the thread is idle. It needs
 // Options.Intervals and looks through all of them.
 func (r *Result) At(thread trace.TrackID, at trace.Nanos) (map[string]Identity, error) {
-	found, err := r.r.Current(timeline.TrackID(thread), timeline.Nanos(at))
+	found, err := r.r.Current(timeline.TrackID(thread), at)
 	out := make(map[string]Identity, len(found))
 	for typ, id := range found {
 		out[typ] = identityOf(id)
@@ -185,7 +162,7 @@ func seen(at timeline.Nanos) *trace.Nanos {
 	if at == timeline.NoTime {
 		return nil
 	}
-	return new(trace.Nanos(at))
+	return &at
 }
 
 // LongTask is a slice of 50 ms or more that no other slice of its thread encloses.
@@ -200,7 +177,7 @@ func (r *Result) LongTasks() []LongTask {
 	list := r.r.LongTasks()
 	out := make([]LongTask, len(list))
 	for i, t := range list {
-		out[i] = LongTask{trace.TrackID(t.Thread), trace.Nanos(t.Start), trace.Nanos(t.Length)}
+		out[i] = LongTask{trace.TrackID(t.Thread), t.Start, t.Length}
 	}
 	return out
 }

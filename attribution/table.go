@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/trace"
 )
 
 // contexts returns the contexts of a set.
-func contexts(r *cost.Result, set sets.SetID) []Context {
+func contexts(r *attribution.Result, set attribution.SetID) []Context {
 	list := r.Set(set)
 	out := make([]Context, len(list))
 	for i, c := range list {
@@ -46,38 +45,9 @@ type Table struct {
 	Rows         []Row // the most expensive first
 }
 
-// Row is what one context cost, or a group of contexts, or a part of these. What cannot be divided in the way of its table
-// is 0.
+// Row is what one context cost, or a group of contexts, or a part of these.
 type Row struct {
-	ID      string // scope/id, with @pid if it is local; "(unattributed)" for what has no context
-	Name    string
-	Part    string // the process, thread or category, if rows are divided
-	Class   string
-	Parent  string
-	Members []string // identities, if several objects are this context
-
-	Self       trace.Nanos
-	Total      trace.Nanos // with all contexts below it in the tree
-	CPU        trace.Nanos // of the slices that tell
-	WithoutCPU trace.Nanos // self time of those that do not
-	Slices     int64
-	Instants   int64
-
-	LongTasks     int64       // of 50 ms and more, in which no other context has more self time
-	GCProvoked    trace.Nanos // garbage collections in the middle of its work
-	Freed         int64       // bytes, by garbage collections
-	ForcedStyle   trace.Nanos
-	ForcedLayout  trace.Nanos
-	ForcedStyles  int64
-	ForcedLayouts int64
-
-	Requests     int64
-	NetworkBytes int64
-	RequestTime  trace.Nanos // from the sending to the finish, all added up
-	Async        trace.Nanos // asynchronous slices; no busy time
-
-	Inputs         int64       // input events for which it worked; each counts once in a row
-	WorstLatency   trace.Nanos // of these
+	tables.Amounts
 	SelfByCategory map[string]trace.Nanos
 }
 
@@ -92,7 +62,7 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
-	out := &Table{Type: t.Type, By: t.By, Busy: trace.Nanos(t.Busy), Unattributed: trace.Nanos(t.Unattributed), Omitted: t.Omitted, Limited: t.Limited, Rows: make([]Row, len(t.Rows))}
+	out := &Table{Type: t.Type, By: t.By, Busy: t.Busy, Unattributed: t.Unattributed, Omitted: t.Omitted, Limited: t.Limited, Rows: make([]Row, len(t.Rows))}
 	for i := range t.Rows {
 		out.Rows[i] = rowOf(&t.Rows[i])
 	}
@@ -100,17 +70,10 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 }
 
 func rowOf(r *tables.Row) Row {
-	out := Row{
-		ID: r.ID, Name: r.Name, Part: r.Part, Class: r.Class, Parent: r.Parent, Members: r.Members,
-		Self: trace.Nanos(r.Self), Total: trace.Nanos(r.Total), CPU: trace.Nanos(r.SelfCPU), WithoutCPU: trace.Nanos(r.WithoutCPU), Slices: r.Slices, Instants: r.Instants,
-		LongTasks: r.LongTasks, GCProvoked: trace.Nanos(r.GCProvoked), Freed: r.Freed,
-		ForcedStyle: trace.Nanos(r.ForcedStyle), ForcedLayout: trace.Nanos(r.ForcedLayout), ForcedStyles: r.ForcedStyles, ForcedLayouts: r.ForcedLayouts,
-		Requests: r.Requests, NetworkBytes: r.NetworkBytes, RequestTime: trace.Nanos(r.RequestTime), Async: trace.Nanos(r.Async),
-		Inputs: r.Inputs, WorstLatency: trace.Nanos(r.WorstLatency), SelfByCategory: map[string]trace.Nanos{},
-	}
+	out := Row{Amounts: r.Amounts, SelfByCategory: map[string]trace.Nanos{}}
 	for c, ns := range r.SelfByCategory {
 		if ns != 0 {
-			out.SelfByCategory[producers.Category(c).String()] = trace.Nanos(ns)
+			out.SelfByCategory[producers.Category(c).String()] = ns
 		}
 	}
 	return out

@@ -121,7 +121,7 @@ func findings(t *testing.T, trace []byte) map[string]uint64 {
 	counts := map[string]uint64{}
 	for _, f := range report.Findings {
 		if !f.Warning {
-			counts[f.Rule] = uint64(f.Count)
+			counts[f.Rule] = f.Count
 		}
 	}
 	return counts

@@ -10,7 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/recording"
 )
 
@@ -106,7 +106,7 @@ func writtenContexts(t *testing.T, s *slice) []string {
 	}
 	byType := map[string]*context{}
 	for _, a := range s.args.all {
-		path, ok := strings.CutPrefix(a.key, evidence.NoteKey+".")
+		path, ok := strings.CutPrefix(a.key, engine.NoteKey+".")
 		if !ok {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -128,7 +128,7 @@ func readCatalogue(t *testing.T, input []byte) *contextCatalogue {
 func noted(tl *timeline.Timeline, args timeline.Args) map[string]bool {
 	ids := map[string]bool{}
 	for a := range tl.ArgList(args) {
-		if string(a.Key) != evidence.NoteKey || a.Kind != timeline.ArgDict {
+		if string(a.Key) != engine.NoteKey || a.Kind != timeline.ArgDict {
 			continue
 		}
 		for typ := range tl.Members(a) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -90,9 +90,9 @@ func checkOwnNames(t *testing.T, trace []byte) {
 		for a := range tl.ArgList(it.Args) {
 			values := got[open]
 			switch string(a.Key) {
-			case evidence.NoteKey:
+			case attribution.NoteKey:
 				values[0] += shortArg(tl, a)
-			case evidence.OtherNoteKey:
+			case attribution.OtherNoteKey:
 				values[1] += shortArg(tl, a)
 			}
 			got[open] = values

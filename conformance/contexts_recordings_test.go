@@ -15,14 +15,10 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
-	"github.com/weft-trace/weft/trace"
 )
 
 // eachContextRecording runs a test for every recording that attribution is tried on.
@@ -39,7 +35,7 @@ func eachRecordingOf(t *testing.T, folders []string, fn func(t *testing.T, name 
 }
 
 // attributeRecording loads and attributes an input.
-func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *cost.Result) {
+func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *engine.Result) {
 	tb.Helper()
 	opts.TempDir = tb.TempDir()
 	attribute := opts.Attribute
@@ -51,7 +47,7 @@ func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*tim
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { tr.Close() })
-	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*attribute).Rules()
+	rules, err := engine.RulesOf(attribute)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -253,7 +249,7 @@ func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts con
 var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
 
 // share returns the parts of the busy time of main threads that belong to frames, to isolates and to nobody, in percent.
-func share(t *testing.T, result *cost.Result) (frame, isolate, none float64, ok bool) {
+func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, ok bool) {
 	table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitThread})
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +263,7 @@ func share(t *testing.T, result *cost.Result) (frame, isolate, none float64, ok 
 		switch {
 		case r.ID == "(unattributed)":
 			sums[2] += r.Self
-		case strings.HasPrefix(r.ID, trees.ScopeIsolate+"/"):
+		case strings.HasPrefix(r.ID, engine.ScopeIsolate+"/"):
 			sums[1] += r.Self
 		default:
 			sums[0] += r.Self

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/recording"
@@ -49,7 +49,7 @@ func withoutContexts(t *testing.T, packet []byte) []byte {
 	}
 	list := p.GetTrackEvent().GetDebugAnnotations()
 	n := len(list)
-	if n == 0 || list[n-1].GetName() != evidence.NoteKey {
+	if n == 0 || list[n-1].GetName() != engine.NoteKey {
 		return packet
 	}
 	// What is added is the last field of the event, and what encloses it has only its length changed: taking the bytes

@@ -10,7 +10,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // costSums are the columns of a cost table that add up to the same whatever its rows are.
@@ -31,7 +30,7 @@ func sumsOf(t *tables.Table) (s costSums, unattributed timeline.Nanos) {
 			unattributed += r.Self
 		}
 		s.Busy += r.Self
-		s.CPU += r.SelfCPU
+		s.CPU += r.CPU
 		s.WithoutCPU += r.WithoutCPU
 		s.ForcedStyle += r.ForcedStyle
 		s.ForcedLayout += r.ForcedLayout
@@ -103,7 +102,7 @@ func TestCostWindowsAddUp(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-tiny.json", "firefox/processed/ff-processed-tiny.json"} {
 		input := recording.Bytes(t, "traces/"+name)
 		selfTimes := func(from, to timeline.Nanos) map[string]timeline.Nanos {
-			window := attribution.Options{From: trace.Nanos(from), To: trace.Nanos(to), FromStart: true}
+			window := attribution.Options{From: from, To: to, FromStart: true}
 			_, result := attributeRecording(t, input, convert.Options{Attribute: &window})
 			table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitCategory})
 			if err != nil {

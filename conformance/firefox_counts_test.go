@@ -146,7 +146,7 @@ func sampleTasks(packets []*pb.TracePacket) []sampleTask {
 	var tasks []sampleTask
 	for _, packet := range packets {
 		for _, c := range packet.GetInternedData().GetStackSampleTaskContexts() {
-			interned[c.GetIid()] = sampleTask{uint32(c.GetPid()), uint32(c.GetTid())}
+			interned[c.GetIid()] = sampleTask{c.GetPid(), c.GetTid()}
 		}
 		sample := packet.GetStackSample()
 		if sample == nil {
@@ -156,7 +156,7 @@ func sampleTasks(packets []*pb.TracePacket) []sampleTask {
 			tasks = append(tasks, interned[iid])
 			continue
 		}
-		tasks = append(tasks, sampleTask{uint32(sample.GetTaskContext().GetPid()), uint32(sample.GetTaskContext().GetTid())})
+		tasks = append(tasks, sampleTask{sample.GetTaskContext().GetPid(), sample.GetTaskContext().GetTid()})
 	}
 	return tasks
 }

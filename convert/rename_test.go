@@ -18,8 +18,6 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/report"
@@ -181,7 +179,7 @@ type answers struct {
 	Costs     map[string][]string
 	Inputs    []string
 	Requests  []string
-	LongTasks []cost.LongTask
+	LongTasks []engine.LongTask
 	Reports   map[string][]string
 	Flows     []string
 }
@@ -195,7 +193,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 	}
 	defer tr.Close()
 	tl := timeline.Of(tr)
-	rules, err := options.Options[string, string, timeline.Nanos]{}.Rules()
+	rules, err := engine.RulesOf(&engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +241,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 }
 
 // costsOf returns the rows of all cost tables.
-func costsOf(t *testing.T, res *cost.Result) map[string][]string {
+func costsOf(t *testing.T, res *engine.Result) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	made := tables.Of(res)

@@ -144,7 +144,7 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 // finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
 // the last, a zero that means nothing, may be left out.
 func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
-	found, err := x.x.Find(x.ctx, id, timeline.Nanos(at))
+	found, err := x.x.Find(x.ctx, id, at)
 	var flows []Flow
 	for _, f := range found {
 		flows = append(flows, flowOf(f))
@@ -201,7 +201,7 @@ func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error]
 
 func flowOf(f flowindex.Flow) Flow {
 	return Flow{
-		Kind: f.Kind(), ID: f.ID, Name: f.Name, Category: f.Category, Start: trace.Nanos(f.Start), End: trace.Nanos(f.End), Ended: f.Ended,
+		Kind: f.Kind(), ID: f.ID, Name: f.Name, Category: f.Category, Start: f.Start, End: f.End, Ended: f.Ended,
 		Members: f.Members, Threads: f.Threads, found: f,
 	}
 }
@@ -212,7 +212,7 @@ func (x *Index) member(f Flow, m flowindex.Member) Member {
 		Track: trace.TrackID(x.numbers.Of(m.Track, m.Lane)), Time: trace.Nanos(m.TS), Passed: trace.Nanos(m.At),
 	}
 	if out.Unfinished = m.End == timeline.NoTime; !out.Unfinished {
-		out.Duration = trace.Nanos(m.End - m.TS)
+		out.Duration = m.End - m.TS
 	}
 	return out
 }

@@ -173,15 +173,15 @@ func (b *Builder) add(ev *Event) error {
 		return fmt.Errorf("event %d (%q): %w", b.event, ev.Name, err)
 	}
 	out := timeline.Event{
-		Track: timeline.TrackID(ev.Track), Event: b.event, TS: timeline.Nanos(ev.Time), Dur: timeline.Nanos(ev.Duration),
+		Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time, Dur: ev.Duration,
 		Name: []byte(validText(ev.Name)), Category: []byte(validText(ev.Category)), Args: args,
 		Callstack: b.callstack(ev.Stack),
 	}
 	if ev.CPUTime != nil {
-		out.ThreadTS = timeline.NewCPUTime(timeline.Nanos(*ev.CPUTime))
+		out.ThreadTS = timeline.NewCPUTime(*ev.CPUTime)
 	}
 	if ev.CPUDuration != nil {
-		out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(*ev.CPUDuration))
+		out.ThreadDur = timeline.NewCPUTime(*ev.CPUDuration)
 	}
 	switch ev.Kind {
 	case Slice:
@@ -281,7 +281,7 @@ func (b *Builder) callstack(innermostFirst []Frame) timeline.CallstackID {
 // addFlows adds the ends of flows that the event just added carries.
 func (b *Builder) addFlows(ev *Event) error {
 	end := timeline.FlowEvent{
-		Space: timeline.FlowV2, Binding: timeline.BindCarrier, Track: timeline.TrackID(ev.Track), Event: b.event, TS: timeline.Nanos(ev.Time),
+		Space: timeline.FlowV2, Binding: timeline.BindCarrier, Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time,
 	}
 	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut)) // false: it leads on, and is to be added
 	for _, id := range ev.FlowsOut {

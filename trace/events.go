@@ -74,9 +74,9 @@ func (r *eventReader) fill(row *resolved.Row) {
 		r.args.id = append(r.args.id, NewArg(resolved.DidNotEndKey, true))
 	}
 	if at, known := it.ThreadTime.Nanos(); known {
-		r.cpuTime, ev.CPUTime = Nanos(at), &r.cpuTime
+		r.cpuTime, ev.CPUTime = at, &r.cpuTime
 		if used, known := row.ThreadDuration.Nanos(); known {
-			r.cpuDuration, ev.CPUDuration = Nanos(used), &r.cpuDuration
+			r.cpuDuration, ev.CPUDuration = used, &r.cpuDuration
 		}
 	}
 	if it.Callstack != 0 {
@@ -86,7 +86,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 	switch row.Kind {
 	case resolved.Slice:
 		if ev.Unfinished = it.Dur == timeline.NoTime; !ev.Unfinished {
-			ev.Duration = Nanos(it.Dur)
+			ev.Duration = it.Dur
 		}
 	case resolved.Counter, resolved.Sample:
 		ev.Value = numberValue(it.Value)

@@ -19,7 +19,7 @@ import (
 
 // Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. A duration
 // converts with time.Duration(n).
-type Nanos int64
+type Nanos = timeline.Nanos
 
 // Units of time. A Nanos of 1 is a nanosecond.
 const (
@@ -88,7 +88,7 @@ func (t *Trace) Summary() Summary {
 	n := t.tl().Totals()
 	return Summary{
 		Slices: n.Slices, Unfinished: n.Unfinished, Instants: n.Instants, CounterValues: n.CounterValues, Samples: n.Samples, Flows: n.Flows,
-		Start: Nanos(n.Start), End: Nanos(n.End),
+		Start: n.Start, End: n.End,
 	}
 }
 

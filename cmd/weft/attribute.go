@@ -7,8 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	engine "github.com/weft-trace/weft/internal/attribution"
 )
 
 func attributeCommand(env *environment) *cli.Command {
@@ -40,7 +39,7 @@ other formats are converted. docs/attribution.md explains the rules;
 // for them.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "use only the context sources in `LIST`: " + strings.Join(trees.SourceNames(), ", ")},
+		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "use only the context sources in `LIST`: " + strings.Join(engine.SourceNames(), ", ")},
 		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "end contexts that are never left with their `SCOPE`: thread or slice"},
 		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "`ACTION` if a flow brings another context: replace, keep or lca (lowest common ancestor)"},
 	}
@@ -56,7 +55,7 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	opts := &attribution.Options{}
 	if list := c.String("context-sources"); list != "all" && list != "" {
 		for name := range strings.SplitSeq(list, ",") {
-			if _, err := trees.ParseSource(name); err != nil {
+			if _, err := engine.ParseSource(name); err != nil {
 				return nil, usagef("--context-sources: %v", err)
 			}
 			opts.Sources = append(opts.Sources, attribution.Via(name))
@@ -71,7 +70,7 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	}
 	if way := c.String("flow-conflict"); way != "" {
 		opts.FlowConflict = attribution.FlowConflict(way)
-		if _, err := options.ParseFlowConflict(way); err != nil {
+		if _, err := engine.ParseFlowConflict(way); err != nil {
 			return nil, usagef("--flow-conflict: %v", err)
 		}
 	}

@@ -104,13 +104,8 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 	if err := q.readLimit(c); err != nil {
 		return nil, err
 	}
-	switch {
-	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
-		return nil, usagef("--keep-urls and --force are for pages; name one with --html FILE")
-	case c.IsSet("html") && c.String("html") == "":
-		return nil, usagef("--html: name a file, or use \"-\" for standard output")
-	case c.IsSet("html") && (c.Bool("json") || c.Bool("csv") || c.Bool("all") || c.IsSet("limit") || c.IsSet("sort") || c.IsSet("columns")):
-		return nil, usagef("--html cannot be combined with --json, --csv, --all, --limit, --sort and --columns")
+	if err := checkPageFlags(c, []string{"all"}); err != nil {
+		return nil, err
 	}
 	if q.printing, err = newPrinting(c, q.forms()); err != nil {
 		return nil, err

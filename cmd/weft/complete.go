@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/probescripts"
@@ -104,7 +104,7 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 	case "context":
 		return commandline.Words("frame=", "page=", "script=", "input=")
 	case "context-sources":
-		return commandline.Words(trees.SourceNames()...)
+		return commandline.Words(attribution.SourceNames()...)
 	case "paint":
 		return commandline.Words(report.PaintOptions()...)
 	case "mode":

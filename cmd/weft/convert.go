@@ -24,7 +24,6 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/migrate"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -587,7 +586,7 @@ func (r *inputReport) writeLine(w io.Writer) error {
 	line := fmt.Sprintf("%s: %s → %s, %s", printable(r.Input), formatSize(r.BytesIn), formatSize(r.BytesOut),
 		countText(e.Slices+e.Instants+e.CounterValues+e.Samples, "event", "events"))
 	if r.Span != nil {
-		line += " over " + lengthText(timeline.Nanos(r.Span.End-r.Span.Start))
+		line += " over " + lengthText(r.Span.End-r.Span.Start)
 	}
 	problems := r.told()
 	if counts := countProblems(r.Report, problems); counts != "" {

@@ -17,11 +17,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/load"
@@ -30,7 +27,6 @@ import (
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // eventFormFlags are the flags of forms that have events.
@@ -69,7 +65,7 @@ type eventExport struct {
 	codec     string
 	split     splitRule
 	attribute bool
-	rules     options.Rules
+	rules     engine.Rules
 	places    bool     // events say where they are in the input
 	content   []string // contentFlags that are set, as NAME=VALUE
 }
@@ -171,7 +167,7 @@ func (x *eventExport) readAttribution(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	x.rules, err = options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*opts).Rules()
+	x.rules, err = engine.RulesOf(opts)
 	x.rules.Workers = x.opts.Workers
 	return err
 }
@@ -282,7 +278,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	if selected != nil {
 		opts.Selected = selected.Item
 	}
-	var result *cost.Result
+	var result *engine.Result
 	if x.attribute {
 		if x.rules.Cost.Window.From, x.rules.Cost.Window.To = selected.Window(); selected != nil {
 			x.rules.Cost.Counts = selected.Head
@@ -313,11 +309,11 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 
 // contextSets gives events their contexts.
 type contextSets struct {
-	result *cost.Result
+	result *engine.Result
 	sets   [][]resolved.Context // by SetID, as they are asked for; nil: not made yet
 }
 
-func newContextSets(r *cost.Result) *contextSets {
+func newContextSets(r *engine.Result) *contextSets {
 	return &contextSets{r, make([][]resolved.Context, r.Sets.Lists.Len())}
 }
 
@@ -345,7 +341,7 @@ func (s *contextSets) of(ordinal uint64) ([]resolved.Context, error) {
 }
 
 // eachCost calls fn for the rows of all cost tables.
-func eachCost(result *cost.Result, fn func(*eventstream.Cost) error) error {
+func eachCost(result *engine.Result, fn func(*eventstream.Cost) error) error {
 	all := costtables.Of(result)
 	for _, typ := range all.Types() {
 		table, err := all.Table(costtables.TableOptions{Type: typ})
@@ -355,7 +351,7 @@ func eachCost(result *cost.Result, fn func(*eventstream.Cost) error) error {
 		for i := range table.Rows {
 			row := &table.Rows[i]
 			c := eventstream.Cost{
-				Type: typ, ContextID: row.ID, Name: row.Name, By: table.By, Self: row.Self, Total: row.Total, CPU: row.SelfCPU,
+				Type: typ, ContextID: row.ID, Name: row.Name, By: table.By, Self: row.Self, Total: row.Total, CPU: row.CPU,
 				CPUUnknown: row.WithoutCPU, Slices: row.Slices,
 			}
 			for k := range costtables.Columns {

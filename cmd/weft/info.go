@@ -12,14 +12,11 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
-	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -109,7 +106,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	}
 	if err == nil && c.Bool("attribute") {
 		if overview == nil { // which takes an attribution
-			err = attributed(c, in, func(*cost.Result) error { return nil })
+			err = attributed(c, in, func(*engine.Result) error { return nil })
 		}
 		said.Problems = tr.Problems()
 	}
@@ -138,7 +135,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 
 // collectOverview attributes a trace and sums up what is selected in it.
 func collectOverview(c *cli.Context, in *reportInput) (*report.Overview, error) {
-	rules := options.Rules{}
+	rules := engine.Rules{}
 	in.selectCosts(&rules)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
@@ -175,8 +172,8 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		row("size", "%s bytes, %s unpacked", thousands(r.BytesIn), thousands(r.BytesUnpacked))
 	}
 	if r.Span != nil {
-		row("time", "%s, from %s to %s", moment.Text(timeline.Nanos(r.Span.End-r.Span.Start)),
-			moment.OnClock(timeline.Nanos(r.Span.Start)), moment.OnClock(timeline.Nanos(r.Span.End)))
+		row("time", "%s, from %s to %s", moment.Text(r.Span.End-r.Span.Start),
+			moment.OnClock(r.Span.Start), moment.OnClock(r.Span.End))
 	}
 	if r.Clock != nil {
 		row("clock", "%s", printable(clockLine(r.Clock)))

@@ -110,8 +110,8 @@ func (s *screen) overview(name string, r *convert.Report, o *report.Overview, pa
 	s.list("sampled", 3, sampledLines(o.Threads))
 	s.fill("categories", categoryWords(o.Categories))
 	if r.Span != nil {
-		s.list("long tasks", 4, taskLines(o.Tasks, timeline.Nanos(r.Span.Start)))
-		s.list("inputs", 4, inputLines(o.Inputs, timeline.Nanos(r.Span.Start)))
+		s.list("long tasks", 4, taskLines(o.Tasks, r.Span.Start))
+		s.list("inputs", 4, inputLines(o.Inputs, r.Span.Start))
 	}
 	s.fill("contexts", contextWords(o))
 	s.row("problems", problemsLine(r))
@@ -148,7 +148,7 @@ func title(rec *report.Recording, format convert.Format) string {
 func lengthLine(rec *report.Recording, r *convert.Report) string {
 	line := "no events"
 	if r.Span != nil {
-		line = fmt.Sprintf("%s, %s of %s", lengthText(timeline.Nanos(r.Span.End-r.Span.Start)),
+		line = fmt.Sprintf("%s, %s of %s", lengthText(r.Span.End-r.Span.Start),
 			countText(int64(r.Tracks.Threads), "thread", "threads"), countText(int64(r.Tracks.Processes), "process", "processes"))
 	}
 	if rec.Recorded != "" {

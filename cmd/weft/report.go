@@ -178,10 +178,16 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 			return usagef("--%s: the report %s does not have this flag; %s", name, r.name, haveIt(owners))
 		}
 	}
-	if c.IsSet("html") || c.IsSet("keep-urls") || c.IsSet("force") || r.forms == nil {
-		return r.checkPageFlags(c)
+	if err := checkPageFlags(c, namesOf(ownReportFlags())); err != nil || c.IsSet("html") && !takesMany(c) {
+		return err
 	}
 	switch {
+	case c.IsSet("html"):
+		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
+	case r.forms == nil && !c.Bool("json"):
+		return usagef("the report all is a page or JSON; use --html FILE or --json")
+	case r.forms == nil:
+		return nil
 	case c.Bool("json") && c.IsSet("table") && r.oneObject:
 		return usagef("--table and --json cannot be combined; the JSON form has all tables")
 	case r.many != nil && takesMany(c) && c.IsSet("bucket"):

@@ -8,9 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/attribution"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
@@ -18,7 +16,6 @@ import (
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // What --by does in the reports that have it.
@@ -104,7 +101,7 @@ func makeCosts(c *cli.Context, in *reportInput, limit int) (r *table.Report, err
 }
 
 // costRules reads the flags that say how time is charged.
-func costRules(c *cli.Context) (rules options.Rules, err error) {
+func costRules(c *cli.Context) (rules engine.Rules, err error) {
 	how, err := contextOptions(c)
 	if err != nil {
 		return rules, err
@@ -116,11 +113,11 @@ func costRules(c *cli.Context) (rules options.Rules, err error) {
 	default:
 		return rules, unknownValue("charge", "way", charge, "exact", "begin")
 	}
-	return options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*how).Rules()
+	return engine.RulesOf(how)
 }
 
 // selectCosts has an attribution add up the costs of what is selected.
-func (in *reportInput) selectCosts(rules *options.Rules) {
+func (in *reportInput) selectCosts(rules *engine.Rules) {
 	if rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window(); in.selected != nil {
 		rules.Cost.Counts = in.selected.Head
 		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return in.selected.Track(thread) && in.selected.Unnamed() }

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/report"
@@ -163,7 +163,7 @@ func manyLayout(name string, t report.ManyTable) *manyReport {
 
 // manyCosts is a report on costs of contexts of one type.
 func manyCosts() *manyReport {
-	costs := report.ManyTimes{Name: "costs", Title: "costs, by self time", Row: "context", Place: "part", Counts: "slices", Self: "self ms", Total: "total ms", Rest: cost.Unattributed}
+	costs := report.ManyTimes{Name: "costs", Title: "costs, by self time", Row: "context", Place: "part", Counts: "slices", Self: "self ms", Total: "total ms", Rest: engine.Unattributed}
 	return &manyReport{tables: []report.ManyTable{costs.Table}, add: addCosts}
 }
 

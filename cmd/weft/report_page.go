@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/report"
@@ -36,21 +36,19 @@ func pageFlags() []cli.Flag {
 // wantsPage reports whether a report is to be a page, or is one that has no other form.
 func wantsPage(c *cli.Context) bool { return c.IsSet("html") || c.Args().First() == allReport }
 
-// checkPageFlags refuses what a page does not have.
-func (r *reportKind) checkPageFlags(c *cli.Context) error {
+// checkPageFlags refuses what a page does not have, flags among it, and flags of pages where there is none.
+func checkPageFlags(c *cli.Context, without []string) error {
 	switch {
 	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
 		return usagef("--keep-urls and --force are for pages; name one with --html FILE")
-	case !c.IsSet("html") && !c.Bool("json"):
-		return usagef("the report all is a page or JSON; use --html FILE or --json")
-	case c.IsSet("html") && c.String("html") == "":
+	case !c.IsSet("html"):
+		return nil
+	case c.String("html") == "":
 		return usagef("--html: name a file, or use \"-\" for standard output")
-	case takesMany(c):
-		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
-	case c.IsSet("html") && c.Bool("json"):
+	case c.Bool("json"):
 		return usagef("--html and --json cannot be combined")
 	}
-	for _, flag := range slices.Concat(tableFlags, namesOf(ownReportFlags())) {
+	for _, flag := range slices.Concat(tableFlags, without) {
 		if c.IsSet(flag) {
 			return usagef("--%s: a page does not have this flag", flag)
 		}
@@ -141,7 +139,7 @@ func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pag
 
 // collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
 func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
-	rules := options.Rules{}
+	rules := engine.Rules{}
 	in.selectCosts(&rules)
 	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {
@@ -182,7 +180,7 @@ func (q *compareQuery) writePage(c *cli.Context, env *environment, r *compare.Re
 	shown := *r // names without folders
 	shown.Base, shown.New = withoutFolders(r.Base), withoutFolders(r.New)
 	page := &reportpage.Comparison{
-		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by.String(), Per: q.per(), Result: &shown, KeepURLs: c.Bool("keep-urls"),
+		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by, Per: q.per(), Result: &shown, KeepURLs: c.Bool("keep-urls"),
 	}
 	if text := selectionText(c); text != "" {
 		page.Selected = "what " + text + " selects"

@@ -12,8 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
@@ -78,21 +76,21 @@ func reports() []reportKind {
 			example: "weft report samples --bucket 500ms profile.cpuprofile",
 			flags:   []string{"table", "bucket"}, oneObject: true,
 			sections: []reportpage.Section{reportpage.Busy, reportpage.Code}, problems: sampleProblems,
-			forms: formsOf((&report.Samples{Threads: make([]report.ThreadSamples, 1)}).Report(0)), check: checkBucket, make: makeSamples, many: manySamples(),
+			forms: formsOf((&report.Samples{Threads: make([]report.ThreadSamples, 1)}).Report(0)), check: checkBucket, make: makeProfiles(true, "this trace has no samples", ofSamples), many: manySamples(),
 		},
 		{
 			name: "gc", usage: "which functions the garbage collector interrupted, and for how long",
 			example: "weft report gc --table stacks trace.json",
 			flags:   []string{"table", "bucket"}, oneObject: true,
 			sections: []reportpage.Section{reportpage.GC}, problems: sampleProblems,
-			forms: formsOf((&report.GC{Threads: make([]report.ThreadGC, 1)}).Report(0)), check: checkBucket, make: makeGC, many: manyGC(),
+			forms: formsOf((&report.GC{Threads: make([]report.ThreadGC, 1)}).Report(0)), check: checkBucket, make: makeProfiles(false, "this trace has no samples of the garbage collector", ofGC), many: manyGC(),
 		},
 		{
 			name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
 			example: "weft report layout-thrashing --csv trace.json",
 			flags:   []string{"table"}, oneObject: true,
 			sections: []reportpage.Section{reportpage.Layout}, calls: true, slices: true, problems: sampleProblems,
-			forms: formsOf((&report.LayoutThrashing{Threads: make([]report.ThreadForced, 1)}).Report()), make: makeForced, many: manyForced(),
+			forms: formsOf((&report.LayoutThrashing{Threads: make([]report.ThreadForced, 1)}).Report()), make: makeProfiles(false, noForced, ofForced), many: manyForced(),
 		},
 		{
 			name: costReport, usage: "what each page, frame, script, input event or other context costs",
@@ -109,18 +107,18 @@ func reports() []reportKind {
 		{
 			name: "layout-count", usage: "how often each phase of layout began", example: "weft report layout-count trace.json",
 			flags: layoutFlags, slices: true, problems: costProblems,
-			forms: formsOf(new(report.Layout).CountReport(0)), check: checkLayout, make: makeLayoutCount, many: manyLayout(report.ManyLayoutCounts, report.ManyLayoutCountsTable),
+			forms: formsOf(new(report.Layout).CountReport(0)), check: checkLayout, make: makeLayout(layoutCounts), many: manyLayout(report.ManyLayoutCounts, report.ManyLayoutCountsTable),
 		},
 		{
 			name: "layout-time", usage: "how long each phase of layout took", example: "weft report layout-time --mode inclusive trace.json",
 			flags: append([]string{"mode"}, layoutFlags...), slices: true, problems: costProblems,
-			forms: formsOf(new(report.Layout).TimeReport(0, 0)), check: checkLayout, make: makeLayoutTime, many: manyLayout(report.ManyLayoutTimes, report.ManyLayoutTimesTable),
+			forms: formsOf(new(report.Layout).TimeReport(0, 0)), check: checkLayout, make: makeLayout((*report.Layout).TimeReport), many: manyLayout(report.ManyLayoutTimes, report.ManyLayoutTimesTable),
 		},
 		{
 			name: "layout-phases", usage: "count, total, longest and mean of each phase of layout, and how phases nest",
 			example: "weft report layout-phases firefox.json",
 			flags:   append([]string{"table"}, layoutFlags...), without: []string{"limit"}, oneObject: true, slices: true, problems: costProblems,
-			forms: formsOf(new(report.Layout).PhaseReport()), check: checkLayout, make: makeLayoutPhases,
+			forms: formsOf(new(report.Layout).PhaseReport()), check: checkLayout, make: makeLayout(layoutPhases),
 		},
 		{
 			name: "js-funcalls", usage: "how often each JavaScript function was called", example: "weft report js-funcalls trace.json",
@@ -190,7 +188,7 @@ func collectInputs(c *cli.Context, in *reportInput, brief bool) (r *report.Input
 	if in.selected != nil {
 		opts.Include, opts.Thread = in.selected.Overlaps, in.selected.Track
 	}
-	err = attributed(c, in, func(result *cost.Result) (err error) {
+	err = attributed(c, in, func(result *engine.Result) (err error) {
 		r, err = report.CollectInputs(c.Context, in.timeline, result, opts)
 		return err
 	})
@@ -211,7 +209,7 @@ func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) 
 	if in.selected != nil {
 		opts.Include, opts.Thread = in.selected.Item, in.selected.Track
 	}
-	err = attributed(c, in, func(result *cost.Result) (err error) {
+	err = attributed(c, in, func(result *engine.Result) (err error) {
 		r, err = report.CollectTasks(c.Context, in.timeline, result, opts)
 		return err
 	})
@@ -219,8 +217,8 @@ func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) 
 }
 
 // attributed attributes the work in a trace and calls fn with the result.
-func attributed(c *cli.Context, in *reportInput, fn func(*cost.Result) error) error {
-	result, err := engine.Run(c.Context, in.timeline, options.Rules{})
+func attributed(c *cli.Context, in *reportInput, fn func(*engine.Result) error) error {
+	result, err := engine.Run(c.Context, in.timeline, engine.Rules{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
@@ -299,55 +297,50 @@ func checkBucket(c *cli.Context) error {
 	return nil
 }
 
-// sampleOptions are the options of reports on samples.
-func sampleOptions(c *cli.Context, limit int) report.Options {
-	return report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: limit}
+// makeProfiles returns what makes a report of sampled threads. Shown ones are called by what they show.
+func makeProfiles(shown bool, nothing string, of func(*report.Profiles, report.Options) (*table.Report, error)) func(*cli.Context, *reportInput, int) (*table.Report, error) {
+	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
+		p, err := report.Collect(c.Context, in.timeline, in.selected)
+		if err == nil && shown {
+			err = attributed(c, in, func(result *engine.Result) error { return p.FindShown(result) })
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := of(p, report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: limit})
+		switch {
+		case errors.Is(err, report.ErrTooManyBuckets):
+			return nil, usagef("--bucket: %v", err)
+		case err != nil:
+			return nil, err
+		}
+		return in.nothing(r, nothing), nil
+	}
 }
 
-// bucketError blames --bucket where it makes endless tables.
-func bucketError(err error) error {
-	if errors.Is(err, report.ErrTooManyBuckets) {
-		return usagef("--bucket: %v", err)
-	}
-	return err
-}
-
-func makeSamples(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
-	p, err := report.Collect(c.Context, in.timeline, in.selected)
-	if err == nil {
-		err = attributed(c, in, func(result *cost.Result) error { return p.FindShown(result) })
-	}
+func ofSamples(p *report.Profiles, opts report.Options) (*table.Report, error) {
+	s, err := p.Samples(opts)
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.Samples(sampleOptions(c, limit))
-	if err != nil {
-		return nil, bucketError(err)
-	}
-	return in.nothing(s.Report(p.Start), "this trace has no samples"), nil
+	return s.Report(p.Start), nil
 }
 
-func makeGC(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
-	p, err := report.Collect(c.Context, in.timeline, in.selected)
+func ofGC(p *report.Profiles, opts report.Options) (*table.Report, error) {
+	g, err := p.GC(opts)
 	if err != nil {
 		return nil, err
 	}
-	g, err := p.GC(sampleOptions(c, limit))
-	if err != nil {
-		return nil, bucketError(err)
-	}
-	return in.nothing(g.Report(p.Start), "this trace has no samples of the garbage collector"), nil
+	return g.Report(p.Start), nil
 }
 
-func makeForced(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
-	p, err := report.Collect(c.Context, in.timeline, in.selected)
-	if err != nil {
-		return nil, err
-	}
-	return in.nothing(p.LayoutThrashing(sampleOptions(c, limit)).Report(),
-		"this trace has no style or layout data; record a Chrome trace with the category devtools.timeline,\n"+
-			"a Firefox profile with samples, or a self-profile with markers"), nil
+func ofForced(p *report.Profiles, opts report.Options) (*table.Report, error) {
+	return p.LayoutThrashing(opts).Report(), nil
 }
+
+// noForced says why nothing is known of style and layout.
+const noForced = "this trace has no style or layout data; record a Chrome trace with the category devtools.timeline,\n" +
+	"a Firefox profile with samples, or a self-profile with markers"
 
 // layoutFlags are the flags that the reports on phases of layout have in common.
 var layoutFlags = []string{"phases", "paint"}
@@ -462,33 +455,25 @@ func lastRows(c *cli.Context, limit int) int {
 	return 0
 }
 
-func makeLayoutCount(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
-	l, err := collectLayout(c, in)
-	if err != nil {
-		return nil, err
+// makeLayout returns what makes a report of phases of layout.
+func makeLayout(of func(l *report.Layout, mode report.TimeMode, limit int) *table.Report) func(*cli.Context, *reportInput, int) (*table.Report, error) {
+	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
+		l, err := collectLayout(c, in)
+		if err != nil {
+			return nil, err
+		}
+		mode, err := timeMode(c, l)
+		if err != nil {
+			return nil, err
+		}
+		return in.nothing(of(l, mode, lastRows(c, limit)), ""), nil
 	}
-	return in.nothing(l.CountReport(lastRows(c, limit)), ""), nil
 }
 
-func makeLayoutTime(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
-	l, err := collectLayout(c, in)
-	if err != nil {
-		return nil, err
-	}
-	mode, err := timeMode(c, l)
-	if err != nil {
-		return nil, err
-	}
-	return in.nothing(l.TimeReport(mode, lastRows(c, limit)), ""), nil
+func layoutCounts(l *report.Layout, _ report.TimeMode, limit int) *table.Report {
+	return l.CountReport(limit)
 }
-
-func makeLayoutPhases(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
-	l, err := collectLayout(c, in)
-	if err != nil {
-		return nil, err
-	}
-	return in.nothing(l.PhaseReport(), ""), nil
-}
+func layoutPhases(l *report.Layout, _ report.TimeMode, _ int) *table.Report { return l.PhaseReport() }
 
 func makeCalls(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
 	calls, err := report.CountCalls(c.Context, in.timeline, report.CallOptions{Sampled: c.Bool("sampled"), Selected: in.selected})

@@ -20,7 +20,6 @@ import (
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/otlp"
-	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/view"
 )
@@ -390,7 +389,7 @@ func (v *viewing) firstView(ctx context.Context, name string, in *stored, report
 	}
 	var span moment.Span
 	if report != nil && report.Span != nil {
-		span = moment.Span{Start: timeline.Nanos(report.Span.Start), End: timeline.Nanos(report.Span.End)}
+		span = moment.Span{Start: report.Span.Start, End: report.Span.End}
 	}
 	if v.event != nil || report == nil {
 		tr, tl, err := openTimeline(ctx, name, in.reader(), v.opts)

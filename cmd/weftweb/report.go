@@ -10,7 +10,7 @@ import (
 	"syscall/js"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
@@ -28,7 +28,7 @@ func reportFile(src *file, opts convert.Options, _ js.Value) (page string, err e
 	if err := t.Attach(); err != nil {
 		return "", err
 	}
-	all, err := report.CollectAll(ctx, t.Timeline, options.Rules{}, report.AllOptions{})
+	all, err := report.CollectAll(ctx, t.Timeline, engine.Rules{}, report.AllOptions{})
 	if err != nil {
 		return "", err
 	}

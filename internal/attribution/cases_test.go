@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"bytes"
@@ -14,12 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
@@ -100,7 +96,7 @@ type expectedCPU struct {
 
 // attributed is an input that went through all passes.
 type attributed struct {
-	*cost.Result
+	*attribution.Result
 	t        *timeline.Timeline
 	problems *problem.Log
 }
@@ -137,9 +133,9 @@ func readChrome(tb testing.TB, input []byte, memory int64) (*prepared, error) {
 }
 
 // attribute attributes a timeline.
-func (p *prepared) attribute(tb testing.TB, opts options.Rules) *attributed {
+func (p *prepared) attribute(tb testing.TB, opts attribution.Rules) *attributed {
 	tb.Helper()
-	r, err := Run(context.Background(), p.t, opts)
+	r, err := attribution.Run(context.Background(), p.t, opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -148,13 +144,13 @@ func (p *prepared) attribute(tb testing.TB, opts options.Rules) *attributed {
 }
 
 // attribute reads a Chrome JSON trace and attributes it.
-func attribute(tb testing.TB, input []byte, opts options.Rules) *attributed {
+func attribute(tb testing.TB, input []byte, opts attribution.Rules) *attributed {
 	tb.Helper()
 	return attributeIn(tb, input, opts, timeline.DefaultMemory)
 }
 
 // attributeIn is attribute with so many bytes of memory.
-func attributeIn(tb testing.TB, input []byte, opts options.Rules, memory int64) *attributed {
+func attributeIn(tb testing.TB, input []byte, opts attribution.Rules, memory int64) *attributed {
 	tb.Helper()
 	l, err := readChrome(tb, input, memory)
 	if err != nil {
@@ -173,25 +169,25 @@ func (a *attributed) Table(opts tables.TableOptions) *tables.Table {
 }
 
 // options returns the options of a case.
-func (e *expected) options(tb testing.TB) (opts options.Rules) {
+func (e *expected) options(tb testing.TB) (opts attribution.Rules) {
 	for _, name := range e.Options.Sources {
-		i := slices.Index(trees.ViaNames[:], name)
+		i := slices.Index(attribution.ViaNames[:], name)
 		if i < 0 {
 			tb.Fatalf("source %q", name)
 		}
-		opts.Sources = append(opts.Sources, trees.Via(i))
+		opts.Sources = append(opts.Sources, attribution.Via(i))
 	}
 	switch e.Options.FlowConflict {
 	case "keep":
-		opts.FlowConflict = options.KeepActive
+		opts.FlowConflict = attribution.KeepActive
 	case "lca":
-		opts.FlowConflict = options.CommonAncestor
+		opts.FlowConflict = attribution.CommonAncestor
 	}
 	return opts
 }
 
 // identity is the name of a context in the cases: scope/id, with @pid when it is local.
-func (a *attributed) identity(n trees.NodeID) string {
+func (a *attributed) identity(n attribution.NodeID) string {
 	if n == 0 {
 		return "(unattributed)"
 	}
@@ -199,10 +195,10 @@ func (a *attributed) identity(n trees.NodeID) string {
 }
 
 // intervals returns the intervals for the tracks, in their order. It comes once.
-func (a *attributed) intervals(t *testing.T) (list []cost.Interval) {
+func (a *attributed) intervals(t *testing.T) (list []attribution.Interval) {
 	t.Helper()
 	for {
-		var i cost.Interval
+		var i attribution.Interval
 		ok, err := a.Intervals.Sorted.Next(&i)
 		if err != nil {
 			t.Fatal(err)
@@ -215,10 +211,10 @@ func (a *attributed) intervals(t *testing.T) (list []cost.Interval) {
 }
 
 // stampsByEvent returns the sets of all slices and instants, by the event that began them.
-func (a *attributed) stampsByEvent(tb testing.TB) map[int]sets.SetID {
+func (a *attributed) stampsByEvent(tb testing.TB) map[int]attribution.SetID {
 	tb.Helper()
-	out := map[int]sets.SetID{}
-	var s cost.EventSet
+	out := map[int]attribution.SetID{}
+	var s attribution.EventSet
 	for c := a.EventSets.From(0); ; {
 		ok, err := c.Next(&s)
 		if err != nil {
@@ -232,7 +228,7 @@ func (a *attributed) stampsByEvent(tb testing.TB) map[int]sets.SetID {
 }
 
 // show writes a set as in the cases.
-func (a *attributed) show(set sets.SetID, full bool) []string {
+func (a *attributed) show(set attribution.SetID, full bool) []string {
 	var out []string
 	for _, id := range a.Sets.Lists.At(uint32(set)) {
 		e := a.Sets.Members[id]
@@ -339,8 +335,8 @@ func checkCase(t *testing.T, input []byte, want *expected) {
 	for i := range want.Cost {
 		c := &want.Cost[i]
 		o := opts
-		o.Cost = options.CostOptions{
-			Window:  options.Window{From: timeline.Nanos(c.Options.From) * 1000, To: timeline.Nanos(c.Options.To) * 1000},
+		o.Cost = attribution.CostOptions{
+			Window:  attribution.Window{From: timeline.Nanos(c.Options.From) * 1000, To: timeline.Nanos(c.Options.To) * 1000},
 			AtBegin: c.Options.Cost == "begin",
 		}
 		b := a
@@ -386,7 +382,7 @@ func countOf(tb testing.TB, log *problem.Log, name string) uint64 {
 }
 
 // checkBindings compares the snapshots to which entries are bound.
-func (a *attributed) checkBindings(t *testing.T, want *expected, stamps map[int]sets.SetID) {
+func (a *attributed) checkBindings(t *testing.T, want *expected, stamps map[int]attribution.SetID) {
 	for _, b := range want.Bindings {
 		e := a.Sets.Of(stamps[b.Event], a.Contexts.TypeOf([]byte(b.Type)))
 		if e == 0 {
@@ -414,13 +410,13 @@ func (a *attributed) checkTree(t *testing.T, want *expected) {
 	}
 	got := map[string]string{}
 	for n := range a.Contexts.Nodes {
-		if node := trees.NodeID(n); node != 0 && a.Contexts.Nodes[n].Context && a.Contexts.LogicalOf(node) == node {
+		if node := attribution.NodeID(n); node != 0 && a.Contexts.Nodes[n].Context && a.Contexts.LogicalOf(node) == node {
 			var members []string
 			for _, m := range a.Contexts.MembersOf(node) {
 				members = append(members, a.identity(m))
 			}
 			parent := "none"
-			if p := a.Contexts.Parent(node, trees.LastTime); p != 0 {
+			if p := a.Contexts.Parent(node, attribution.LastTime); p != 0 {
 				parent = a.identity(p)
 			}
 			got[a.identity(node)] = fmt.Sprint(members, " below ", parent)
@@ -454,7 +450,7 @@ func (a *attributed) checkTable(t *testing.T, want *expected) {
 	}
 	if want.Rows != nil {
 		rows := a.Table(tables.TableOptions{Type: want.Cost[0].Type}).Rows
-		rows = slices.DeleteFunc(rows, func(r tables.Row) bool { return r.ID == cost.Unattributed })
+		rows = slices.DeleteFunc(rows, func(r tables.Row) bool { return r.ID == attribution.Unattributed })
 		if len(rows) != *want.Rows {
 			t.Errorf("%d rows, want %d: %+v", len(rows), *want.Rows, rows)
 		}
@@ -462,7 +458,7 @@ func (a *attributed) checkTable(t *testing.T, want *expected) {
 }
 
 // checkSelection compares the snapshots and slices of a context.
-func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int]sets.SetID) {
+func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int]attribution.SetID) {
 	for _, w := range want.Selection {
 		var snapshots, events []int
 		for i := range a.Contexts.Snapshots[1:] {
@@ -484,7 +480,7 @@ func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int
 		}
 	}
 	for _, w := range want.Identities {
-		pid := trees.Global
+		pid := attribution.Global
 		if w.PID != nil {
 			pid = *w.PID
 		}
@@ -498,7 +494,7 @@ func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int
 // checkLists compares requests and inputs.
 func (a *attributed) checkLists(t *testing.T, want *expected) {
 	for _, w := range want.Requests {
-		i := slices.IndexFunc(a.Requests, func(r cost.Request) bool { return r.ID == w.ID })
+		i := slices.IndexFunc(a.Requests, func(r attribution.Request) bool { return r.ID == w.ID })
 		if i < 0 {
 			t.Errorf("no request %s", w.ID)
 			continue
@@ -514,7 +510,7 @@ func (a *attributed) checkLists(t *testing.T, want *expected) {
 		}
 	}
 	for _, w := range want.Inputs {
-		i := slices.IndexFunc(a.Inputs, func(in evidence.Input) bool { return in.ID.ID == w.ID })
+		i := slices.IndexFunc(a.Inputs, func(in attribution.Input) bool { return in.ID.ID == w.ID })
 		if i < 0 {
 			t.Errorf("no input %s", w.ID)
 			continue
@@ -532,12 +528,12 @@ type selfCost struct{ wall, cpu, withoutCPU timeline.Nanos }
 func (a *attributed) selfOf(typ string, pid, tid int64) map[string]selfCost {
 	out := map[string]selfCost{}
 	id := a.Contexts.ByType[typ]
-	err := a.Costs.Cells.Each(func(c *cost.Cell) {
+	err := a.Costs.Cells.Each(func(c *attribution.Cell) {
 		thread := a.t.Track(c.Thread)
 		if int64(thread.PID) != pid || thread.TID != tid {
 			return
 		}
-		node := trees.NodeID(0)
+		node := attribution.NodeID(0)
 		if e := a.Sets.Of(c.Set, id); e != 0 {
 			node = a.Contexts.LogicalOf(a.Sets.Members[e].Node)
 		}

@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"bytes"
@@ -7,10 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -37,7 +35,7 @@ func long(tid, ts, dur int) string {
 // countCells returns how many cells costs are divided into.
 func (a *attributed) countCells(t *testing.T) (n int) {
 	t.Helper()
-	if err := a.Costs.Cells.Each(func(*cost.Cell) { n++ }); err != nil {
+	if err := a.Costs.Cells.Each(func(*attribution.Cell) { n++ }); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -78,7 +76,7 @@ func TestCellsOfChangingObjects(t *testing.T) {
 		}
 		list = append(list, enter("C", id, tid, 0), long(tid, 0, states))
 	}
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	if n, most := a.countCells(t), 3*threads; n > most {
 		t.Errorf("%d cells, want at most %d", n, most)
 	}
@@ -107,11 +105,11 @@ func TestCellsOnDisk(t *testing.T) {
 			fmt.Sprintf(`{"ph":")","name":"C","id":%q,"ts":%d,"pid":1,"tid":%d}`, id, 100*i+80, tid))
 	}
 	input := events(list...)
-	want := attribute(t, input, options.Rules{})
+	want := attribute(t, input, attribution.Rules{})
 	if want.Costs.Cells.Spilled != nil {
 		t.Fatal("the costs do not fit into memory")
 	}
-	got := attributeIn(t, input, options.Rules{}, 1<<20)
+	got := attributeIn(t, input, attribution.Rules{}, 1<<20)
 	if got.Costs.Cells.Spilled == nil {
 		t.Fatal("the costs fit into memory")
 	}
@@ -127,8 +125,8 @@ func TestEmptySlicesInWindows(t *testing.T) {
 	empty := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":0,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`, ts)
 	}
-	a := attribute(t, events(empty(0), empty(10), empty(19), empty(20), empty(30)), options.Rules{
-		Cost: options.CostOptions{Window: options.Window{From: 10_000, To: 20_000}},
+	a := attribute(t, events(empty(0), empty(10), empty(19), empty(20), empty(30)), attribution.Rules{
+		Cost: attribution.CostOptions{Window: attribution.Window{From: 10_000, To: 20_000}},
 	})
 	if row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), "frame/F", ""); row == nil || row.Slices != 2 {
 		t.Errorf("row %+v, want 2 slices", row)
@@ -139,16 +137,16 @@ func TestEmptySlicesInWindows(t *testing.T) {
 func TestWindowResolves(t *testing.T) {
 	const second = 1000 * 1000 * timeline.Microsecond
 	for _, tt := range []struct {
-		opts  options.CostOptions
+		opts  attribution.CostOptions
 		start timeline.Nanos
-		want  options.Window
+		want  attribution.Window
 	}{
-		{options.CostOptions{}, 5, options.Window{From: math.MinInt64, To: trees.LastTime}},
-		{options.CostOptions{FromStart: true}, -5, options.Window{From: math.MinInt64, To: trees.LastTime}},
-		{options.CostOptions{Window: options.Window{From: 1, To: 50 * second}, FromStart: true}, -100 * second, options.Window{From: 1 - 100*second, To: -50 * second}},
-		{options.CostOptions{Window: options.Window{From: 1, To: math.MaxInt64}, FromStart: true}, 100, options.Window{From: 101, To: trees.LastTime}},
-		{options.CostOptions{Window: options.Window{From: math.MaxInt64 - 5, To: math.MaxInt64}, FromStart: true}, 100, options.Window{From: trees.LastTime, To: trees.LastTime}},
-		{options.CostOptions{Window: options.Window{From: 7, To: 9}}, 100, options.Window{From: 7, To: 9}},
+		{attribution.CostOptions{}, 5, attribution.Window{From: math.MinInt64, To: attribution.LastTime}},
+		{attribution.CostOptions{FromStart: true}, -5, attribution.Window{From: math.MinInt64, To: attribution.LastTime}},
+		{attribution.CostOptions{Window: attribution.Window{From: 1, To: 50 * second}, FromStart: true}, -100 * second, attribution.Window{From: 1 - 100*second, To: -50 * second}},
+		{attribution.CostOptions{Window: attribution.Window{From: 1, To: math.MaxInt64}, FromStart: true}, 100, attribution.Window{From: 101, To: attribution.LastTime}},
+		{attribution.CostOptions{Window: attribution.Window{From: math.MaxInt64 - 5, To: math.MaxInt64}, FromStart: true}, 100, attribution.Window{From: attribution.LastTime, To: attribution.LastTime}},
+		{attribution.CostOptions{Window: attribution.Window{From: 7, To: 9}}, 100, attribution.Window{From: 7, To: 9}},
 	} {
 		if got := tt.opts.Resolve(tt.start); got != tt.want {
 			t.Errorf("%+v from %d: %v, want %v", tt.opts, tt.start, got, tt.want)
@@ -180,9 +178,9 @@ func TestExtremeTimes(t *testing.T) {
 					pick(), pick(), pick(), pick(), pid, tid))
 			}
 		}
-		window := options.Window{From: timeline.Nanos(random.Int64() >> random.IntN(63)), To: timeline.Nanos(random.Int64() >> random.IntN(63))}
-		for _, cost := range []options.CostOptions{{}, {Window: window}, {Window: window, FromStart: true, AtBegin: true}} {
-			a := attribute(t, events(list...), options.Rules{Cost: cost, Intervals: true})
+		window := attribution.Window{From: timeline.Nanos(random.Int64() >> random.IntN(63)), To: timeline.Nanos(random.Int64() >> random.IntN(63))}
+		for _, cost := range []attribution.CostOptions{{}, {Window: window}, {Window: window, FromStart: true, AtBegin: true}} {
+			a := attribute(t, events(list...), attribution.Rules{Cost: cost, Intervals: true})
 			for _, typ := range tables.Of(a.Result).Types() {
 				checkSums(t, a.Table(tables.TableOptions{Type: typ}))
 			}
@@ -205,7 +203,7 @@ func checkSums(t *testing.T, table *tables.Table) {
 	for i := range table.Rows {
 		r := &table.Rows[i]
 		self += r.Self
-		for _, v := range []timeline.Nanos{r.Self, r.Total, r.SelfCPU, r.WithoutCPU, r.GCProvoked, r.ForcedStyle, r.ForcedLayout, r.RequestTime, r.Async} {
+		for _, v := range []timeline.Nanos{r.Self, r.Total, r.CPU, r.WithoutCPU, r.GCProvoked, r.ForcedStyle, r.ForcedLayout, r.RequestTime, r.Async} {
 			if v < 0 {
 				t.Errorf("%s: negative cost: %+v", table.Type, r)
 			}
@@ -220,7 +218,7 @@ func checkSums(t *testing.T, table *tables.Table) {
 }
 
 // checkBusy checks that all the time in which threads were busy was charged, as far as a sum can hold it.
-func checkBusy(t *testing.T, a *attributed, cost options.CostOptions) {
+func checkBusy(t *testing.T, a *attributed, cost attribution.CostOptions) {
 	t.Helper()
 	busy := busyTime(t, a.t, cost.Resolve(a.t.Start()))
 	for _, typ := range tables.Of(a.Result).Types() {
@@ -240,7 +238,7 @@ func TestExtremeValues(t *testing.T) {
 		`{"ph":"I","name":"ResourceReceivedData","ts":3,"pid":1,"tid":1,"args":{"data":{"requestId":"r","encodedDataLength":`+most+`}}}`,
 		`{"ph":"I","name":"ResourceSendRequest","ts":4,"pid":1,"tid":1,"args":{"data":{"requestId":"s","frame":"F"}}}`,
 		`{"ph":"I","name":"ResourceFinish","ts":5,"pid":1,"tid":1,"args":{"data":{"requestId":"s","encodedDataLength":`+most+`}}}`,
-	), options.Rules{})
+	), attribution.Rules{})
 	table := a.Table(tables.TableOptions{Type: "Frame"})
 	checkSums(t, table)
 	if row := rowOf(table, "frame/F", ""); row == nil || row.NetworkBytes != math.MaxInt64 || row.Requests != 2 {
@@ -257,9 +255,9 @@ func TestCPUOfEmptySlice(t *testing.T) {
 	} {
 		around := `{"ph":"X","name":"around","ts":0,"dur":10,"tdur":4,"pid":1,"tid":1}`
 		next := `{"ph":"X","name":"next","ts":5,"dur":1,"tdur":2,"pid":1,"tid":1}`
-		a := attribute(t, events(around, empty, next), options.Rules{})
-		row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), cost.Unattributed, "")
-		if row == nil || row.SelfCPU != 3000 || row.WithoutCPU != 0 {
+		a := attribute(t, events(around, empty, next), attribution.Rules{})
+		row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), attribution.Unattributed, "")
+		if row == nil || row.CPU != 3000 || row.WithoutCPU != 0 {
 			t.Errorf("%s: %+v, want 3000 ns of CPU time, and no time without", name, row)
 		}
 	}
@@ -267,7 +265,7 @@ func TestCPUOfEmptySlice(t *testing.T) {
 
 // What the end event of a slice without length says is said of the slice, as of any other: that it is for frame A.
 func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
-	a := attribute(t, events(`{"ph":"B","name":"empty","ts":5,"pid":1,"tid":1}`, `{"ph":"E","name":"empty","ts":5,"pid":1,"tid":1,"args":{"frame":"A"}}`), options.Rules{})
+	a := attribute(t, events(`{"ph":"B","name":"empty","ts":5,"pid":1,"tid":1}`, `{"ph":"E","name":"empty","ts":5,"pid":1,"tid":1,"args":{"frame":"A"}}`), attribution.Rules{})
 	a.want(t, 0, "Frame frame A args 0")
 }
 
@@ -282,9 +280,9 @@ func TestCPUOfClippedSlice(t *testing.T) {
 		"pair with slices after it": `{"ph":"B","name":"clipped","ts":5,"tts":100,"pid":1,"tid":1},` + x("after", 1, 12, `,"dur":1`) + `,
 			{"ph":"E","name":"clipped","ts":15,"tts":104,"pid":1,"tid":1}`,
 	} {
-		a := attribute(t, events(around, clipped), options.Rules{})
-		row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), cost.Unattributed, "")
-		if row == nil || row.SelfCPU != 4000 {
+		a := attribute(t, events(around, clipped), attribution.Rules{})
+		row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), attribution.Unattributed, "")
+		if row == nil || row.CPU != 4000 {
 			t.Errorf("%s: %+v, want 4000 ns of CPU time", name, row)
 		}
 		if n := a.t.Problems().Count(problem.Clipped); n != 1 {
@@ -305,14 +303,14 @@ func TestCounts(t *testing.T) {
 	)
 	const inner = 30_000_000
 	isInner := func(tl *timeline.Timeline, o *timeline.Head) bool { return string(tl.Name(o.NameID)) == "inner" }
-	all := attribute(t, input, options.Rules{}).Table(tables.TableOptions{Type: "Frame"})
+	all := attribute(t, input, attribution.Rules{}).Table(tables.TableOptions{Type: "Frame"})
 	var parts []*tables.Table
 	for _, want := range []bool{true, false} {
 		l, err := readChrome(t, input, timeline.DefaultMemory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := l.attribute(t, options.Rules{Cost: options.CostOptions{Counts: func(o *timeline.Head) bool { return isInner(l.t, o) == want }}})
+		a := l.attribute(t, attribution.Rules{Cost: attribution.CostOptions{Counts: func(o *timeline.Head) bool { return isInner(l.t, o) == want }}})
 		part := a.Table(tables.TableOptions{Type: "Frame"})
 		checkSums(t, part)
 		parts = append(parts, part)
@@ -322,7 +320,7 @@ func TestCounts(t *testing.T) {
 	}
 	whole := rowOf(all, "frame/F", "")
 	in, out := rowOf(parts[0], "frame/F", ""), rowOf(parts[1], "frame/F", "")
-	if in.Slices != 1 || in.Slices+out.Slices != whole.Slices || in.SelfCPU+out.SelfCPU != whole.SelfCPU || in.Async != 0 || out.Async != whole.Async ||
+	if in.Slices != 1 || in.Slices+out.Slices != whole.Slices || in.CPU+out.CPU != whole.CPU || in.Async != 0 || out.Async != whole.Async ||
 		in.Instants+out.Instants != whole.Instants || in.LongTasks != 0 || out.LongTasks != 1 {
 		t.Errorf("%+v and %+v of %+v", in, out, whole)
 	}

@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"context"
@@ -9,10 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/readers/firefox"
@@ -110,7 +108,7 @@ func TestFirefoxLabels(t *testing.T) {
 }
 
 func testFirefox(t *testing.T, label string) {
-	a := firefoxTimeline(t, label).attribute(t, options.Rules{})
+	a := firefoxTimeline(t, label).attribute(t, attribution.Rules{})
 	// The windows name three frames, of which one is unknown: nobody is above all of them.
 	a.want(t, 0, "Frame null null descendants 0 window/2,window/3,window/9")
 	a.want(t, 1, "Frame window 2 args 0", "Tab tab 7 args 0")
@@ -121,10 +119,10 @@ func testFirefox(t *testing.T, label string) {
 	a.want(t, 6, "Frame window 3 args 0", "Tab tab 7 args 0", "InputEvent domevent 50 args 0")
 	a.want(t, 7, "Frame window 9 args 0")
 
-	inner, _ := a.Contexts.Find(trees.ScopeWindow, "3", trees.Global)
-	outer, _ := a.Contexts.Find(trees.ScopeWindow, "2", trees.Global)
-	if parent := a.Contexts.Parent(inner, trees.LastTime); parent != outer || a.Contexts.Label(inner, trees.LastTime) != "https://b.test/frame" {
-		t.Errorf("window 3 is %s below %s", a.Contexts.Label(inner, trees.LastTime), a.identity(parent))
+	inner, _ := a.Contexts.Find(attribution.ScopeWindow, "3", attribution.Global)
+	outer, _ := a.Contexts.Find(attribution.ScopeWindow, "2", attribution.Global)
+	if parent := a.Contexts.Parent(inner, attribution.LastTime); parent != outer || a.Contexts.Label(inner, attribution.LastTime) != "https://b.test/frame" {
+		t.Errorf("window 3 is %s below %s", a.Contexts.Label(inner, attribution.LastTime), a.identity(parent))
 	}
 	if len(a.Inputs) != 1 || a.Inputs[0].Type != "click" || a.Inputs[0].Start != 50_000 || a.Inputs[0].Latency != 450_000 {
 		t.Errorf("inputs %+v", a.Inputs)
@@ -145,7 +143,7 @@ func firefoxProfile(t *testing.T, profile string) *attributed {
 	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Problems: log}); err != nil {
 		t.Fatal(err)
 	}
-	return prepare(t, b, log).attribute(t, options.Rules{})
+	return prepare(t, b, log).attribute(t, attribution.Rules{})
 }
 
 // ffThread is a thread of a processed profile with markers; names are indexes into the strings of firefoxProfileOf.
@@ -224,10 +222,10 @@ func TestFirefoxRequests(t *testing.T) {
 		}
 	}
 	for _, r := range a.Table(tables.TableOptions{Type: "Tab"}).Rows {
-		if want := map[string]int64{"tab/7": 1, cost.Unattributed: 1}[r.ID]; r.Requests != want {
+		if want := map[string]int64{"tab/7": 1, attribution.Unattributed: 1}[r.ID]; r.Requests != want {
 			t.Errorf("%s has %d requests, want %d", r.ID, r.Requests, want)
 		}
-		if want := map[string]string{"tab/7": "tab 7", cost.Unattributed: cost.Unattributed}[r.ID]; r.Name != want {
+		if want := map[string]string{"tab/7": "tab 7", attribution.Unattributed: attribution.Unattributed}[r.ID]; r.Name != want {
 			t.Errorf("%s is called %q, want %q", r.ID, r.Name, want)
 		}
 	}

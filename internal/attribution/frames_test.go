@@ -1,13 +1,12 @@
-package attribution
+package attribution_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -24,7 +23,7 @@ type frameState struct {
 
 func (a *attributed) frameAt(t *testing.T, id string, process int64, us timeline.Nanos) frameState {
 	t.Helper()
-	n, ok := a.Contexts.Find(trees.ScopeFrame, id, process)
+	n, ok := a.Contexts.Find(attribution.ScopeFrame, id, process)
 	if !ok {
 		t.Fatalf("no frame %s", id)
 	}
@@ -54,7 +53,7 @@ func TestFrameEvents(t *testing.T) {
 		frameEvent("FrameDeletedInBrowser", 200, `{"frame":"B"}`),
 		x("late", 1, 210, `,"args":{"data":{"frame":"B"}}`),
 		`{"ph":"X","name":"CommitLoad","ts":220,"dur":5,"pid":3,"tid":1,"args":{"data":{"frame":"D","url":"http://e.test/","isMainFrame":false,"parent":"A"}}}`,
-	), options.Rules{})
+	), attribution.Rules{})
 	for _, test := range []struct {
 		frame string
 		us    timeline.Nanos
@@ -68,7 +67,7 @@ func TestFrameEvents(t *testing.T) {
 		{"B", 205, frameState{}},
 		{"D", 230, frameState{"http://e.test/", "frame/A", 3}},
 	} {
-		if got := a.frameAt(t, test.frame, trees.Global, test.us); got != test.want {
+		if got := a.frameAt(t, test.frame, attribution.Global, test.us); got != test.want {
 			t.Errorf("frame %s at %d: %+v, want %+v", test.frame, test.us, got, test.want)
 		}
 	}
@@ -88,7 +87,7 @@ func TestFramesByAddress(t *testing.T) {
 		frameEvent("TracingStartedInBrowser", 0, `{"frames":[{"frame":"0x10","url":"http://a.test/","processId":1},`+
 			`{"frame":"0x20","url":"http://b.test/","processId":1,"parent":"0x10"},{"frame":"0x10","url":"http://other.test/","processId":2}]}`),
 		x("work", 1, 20, `,"args":{"data":{"frame":"0x20"}}`),
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 1, "Frame frame 0x20 args 0")
 	if got, want := a.frameAt(t, "0x20", 1, 20), (frameState{"http://b.test/", "frame/0x10@1", 1}); got != want {
 		t.Errorf("0x20 is %+v, want %+v", got, want)
@@ -137,8 +136,8 @@ func TestAddressOfFrame(t *testing.T) {
 		{"parse", "http://a.test/parse", []string{document, parse, parser}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a := attribute(t, events(test.list...), options.Rules{})
-			if got := a.frameAt(t, "F", trees.Global, 100).url; got != test.want {
+			a := attribute(t, events(test.list...), attribution.Rules{})
+			if got := a.frameAt(t, "F", attribution.Global, 100).url; got != test.want {
 				t.Errorf("the url is %q, want %q", got, test.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"cmp"
@@ -8,10 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -34,27 +32,27 @@ const (
 )
 
 // options returns the options that knobs stand for.
-func (k knobs) options(from, to int64) options.Rules {
+func (k knobs) options(from, to int64) attribution.Rules {
 	has := func(bit knobs) bool { return k&bit != 0 }
-	opts := options.Rules{
+	opts := attribution.Rules{
 		EndWithSlice: has(knobEndWithSlice), Intervals: has(knobAttach),
-		Cost: options.CostOptions{AtBegin: has(knobAtBegin), FromStart: has(knobFromStart)},
+		Cost: attribution.CostOptions{AtBegin: has(knobAtBegin), FromStart: has(knobFromStart)},
 	}
 	switch {
 	case has(knobKeep):
-		opts.FlowConflict = options.KeepActive
+		opts.FlowConflict = attribution.KeepActive
 	case has(knobAncestor):
-		opts.FlowConflict = options.CommonAncestor
+		opts.FlowConflict = attribution.CommonAncestor
 	}
 	if has(knobWindow) {
-		opts.Cost.Window = options.Window{From: timeline.Nanos(from), To: timeline.Nanos(to)}
+		opts.Cost.Window = attribution.Window{From: timeline.Nanos(from), To: timeline.Nanos(to)}
 	}
 	if k < firstSource {
 		return opts
 	}
-	opts.Sources = []trees.Via{}
-	for via := trees.ViaExplicit; via < trees.NumVia; via++ {
-		if !has(firstSource << (via - trees.ViaExplicit)) {
+	opts.Sources = []attribution.Via{}
+	for via := attribution.ViaExplicit; via < attribution.NumVia; via++ {
+		if !has(firstSource << (via - attribution.ViaExplicit)) {
 			opts.Sources = append(opts.Sources, via)
 		}
 	}
@@ -103,14 +101,14 @@ func FuzzRun(f *testing.F) {
 
 // busyTime adds up for all threads the time in a window inside slices that end. A slice that ends after the one that it
 // lies in is cut, so the outermost ones are all that counts.
-func busyTime(t *testing.T, tl *timeline.Timeline, window options.Window) (total timeline.Nanos) {
+func busyTime(t *testing.T, tl *timeline.Timeline, window attribution.Window) (total timeline.Nanos) {
 	type span struct{ from, to timeline.Nanos }
 	spans := map[timeline.TrackID][]span{}
-	places := evidence.TracksOf(tl)
+	places := attribution.TracksOf(tl)
 	err := tl.Occurrences(context.Background(), false, func(group []timeline.Head) error {
 		for i := range group {
 			o := &group[i]
-			if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && !o.DidNotEnd && places[o.Track].Place == evidence.PlaceThread {
+			if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && !o.DidNotEnd && places[o.Track].Place == attribution.PlaceThread {
 				spans[places[o.Track].Thread] = append(spans[places[o.Track].Thread], span{o.TS, o.End})
 			}
 		}
@@ -125,7 +123,7 @@ func busyTime(t *testing.T, tl *timeline.Timeline, window options.Window) (total
 		for _, s := range list {
 			if s.from >= until {
 				from, to := max(s.from, window.From), min(s.to, window.To)
-				total = trees.Add(total, max(to-from, 0))
+				total = attribution.Add(total, max(to-from, 0))
 				until = s.to
 			}
 		}

@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"encoding/json"
@@ -9,16 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // inputLine writes an input event in one line, times in microseconds.
-func inputLine(i *evidence.Input) string {
+func inputLine(i *attribution.Input) string {
 	line := fmt.Sprintf("%s/%s %s %d+%d", i.ID.Scope, i.ID.ID, i.Type, i.Start/1000, i.Latency/1000)
 	if i.Presented != timeline.NoTime {
 		line += fmt.Sprintf(" presented %d", i.Presented/1000)
@@ -35,7 +33,7 @@ func inputLine(i *evidence.Input) string {
 func (a *attributed) inputLines() []string {
 	var out []string
 	for _, in := range a.Inputs {
-		if in.ID.Scope == trees.ScopeLatency {
+		if in.ID.Scope == attribution.ScopeLatency {
 			out = append(out, inputLine(&in))
 		}
 	}
@@ -67,7 +65,7 @@ func TestRecordedInputs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := attribute(t, recording.Read(t, recording.Large(t, "traces/chrome/"+name+".json")), options.Rules{})
+			a := attribute(t, recording.Read(t, recording.Large(t, "traces/chrome/"+name+".json")), attribution.Rules{})
 			if diff := cmp.Diff(want, a.inputLines()); diff != "" {
 				t.Errorf("inputs (-want +got)\n%s", diff)
 			}
@@ -105,7 +103,7 @@ func latencyEvents() []byte {
 // Without InputLatency an input is known by its EventLatency, whose id is the trace id; EventTiming and dispatches of the
 // same instant are of that input (attribution.md, rule 8).
 func TestEventLatency(t *testing.T) {
-	a := attribute(t, latencyEvents(), options.Rules{})
+	a := attribute(t, latencyEvents(), attribution.Rules{})
 	want := []string{"latency/-5 KEY_PRESSED 1000+16000 presented 17000 of 77", "latency/6 KEY_RELEASED 50000+1000 dropped of 77"}
 	if diff := cmp.Diff(want, a.inputLines()); diff != "" {
 		t.Errorf("inputs (-want +got)\n%s", diff)
@@ -130,7 +128,7 @@ func TestEventLatency(t *testing.T) {
 
 // The table of inputs has what is known of each, also of those for which no thread worked.
 func TestInputRows(t *testing.T) {
-	a := attribute(t, latencyEvents(), options.Rules{})
+	a := attribute(t, latencyEvents(), attribution.Rules{})
 	got := map[string]string{}
 	for _, r := range a.Table(tables.TableOptions{Type: "InputEvent"}).Rows {
 		if r.Input == nil {
@@ -160,15 +158,15 @@ func TestInputsAreBounded(t *testing.T) {
 		list = append(list, fmt.Sprintf(`{"ph":"b","name":"EventTiming","cat":"c","id":"%04d%s","ts":%d,"pid":1,"tid":1,"args":{"data":{"type":"click","timeStamp":10,"processingStart":13}}}`,
 			i, strings.Repeat("x", 3000), i))
 	}
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	bytes := 0
 	for _, in := range a.Inputs {
 		bytes += len(in.ID.ID)
 	}
-	if len(a.Inputs) != n || bytes != n*evidence.MaxAsyncText {
-		t.Errorf("%d inputs with %d bytes of ids, want %d with %d", len(a.Inputs), bytes, n, n*evidence.MaxAsyncText)
+	if len(a.Inputs) != n || bytes != n*attribution.MaxAsyncText {
+		t.Errorf("%d inputs with %d bytes of ids, want %d with %d", len(a.Inputs), bytes, n, n*attribution.MaxAsyncText)
 	}
-	if least := n * (evidence.InputSize + evidence.TimingSize + evidence.MaxAsyncText); a.Contexts.Size < least {
+	if least := n * (attribution.InputSize + attribution.TimingSize + attribution.MaxAsyncText); a.Contexts.Size < least {
 		t.Errorf("%d bytes are counted, want at least %d", a.Contexts.Size, least)
 	}
 }
@@ -194,7 +192,7 @@ func TestReusedInputIDs(t *testing.T) {
 		x("EventDispatch", 1, 21_000, `,"args":{"data":{"type":"input"}}`),
 		x("EventDispatch", 1, 31_000, `,"args":{"data":{"type":"beforeinput"}}`),
 		x("LatencyInfo.Flow", 1, 12_000, `,"args":{"chrome_latency_info":{"trace_id":3191537711338748000}}`),
-	), options.Rules{})
+	), attribution.Rules{})
 	var inputs []string
 	for _, in := range a.Inputs {
 		inputs = append(inputs, inputLine(&in))
@@ -240,7 +238,7 @@ func TestDispatchInsideLatency(t *testing.T) {
 		{"ph":"e","name":"EventTiming","cat":"devtools.timeline","id":"0x7","ts":3000,"pid":1,"tid":1}`,
 		`{"ph":"X","name":"LatencyInfo.Flow","ts":900,"dur":200,"pid":1,"tid":1,"args":{"chrome_latency_info":{"trace_id":5}}}`,
 		dispatch(1000), dispatch(1200),
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 3, "InputEvent latency 5 args 0")
 	a.want(t, 4, "InputEvent eventtiming 0x7 args 0")
 }

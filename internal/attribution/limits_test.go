@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"cmp"
@@ -7,12 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/limits"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/propagation"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -20,28 +16,28 @@ import (
 
 // The limits of tables follow the budget between their least share and the default.
 func TestLimits(t *testing.T) {
-	full, least := limits.For(timeline.DefaultMemory), limits.For(0)
-	if n := full.Of(trees.MaxNodes); n != trees.MaxNodes || full != limits.For(math.MaxInt64) {
+	full, least := attribution.For(timeline.DefaultMemory), attribution.For(0)
+	if n := full.Of(attribution.MaxNodes); n != attribution.MaxNodes || full != attribution.For(math.MaxInt64) {
 		t.Errorf("with the default or more %d", n)
 	}
-	if n := least.Of(trees.MaxNodes); n != trees.MaxNodes/8 || least != limits.For(limits.Least) {
+	if n := least.Of(attribution.MaxNodes); n != attribution.MaxNodes/8 || least != attribution.For(attribution.Least) {
 		t.Errorf("with nothing %d", n)
 	}
-	if n := limits.For(timeline.DefaultMemory / 2).Of(propagation.MaxHeld); n != propagation.MaxHeld/2 {
+	if n := attribution.For(timeline.DefaultMemory / 2).Of(attribution.MaxHeld); n != attribution.MaxHeld/2 {
 		t.Errorf("with half of the default %d", n)
 	}
 }
 
 // With little memory fewer contexts are kept. The others are counted, and what is kept of work and costs is exact.
 func TestFramesWithLittleMemory(t *testing.T) {
-	const frames = trees.MaxNodes/8 + 1000
+	const frames = attribution.MaxNodes/8 + 1000
 	var list []string
 	for i := range frames {
 		list = append(list, x("work", 1, 20*i, fmt.Sprintf(`,"args":{"frame":"F%d"}`, i)))
 	}
-	a := attributeIn(t, events(list...), options.Rules{}, 1)
+	a := attributeIn(t, events(list...), attribution.Rules{}, 1)
 	kept := len(a.Contexts.Nodes) - 1
-	if want := trees.MaxNodes/8 - 1; kept != want || a.Contexts.Size > trees.MaxTableSize/8 {
+	if want := attribution.MaxNodes/8 - 1; kept != want || a.Contexts.Size > attribution.MaxTableSize/8 {
 		t.Errorf("%d frames in %d bytes, want %d", kept, a.Contexts.Size, want)
 	}
 	if n := a.problems.Count(problem.ContextLimit); n < uint64(frames-kept) {
@@ -49,7 +45,7 @@ func TestFramesWithLittleMemory(t *testing.T) {
 	}
 	table := a.Table(tables.TableOptions{Type: "Frame"})
 	checkSums(t, table)
-	if none := rowOf(table, cost.Unattributed, ""); none.Self != timeline.Nanos(frames-kept)*10_000 || table.Busy != frames*10_000 {
+	if none := rowOf(table, attribution.Unattributed, ""); none.Self != timeline.Nanos(frames-kept)*10_000 || table.Busy != frames*10_000 {
 		t.Errorf("%d ns of %d are unattributed, with %d frames of %d", none.Self, table.Busy, kept, frames)
 	}
 }
@@ -65,14 +61,14 @@ func TestIntervalLimit(t *testing.T) {
 	for i := range slices {
 		list = append(list, x("work", 1, 20*i, ""))
 	}
-	a := attribute(t, events(list...), options.Rules{Intervals: true})
+	a := attribute(t, events(list...), attribution.Rules{Intervals: true})
 	shown := map[string]int{}
 	all := a.intervals(t)
 	for _, i := range all {
 		shown[a.Contexts.Types[i.Type]]++
 	}
 	total := len(all)
-	if most := cost.MaxIntervals + slices*cost.IntervalsPerSlice; total > most || total < most-types {
+	if most := attribution.MaxIntervals + slices*attribution.IntervalsPerSlice; total > most || total < most-types {
 		t.Errorf("%d intervals, want %d", total, most)
 	}
 	if n := a.problems.Count(problem.IntervalLimit); n != uint64(types*slices-total) {
@@ -90,8 +86,8 @@ func TestIntervalLimit(t *testing.T) {
 // Contexts whose details are not held have the same names as others.
 func TestNamesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
-	correlations := func(room limits.Room) (out []string) {
-		a := attribute(t, input, options.Rules{Intervals: true})
+	correlations := func(room attribution.Room) (out []string) {
+		a := attribute(t, input, attribution.Rules{Intervals: true})
 		a.Contexts.Room = room
 		if err := writeback.Of(a.Result, writeback.Parts{}).Attach(); err != nil {
 			t.Fatal(err)
@@ -108,7 +104,7 @@ func TestNamesNotHeld(t *testing.T) {
 		return out
 	}
 	want := []string{"frame/F1", "frame/F2", "frame/F1"}
-	if got := correlations(limits.Full); !slices.Equal(got, want) {
+	if got := correlations(attribution.Full); !slices.Equal(got, want) {
 		t.Errorf("held: %v, want %v", got, want)
 	}
 	if got := correlations(0); !slices.Equal(got, want) {
@@ -119,7 +115,7 @@ func TestNamesNotHeld(t *testing.T) {
 // Notes that are not held encoded go to the slices that they are for, although a walk reads the next one ahead.
 func TestNotesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F3"}`))
-	a := attribute(t, input, options.Rules{})
+	a := attribute(t, input, attribution.Rules{})
 	a.Contexts.Room = 0
 	if err := writeback.Of(a.Result, writeback.Parts{}).Attach(); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"bytes"
@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/propagation"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/recording"
@@ -124,7 +123,7 @@ func TestHostileShapes(t *testing.T) {
 	for name, shape := range hostileShapes {
 		t.Run(name, func(t *testing.T) {
 			input := shape()
-			for _, opts := range []options.Rules{{Intervals: true}, {EndWithSlice: true, FlowConflict: options.CommonAncestor}} {
+			for _, opts := range []attribution.Rules{{Intervals: true}, {EndWithSlice: true, FlowConflict: attribution.CommonAncestor}} {
 				checkPeak(t, input, opts)
 			}
 		})
@@ -138,7 +137,7 @@ func TestMemoryOfLongTraces(t *testing.T) {
 	if err := tracegen.WritePyTorch(&b, tracegen.PyTorch{Seed: 1, Bytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	checkPeak(t, b.Bytes(), options.Rules{Intervals: true})
+	checkPeak(t, b.Bytes(), attribution.Rules{Intervals: true})
 
 	var list []string
 	for i := range 80_000 {
@@ -148,11 +147,11 @@ func TestMemoryOfLongTraces(t *testing.T) {
 		}
 		list = append(list, x("FunctionCall", i%8, 20*i, rest))
 	}
-	checkPeak(t, events(list...), options.Rules{Intervals: true})
+	checkPeak(t, events(list...), attribution.Rules{Intervals: true})
 }
 
 // checkPeak attributes an input with 1 MiB of memory and checks how much is taken at most, and that costs add up.
-func checkPeak(t *testing.T, input []byte, opts options.Rules) {
+func checkPeak(t *testing.T, input []byte, opts attribution.Rules) {
 	t.Helper()
 	l, err := readChrome(t, input, 1<<20)
 	if err != nil {
@@ -203,16 +202,16 @@ func peakOf(fn func()) (peak int64) {
 // Contexts that are entered and never left are forgotten beyond a limit, those of the types that have most of them first.
 func TestMaxEntered(t *testing.T) {
 	var list []string
-	for i := range propagation.MaxEntered + 5 {
+	for i := range attribution.MaxEntered + 5 {
 		list = append(list, enter("C", fmt.Sprintf("0x%x", i), 1, i))
 	}
 	list = append(list, enter("D", "0x1", 1, 5000), x("work", 1, 6000, ""))
-	a := attribute(t, events(list...), options.Rules{})
-	a.want(t, len(list)-1, fmt.Sprintf("C ptr 0x%x explicit 0", propagation.MaxEntered+4), "D ptr 0x1 explicit 0")
+	a := attribute(t, events(list...), attribution.Rules{})
+	a.want(t, len(list)-1, fmt.Sprintf("C ptr 0x%x explicit 0", attribution.MaxEntered+4), "D ptr 0x1 explicit 0")
 	if n := a.problems.Count(problem.ContextLimit); n != 6 {
 		t.Errorf("context_limit was counted %d times, want 6", n)
 	}
-	if n := a.problems.Count(problem.NeverLeft); n != propagation.MaxEntered {
-		t.Errorf("never_left was counted %d times, want %d", n, propagation.MaxEntered)
+	if n := a.problems.Count(problem.NeverLeft); n != attribution.MaxEntered {
+		t.Errorf("never_left was counted %d times, want %d", n, attribution.MaxEntered)
 	}
 }

@@ -2,10 +2,6 @@ package attribution
 
 import (
 	"strings"
-
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/sets"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 )
 
 // PageType is what people call the type of contexts that are roots of trees of frames. A trace may have a type of its own of this name,
@@ -17,46 +13,46 @@ const inputName = "input"
 
 // NamedTypes are the types of contexts that people mean by a name. The zero NamedTypes are all types.
 type NamedTypes struct {
-	types map[trees.TypeID]bool // nil: all
-	pages bool                  // the pages of frames are meant
+	types map[TypeID]bool // nil: all
+	pages bool            // the pages of frames are meant
 }
 
 // TypesNamed returns the types of contexts that a name means, whatever the case of its letters: types of the trace, input events or pages. If there
 // are none, ok is false, and known are the names that there are.
-func TypesNamed(r *cost.Result, name string) (found NamedTypes, known []string, ok bool) {
-	found.types = map[trees.TypeID]bool{}
+func TypesNamed(r *Result, name string) (found NamedTypes, known []string, ok bool) {
+	found.types = map[TypeID]bool{}
 	for id, typ := range r.Contexts.Types {
 		if typ == "" {
 			continue
 		}
 		known = append(known, strings.ToLower(typ))
-		if strings.EqualFold(typ, name) || strings.EqualFold(name, inputName) && trees.TypeID(id) == trees.TypeInputEvent {
-			found.types[trees.TypeID(id)] = true
+		if strings.EqualFold(typ, name) || strings.EqualFold(name, inputName) && TypeID(id) == TypeInputEvent {
+			found.types[TypeID(id)] = true
 		}
 	}
 	if len(found.types) == 0 && strings.EqualFold(name, PageType) {
-		found.pages, found.types[trees.TypeFrame] = true, true
+		found.pages, found.types[TypeFrame] = true, true
 	}
 	return found, append(known, PageType), len(found.types) > 0
 }
 
 // Have reports whether a context of a set is of one of the types.
-func (n *NamedTypes) Have(m *sets.Member) bool {
+func (n *NamedTypes) Have(m *Member) bool {
 	return m.Node != 0 && (n.types == nil || n.types[m.Type])
 }
 
 // Name returns the type and the name of a context that Have is true of: as a page it is called like the root of its tree.
-func (n *NamedTypes) Name(r *cost.Result, m *sets.Member) (typ, name string) {
+func (n *NamedTypes) Name(r *Result, m *Member) (typ, name string) {
 	if n.pages {
-		return PageType, r.Contexts.Label(n.Node(r, m), trees.LastTime)
+		return PageType, r.Contexts.Label(n.Node(r, m), LastTime)
 	}
 	return r.Contexts.Types[m.Type], r.Contexts.LabelOf(m.Node, m.Snapshot)
 }
 
 // Node returns the context that is named: a page instead of its frame.
-func (n *NamedTypes) Node(r *cost.Result, m *sets.Member) trees.NodeID {
+func (n *NamedTypes) Node(r *Result, m *Member) NodeID {
 	if n.pages {
-		return r.Contexts.PageOf(m.Node, trees.LastTime)
+		return r.Contexts.PageOf(m.Node, LastTime)
 	}
 	return m.Node
 }

@@ -1,11 +1,10 @@
-package attribution
+package attribution_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution"
 )
 
 // Names of types are found whatever their case; input and page are names that people have for some, and a type of the trace comes first.
@@ -14,10 +13,10 @@ func TestTypesNamed(t *testing.T) {
 		`{"ph":"I","s":"t","name":"FrameCommittedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frame":"ROOT","url":"http://a.test/","processId":1}}}`,
 		`{"ph":"I","s":"t","name":"FrameCommittedInBrowser","ts":1,"pid":9,"tid":9,"args":{"data":{"frame":"F","url":"http://b.test/","parent":"ROOT","processId":1}}}`,
 		x("FunctionCall", 1, 10, `,"args":{"data":{"frame":"F","url":"http://b.test/b.js"}}`),
-	), options.Rules{})
+	), attribution.Rules{})
 	named := func(name string) (names []string) {
-		types, known, ok := TypesNamed(a.Result, name)
-		if !ok || !slices.Contains(known, PageType) || !slices.Contains(known, "frame") {
+		types, known, ok := attribution.TypesNamed(a.Result, name)
+		if !ok || !slices.Contains(known, attribution.PageType) || !slices.Contains(known, "frame") {
 			return []string{"unknown"}
 		}
 		for i := range a.Sets.Members {
@@ -37,8 +36,8 @@ func TestTypesNamed(t *testing.T) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
-	all := NamedTypes{}
-	if !slices.ContainsFunc(a.Sets.Members, func(m sets.Member) bool { return all.Have(&m) }) {
+	all := attribution.NamedTypes{}
+	if !slices.ContainsFunc(a.Sets.Members, func(m attribution.Member) bool { return all.Have(&m) }) {
 		t.Error("the zero NamedTypes have none")
 	}
 }

@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
@@ -26,7 +26,7 @@ func TestSelfProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := prepare(t, b, log).attribute(t, options.Rules{})
+	a := prepare(t, b, log).attribute(t, attribution.Rules{})
 	got := map[string][]string{}
 	for event, set := range a.stampsByEvent(t) {
 		got[a.nameOf(t, event)] = a.show(set, true)
@@ -51,7 +51,7 @@ func TestFrameReporter(t *testing.T) {
 		`{"ph":"e","name":"PipelineReporter","cat":"cc","id2":{"local":"0x1"},"ts":9,"pid":1,"tid":1}`,
 		`{"ph":"b","name":"PipelineReporter","cat":"cc","id":"0x1","ts":5,"pid":1,"tid":1,"args":{"frame_reporter":{"frame_sequence":8,"layer_tree_host_id":2}}}`,
 		`{"ph":"e","name":"PipelineReporter","cat":"cc","id":"0x1","ts":9,"pid":1,"tid":1}`,
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 0, "GraphicsFrame graphics 2.7 args 0")
 	a.want(t, 1, "GraphicsFrame graphics 2.7 args 0")
 	a.want(t, 3, "GraphicsFrame graphics 2.8 args 0")

@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"encoding/json"
@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/recording"
 )
@@ -19,7 +18,7 @@ func TestThreads(t *testing.T) {
 	path := recording.Path(t, "conformance/contexts/fuzz/threads.expected.json")
 	var want expected
 	readJSON(t, path, &want)
-	a := attribute(t, recording.Read(t, strings.Replace(path, ".expected.json", ".json", 1)), options.Rules{Sources: []trees.Via{trees.ViaExplicit}})
+	a := attribute(t, recording.Read(t, strings.Replace(path, ".expected.json", ".json", 1)), attribution.Rules{Sources: []attribution.Via{attribution.ViaExplicit}})
 	stamps := a.stampsByEvent(t)
 	for _, s := range want.Stamps {
 		var event int
@@ -79,11 +78,11 @@ func checkRecordedFrames(t *testing.T, path, trace string) {
 	}
 	got := map[string]string{}
 	for n := range a.Contexts.Nodes {
-		node := trees.NodeID(n)
+		node := attribution.NodeID(n)
 		if _, listed := want.Parents[a.identity(node)]; !listed || node == 0 {
 			continue
 		}
-		if p := a.Contexts.Parent(a.Contexts.LogicalOf(node), trees.LastTime); p != 0 {
+		if p := a.Contexts.Parent(a.Contexts.LogicalOf(node), attribution.LastTime); p != 0 {
 			got[a.identity(node)] = a.identity(p)
 		}
 	}

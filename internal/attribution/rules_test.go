@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"encoding/json"
@@ -9,10 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
@@ -49,7 +47,7 @@ func TestHopLimit(t *testing.T) {
 		}
 		list = append(list, x("work", i, 100*i, rest))
 	}
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	a.want(t, 0, "Frame frame F args 0")
 	a.want(t, 1, "Frame frame F flow 1")
 	a.want(t, 64, "Frame frame F flow 64")
@@ -74,7 +72,7 @@ func TestFlowsIntoTheNextSlice(t *testing.T) {
 		`{"ph":"f","name":"n","cat":"f","id":1,"ts":40,"pid":1,"tid":3}`,
 		`{"ph":"f","name":"n","cat":"f","id":2,"ts":41,"pid":1,"tid":3}`,
 		x("both", 3, 50, ""),
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 7, "Frame frame P flow 1 frame/A,frame/B")
 }
 
@@ -89,7 +87,7 @@ func TestFlowFromTheEndOfASlice(t *testing.T) {
 			x("target", 2, 20, ""),
 			`{"ph":"f","bp":"e","name":"n","cat":"f","id":1,"ts":25,"pid":1,"tid":2}`,
 			`{"ph":"X","name":"earlier inside","ts":21,"dur":2,"pid":1,"tid":2}`,
-		), options.Rules{})
+		), attribution.Rules{})
 		a.want(t, 3, "Frame frame A flow 1")
 		a.want(t, 5, "Frame frame A flow 1") // from the slice's start, though the flow came later
 	}
@@ -111,7 +109,7 @@ func TestTriggerOfAsyncSlices(t *testing.T) {
 		async("0x3", 80), // 7
 		`{"ph":"X","name":"MinorGC","ts":200,"dur":50,"pid":1,"tid":1}`,
 		async("0x4", 210), // 10: nobody provoked this one
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 1, "Frame isolate 7 isolate 0", "Trigger frame F args 0")
 	a.want(t, 3, "Frame isolate 7 async 0", "Trigger frame F async 0")
 	a.want(t, 5, "Frame isolate 7 async 0", "Trigger frame F async 0")
@@ -129,12 +127,12 @@ func TestEndWithSlice(t *testing.T) {
 		x("after", 1, 30, ""),
 	)
 	for _, test := range []struct {
-		opts options.Rules
+		opts attribution.Rules
 		last string
 		left uint64
 	}{
-		{options.Rules{}, "c ptr 0x2 explicit 0", 2},
-		{options.Rules{EndWithSlice: true}, "c ptr 0x1 explicit 0", 1},
+		{attribution.Rules{}, "c ptr 0x2 explicit 0", 2},
+		{attribution.Rules{EndWithSlice: true}, "c ptr 0x1 explicit 0", 1},
 	} {
 		a := attribute(t, input, test.opts)
 		a.want(t, 1, "c ptr 0x1 explicit 0")
@@ -159,7 +157,7 @@ func TestNestedSnapshots(t *testing.T) {
 		`{"ph":"X","name":"first","ts":17,"dur":1,"pid":1,"tid":1}`,
 		`{"ph":"X","name":"second","ts":21,"dur":1,"pid":1,"tid":1}`,
 		`{"ph":"O","name":"plain","id":"0x9","ts":25,"pid":1,"tid":1,"args":{"snapshot":{"url":"http://a.test/","id":"not one","x":{"id":"/0x5"},"y":{"id":"z/"}}}}`,
-	), options.Rules{})
+	), attribution.Rules{})
 	states := map[string][]string{}
 	for i := range a.Contexts.Snapshots[1:] {
 		s := &a.Contexts.Snapshots[i+1]
@@ -201,7 +199,7 @@ func TestSliceWithoutEnd(t *testing.T) {
 		`{"ph":"B","name":"open","ts":110,"pid":1,"tid":2,"args":{"frame":"B"}}`,
 		`{"ph":"X","name":"UpdateLayoutTree","ts":120,"dur":30,"pid":1,"tid":2}`,
 		x("after", 2, 200, ""),
-	), options.Rules{Intervals: true})
+	), attribution.Rules{Intervals: true})
 	a.want(t, 0, "Frame frame A descendants 0")
 	a.want(t, 1, "Frame frame A args 0")
 	a.want(t, 2, "Frame frame A args 0")
@@ -212,7 +210,7 @@ func TestSliceWithoutEnd(t *testing.T) {
 	if self := a.selfOf("Frame", 1, 1); self["frame/A"].wall != 10_000 || len(self) != 1 {
 		t.Errorf("thread 1: %+v", self)
 	}
-	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 100_000 || self[cost.Unattributed].wall != 10_000 {
+	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 100_000 || self[attribution.Unattributed].wall != 10_000 {
 		t.Errorf("thread 2: %+v", self)
 	}
 	// Without the frame of what lies in it, the slice around has the time in which only the open slice runs.
@@ -220,8 +218,8 @@ func TestSliceWithoutEnd(t *testing.T) {
 		`{"ph":"X","name":"outer","ts":100,"dur":100,"pid":1,"tid":2}`,
 		`{"ph":"B","name":"open","ts":110,"pid":1,"tid":2,"args":{"frame":"B"}}`,
 		`{"ph":"X","name":"inner","ts":120,"dur":30,"pid":1,"tid":2}`,
-	), options.Rules{Sources: []trees.Via{trees.ViaArgs}})
-	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 30_000 || self[cost.Unattributed].wall != 70_000 {
+	), attribution.Rules{Sources: []attribution.Via{attribution.ViaArgs}})
+	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 30_000 || self[attribution.Unattributed].wall != 70_000 {
 		t.Errorf("outer 100 µs, inner 30 µs: %+v", self)
 	}
 	if n := a.problems.Count(problem.SlicesWithoutEnd); n != 1 {
@@ -241,7 +239,7 @@ func TestIDs(t *testing.T) {
 		`{"ph":"O","name":"o","id2":{"global":"0x8"},"ts":32,"pid":1,"tid":1,"args":{"snapshot":{"url":"http://b.test/"}}}`,
 		`{"ph":"(","name":"c","id2":{"global":"0x8"},"ts":40,"pid":2,"tid":1}`,
 		`{"ph":"X","name":"global","ts":41,"dur":1,"pid":2,"tid":1}`,
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 1, "c ptr 12345678901234567890123 explicit 0")
 	if n := a.problems.Count(problem.ContextBadID); n != 2 {
 		t.Errorf("context_bad_id was counted %d times, want 2", n)
@@ -250,7 +248,7 @@ func TestIDs(t *testing.T) {
 		t.Error("an object with two kinds of id has a state")
 	}
 	for _, c := range a.Set(a.stampsByEvent(t)[7]) {
-		if c.Name != "http://b.test/" || c.ID.Process != trees.Global {
+		if c.Name != "http://b.test/" || c.ID.Process != attribution.Global {
 			t.Errorf("the global context is %+v", c)
 		}
 	}
@@ -278,7 +276,7 @@ func TestObjectsOfOneIdentity(t *testing.T) {
 		"implicit": {[]string{enter("A", "x"), object("O", "B", "x", 10), object("O", "A", "x", 30)}, "http://A.test/30"},
 		"none":     {[]string{enter("A", "x"), object("O", "B", "x", 10), object("N", "A", "x", 15), object("O", "A", "x", 30)}, ""},
 	} {
-		a := attribute(t, events(append(test.list, `{"ph":"X","name":"work","ts":20,"dur":1,"pid":1,"tid":1}`)...), options.Rules{})
+		a := attribute(t, events(append(test.list, `{"ph":"X","name":"work","ts":20,"dur":1,"pid":1,"tid":1}`)...), attribution.Rules{})
 		set := a.Sets.Lists.At(uint32(a.stampsByEvent(t)[len(test.list)]))
 		if len(set) != 1 {
 			t.Fatalf("%s: the slice has %d contexts, want 1", name, len(set))
@@ -292,10 +290,10 @@ func TestObjectsOfOneIdentity(t *testing.T) {
 // Explicit contexts have a limit of types; what is beyond is counted.
 func TestTypeLimit(t *testing.T) {
 	var list []string
-	for i := range trees.MaxTypes + 10 {
+	for i := range attribution.MaxTypes + 10 {
 		list = append(list, fmt.Sprintf(`{"ph":"(","name":"type %d","id":"0x1","ts":%d,"pid":1,"tid":1}`, i, i))
 	}
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	if n := a.problems.Count(problem.ContextLimit); n < 10 {
 		t.Errorf("context_limit was counted %d times, want at least 10", n)
 	}
@@ -312,20 +310,20 @@ func TestSources(t *testing.T) {
 		x("target", 3, 30, `,"bind_id":"0x1","flow_in":true`),
 		`{"ph":"e","cat":"n","name":"async","id":"0x5","ts":50,"pid":1,"tid":1}`,
 	)
-	for via, event := range map[trees.Via]int{
-		trees.ViaExplicit: 1, trees.ViaArgs: 2, trees.ViaAsync: 4, trees.ViaFlow: 5, trees.ViaIsolate: 3, trees.ViaDescendants: 1,
+	for via, event := range map[attribution.Via]int{
+		attribution.ViaExplicit: 1, attribution.ViaArgs: 2, attribution.ViaAsync: 4, attribution.ViaFlow: 5, attribution.ViaIsolate: 3, attribution.ViaDescendants: 1,
 	} {
-		with := attribute(t, input, options.Rules{})
+		with := attribute(t, input, attribution.Rules{})
 		if got := strings.Join(with.show(with.stampsByEvent(t)[event], true), ";"); !strings.Contains(got, " "+via.String()+" ") {
 			t.Errorf("%v: event %d has %s", via, event, got)
 		}
-		var others []trees.Via
-		for v := trees.ViaExplicit; v < trees.NumVia; v++ {
+		var others []attribution.Via
+		for v := attribution.ViaExplicit; v < attribution.NumVia; v++ {
 			if v != via {
 				others = append(others, v)
 			}
 		}
-		without := attribute(t, input, options.Rules{Sources: others})
+		without := attribute(t, input, attribution.Rules{Sources: others})
 		for event, set := range without.stampsByEvent(t) {
 			if got := strings.Join(without.show(set, true), ";"); strings.Contains(got, " "+via.String()+" ") {
 				t.Errorf("without %v event %d has %s", via, event, got)
@@ -343,7 +341,7 @@ func TestIntervals(t *testing.T) {
 		`{"ph":"X","name":"a again","ts":4,"dur":2,"pid":1,"tid":1,"args":{"frame":"A"}}`,
 		`{"ph":"X","name":"b","ts":6,"dur":2,"pid":1,"tid":1,"args":{"frame":"B"}}`,
 		x("a later", 1, 20, `,"args":{"frame":"A"}`),
-	), options.Rules{Intervals: true, Sources: []trees.Via{trees.ViaArgs}})
+	), attribution.Rules{Intervals: true, Sources: []attribution.Via{attribution.ViaArgs}})
 	var got []string
 	for _, i := range a.intervals(t) {
 		got = append(got, fmt.Sprintf("%s %d-%d", a.identity(i.Node), i.From/1000, i.To/1000))
@@ -361,14 +359,14 @@ func TestScriptsAndEntities(t *testing.T) {
 		x("FunctionCall", 1, 20, `,"args":{"data":{"url":"https://www.example.co.uk/b.js"}}`),
 		x("FunctionCall", 1, 40, `,"args":{"data":{"url":"chrome-extension://abcdef/c.js"}}`),
 		x("Layout", 1, 60, `,"args":{"data":{"url":"https://not.a.script/"}}`),
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 1, "Script script https://static.example.co.uk/a.js args 0")
 	a.want(t, 4)
 	rows := map[string]timeline.Nanos{}
 	for _, r := range a.Table(tables.TableOptions{Type: tables.TypeEntity}).Rows {
 		rows[r.ID] = r.Self
 	}
-	if rows["example.co.uk"] != 20_000 || rows["extension abcdef"] != 10_000 || rows[cost.Unattributed] != 10_000 || len(rows) != 3 {
+	if rows["example.co.uk"] != 20_000 || rows["extension abcdef"] != 10_000 || rows[attribution.Unattributed] != 10_000 || len(rows) != 3 {
 		t.Errorf("rows %v", rows)
 	}
 }
@@ -382,7 +380,7 @@ func TestColumns(t *testing.T) {
 		`{"ph":"X","name":"MinorGC","ts":2000,"dur":3000,"pid":1,"tid":1,"args":{"usedHeapSizeBefore":5000,"usedHeapSizeAfter":1800}}`,
 		`{"ph":"X","name":"UpdateLayoutTree","ts":50000,"dur":300,"pid":1,"tid":1,"args":{"beginData":{"frame":"A","stackTrace":[{"functionName":"f"}]}}}`,
 		`{"ph":"X","name":"Layout","ts":51000,"dur":300,"pid":1,"tid":1,"args":{"beginData":{"frame":"A"}}}`,
-	), options.Rules{})
+	), attribution.Rules{})
 	table := a.Table(tables.TableOptions{Type: "Frame"})
 	if i := slices.IndexFunc(table.Rows, func(r tables.Row) bool { return r.Freed == 3200 }); i < 0 || table.Rows[i].ID != "isolate/thread:1/1@1" {
 		t.Errorf("the isolate freed nothing: %+v", table.Rows)
@@ -409,7 +407,7 @@ func TestCurrent(t *testing.T) {
 		`{"ph":"(","name":"c","id":"0x1","ts":12,"pid":1,"tid":1}`,
 		`{"ph":")","name":"c","id":"0x1","ts":15,"pid":1,"tid":1}`,
 		x("other", 2, 10, `,"args":{"frame":"B"}`),
-	), options.Rules{Intervals: true})
+	), attribution.Rules{Intervals: true})
 	thread := timeline.TrackID(0)
 	for id := range timeline.TrackID(a.t.TrackCount()) {
 		if tr := a.t.Track(id); tr.Kind == timeline.ThreadTrack && tr.TID == 1 {
@@ -467,7 +465,7 @@ func TestHostileInput(t *testing.T) {
 			for i := range n {
 				list = append(list, event(i))
 			}
-			a := attribute(t, events(list...), options.Rules{Intervals: true, EndWithSlice: true})
+			a := attribute(t, events(list...), attribution.Rules{Intervals: true, EndWithSlice: true})
 			for _, typ := range tables.Of(a.Result).Types() {
 				a.Table(tables.TableOptions{Type: typ})
 			}
@@ -485,7 +483,7 @@ func TestScriptOfARequest(t *testing.T) {
 		x("v8.compile", 2, 100, received),
 		x("EvaluateScript", 1, 200, received),
 		x("ParseHTML", 1, 300, received),
-	), options.Rules{})
+	), attribution.Rules{})
 	for event := 2; event <= 3; event++ {
 		a.want(t, event, "Frame frame F request 0", "Script script http://a.test/b.js args 0")
 	}
@@ -502,7 +500,7 @@ func TestRedirectedRequest(t *testing.T) {
 		at("ResourceSendRequest", 5, `,"frame":"F"`), at("ResourceSendRequest", 20, `,"frame":"G"`),
 		at("ResourceReceivedData", 30, `,"encodedDataLength":7`), at("ResourceFinish", 40, `,"encodedDataLength":0`),
 		x("ParseHTML", 2, 100, `,"args":{"data":{"requestId":"1.1"}}`),
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 4, "Frame frame F request 0")
 	got := map[string]string{}
 	for _, r := range a.Table(tables.TableOptions{Type: "Frame"}).Rows {
@@ -529,7 +527,7 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 		x("own", 1, 5, frame("F")),
 		x("other", 2, 0, frame("G")),
 		flow(1, 2, 2),
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 1, "Frame frame F args 0")
 
 	a = attribute(t, events(
@@ -539,7 +537,7 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 		flow(1, 2, 2),
 		x("another", 3, 0, frame("H")),
 		flow(2, 3, 2),
-	), options.Rules{})
+	), attribution.Rules{})
 	a.want(t, 1, "Frame null null flow 1 frame/G,frame/H")
 }
 
@@ -567,7 +565,7 @@ func TestStatesAtInstants(t *testing.T) {
 		{"event":7,"type":"C","snapshotEvent":6}]}`), &want); err != nil {
 		t.Fatal(err)
 	}
-	a := attribute(t, input, options.Rules{})
+	a := attribute(t, input, attribution.Rules{})
 	a.checkBindings(t, &want, a.stampsByEvent(t))
 }
 
@@ -597,7 +595,7 @@ func TestEvidenceOfOneTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := strings.Join(c.events, ",")
-			attribute(t, events(all), options.Rules{}).want(t, strings.Count(all, `"ph"`)-1, c.want)
+			attribute(t, events(all), attribution.Rules{}).want(t, strings.Count(all, `"ph"`)-1, c.want)
 		})
 	}
 }

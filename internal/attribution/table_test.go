@@ -1,4 +1,4 @@
-package attribution
+package attribution_test
 
 import (
 	"encoding/json"
@@ -12,10 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/recording"
@@ -67,9 +65,9 @@ func TestDeletedObjects(t *testing.T) {
 		`{"ph":"D","name":"Worker","ts":41,"pid":1,"tid":1,"id":"0x3"}`,
 		`{"ph":"N","name":"TopLevel","ts":0,"pid":1,"tid":1,"id":"0x4"}`,
 		`{"ph":"O","name":"RenderFrame","ts":0,"pid":1,"tid":1,"id":"0x5","args":{"snapshot":{"parent":{"id_ref":"0x4"}}}}`,
-	), options.Rules{})
+	), attribution.Rules{})
 	table := a.Table(tables.TableOptions{Type: "C"})
-	for _, want := range []tables.Row{
+	for _, want := range []tables.Amounts{
 		{ID: "ptr/0x1@1", Name: "http://inner.test/", Class: "RenderFrame", Parent: "ptr/0x2@1", Self: 10_000, Total: 10_000},
 		{ID: "ptr/0x2@1", Name: "http://outer.test/", Class: "RenderFrame", Total: 10_000},
 		{ID: "ptr/0x3@1", Name: "Worker 0x3", Class: "Worker", Self: 10_000, Total: 10_000},
@@ -97,10 +95,10 @@ func TestObjectsWithoutCost(t *testing.T) {
 		`{"ph":"(","name":"A","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
 		`{"ph":"(","name":"B","ts":0,"pid":1,"tid":1,"id":"0x2"}`,
 		x("work", 1, 3, ""),
-	), options.Rules{})
+	), attribution.Rules{})
 	for typ, want := range map[string][]string{
-		"A": {"ptr/0x1@1", cost.Unattributed, "ptr/0x3@1"},
-		"B": {"ptr/0x2@1", cost.Unattributed, "ptr/0x3@1"},
+		"A": {"ptr/0x1@1", attribution.Unattributed, "ptr/0x3@1"},
+		"B": {"ptr/0x2@1", attribution.Unattributed, "ptr/0x3@1"},
 	} {
 		var got []string
 		for _, r := range a.Table(tables.TableOptions{Type: typ}).Rows {
@@ -129,7 +127,7 @@ func inputWork(t *testing.T) *attributed {
 		`{"ph":"I","s":"t","name":"ResourceFinish","ts":108,"pid":1,"tid":1,"args":{"data":{"requestId":"r1","encodedDataLength":700}}}`,
 		`{"ph":"b","cat":"c","id":"0x9","name":"wait","ts":101,"pid":1,"tid":1}`,
 		`{"ph":"e","cat":"c","id":"0x9","name":"wait","ts":107,"pid":1,"tid":1}`,
-	), options.Rules{})
+	), attribution.Rules{})
 }
 
 // Contexts share a row by the root of their tree, class, registrable domain, or all of them; what is counted once for a
@@ -145,38 +143,38 @@ func TestGroups(t *testing.T) {
 	}{
 		{
 			"Frame", tables.GroupNone,
-			map[string]int64{"frame/F1": 10_000, "frame/F2": 20_000, cost.Unattributed: 10_000},
-			map[string]int64{"frame/F1": 30_000, "frame/F2": 20_000, cost.Unattributed: 10_000},
+			map[string]int64{"frame/F1": 10_000, "frame/F2": 20_000, attribution.Unattributed: 10_000},
+			map[string]int64{"frame/F1": 30_000, "frame/F2": 20_000, attribution.Unattributed: 10_000},
 			map[string]int64{"frame/F1": 1, "frame/F2": 1},
 		},
 		{
 			"Frame", tables.GroupPage,
-			map[string]int64{"frame/F1": 30_000, cost.Unattributed: 10_000},
-			map[string]int64{"frame/F1": 30_000, cost.Unattributed: 10_000},
+			map[string]int64{"frame/F1": 30_000, attribution.Unattributed: 10_000},
+			map[string]int64{"frame/F1": 30_000, attribution.Unattributed: 10_000},
 			map[string]int64{"frame/F1": 1},
 		},
 		{
 			"Frame", tables.GroupEntity,
-			map[string]int64{"a.test": 10_000, "b.test": 20_000, cost.Unattributed: 10_000},
-			map[string]int64{"a.test": 30_000, "b.test": 20_000, cost.Unattributed: 10_000},
+			map[string]int64{"a.test": 10_000, "b.test": 20_000, attribution.Unattributed: 10_000},
+			map[string]int64{"a.test": 30_000, "b.test": 20_000, attribution.Unattributed: 10_000},
 			map[string]int64{"a.test": 1, "b.test": 1},
 		},
 		{
 			"Frame", tables.GroupClass,
-			map[string]int64{"frame": 30_000, cost.Unattributed: 10_000},
-			map[string]int64{"frame": 30_000, cost.Unattributed: 10_000},
+			map[string]int64{"frame": 30_000, attribution.Unattributed: 10_000},
+			map[string]int64{"frame": 30_000, attribution.Unattributed: 10_000},
 			map[string]int64{"frame": 1},
 		},
 		{
 			"Frame", tables.GroupType,
-			map[string]int64{tables.AllContexts: 30_000, cost.Unattributed: 10_000},
-			map[string]int64{tables.AllContexts: 30_000, cost.Unattributed: 10_000},
+			map[string]int64{tables.AllContexts: 30_000, attribution.Unattributed: 10_000},
+			map[string]int64{tables.AllContexts: 30_000, attribution.Unattributed: 10_000},
 			map[string]int64{tables.AllContexts: 1},
 		},
 		{
 			"InputEvent", tables.GroupClass,
-			map[string]int64{"MouseDown": 30_000, cost.Unattributed: 10_000},
-			map[string]int64{"MouseDown": 30_000, cost.Unattributed: 10_000},
+			map[string]int64{"MouseDown": 30_000, attribution.Unattributed: 10_000},
+			map[string]int64{"MouseDown": 30_000, attribution.Unattributed: 10_000},
 			map[string]int64{"MouseDown": 1},
 		},
 	} {
@@ -206,7 +204,7 @@ func TestGroupTotals(t *testing.T) {
 		object("0x1", "A", `"url":"http://a.test/"`), object("0x2", "B", `"parent":{"id_ref":"0x1"}`), object("0x3", "A", `"parent":{"id_ref":"0x2"}`),
 		`{"ph":"(","name":"C","ts":2,"pid":1,"tid":1,"id":"0x3"}`,
 		x("work", 1, 3, ""),
-	), options.Rules{})
+	), attribution.Rules{})
 	want := map[string]int64{"A": 10_000, "B": 10_000}
 	if diff := cmp.Diff(want, columnOf(a.Table(tables.TableOptions{Type: "C", Group: tables.GroupClass}), func(r *tables.Row) int64 { return int64(r.Total) })); diff != "" {
 		t.Errorf("total times (-want +got):\n%s", diff)
@@ -258,11 +256,11 @@ func TestDividedColumns(t *testing.T) {
 
 // The JSON form of a row can be read again, and has all columns.
 func TestRowJSON(t *testing.T) {
-	row := tables.Row{
-		ID: "i", Name: "n", Part: "p", Class: "c", Parent: "q", Members: []string{"m"}, Self: 1, Total: 2, SelfCPU: 3, WithoutCPU: 4, Slices: 5,
+	row := tables.Row{Amounts: tables.Amounts{
+		ID: "i", Name: "n", Part: "p", Class: "c", Parent: "q", Members: []string{"m"}, Self: 1, Total: 2, CPU: 3, WithoutCPU: 4, Slices: 5,
 		Instants: 6, LongTasks: 7, GCProvoked: 8, Freed: 9, ForcedStyle: 10, ForcedLayout: 11, ForcedStyles: 12, ForcedLayouts: 13, Requests: 14,
-		NetworkBytes: 15, RequestTime: 16, Async: 17, Inputs: 18, WorstLatency: 19, SelfByCategory: tables.ByCategory{producers.CategoryGC: 20, producers.CategoryOther: 21},
-	}
+		NetworkBytes: 15, RequestTime: 16, Async: 17, Inputs: 18, WorstLatency: 19,
+	}, SelfByCategory: tables.ByCategory{producers.CategoryGC: 20, producers.CategoryOther: 21}}
 	text, err := json.Marshal(row)
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +309,7 @@ func TestDerivedNames(t *testing.T) {
 		`{"ph":"(","name":"Process","ts":0,"pid":1,"tid":1,"id":"0x2"}`,
 		`{"ph":"(","name":"Tab","ts":0,"pid":1,"tid":1,"id":"0x3"}`,
 		x("work", 1, 0, `,"args":{"frame":"F1"}`),
-	), options.Rules{})
+	), attribution.Rules{})
 	if want := []string{"Frame", "Page", "Page (derived)", "Process", "Tab"}; !slices.Equal(tables.Of(a.Result).Types(), want) {
 		t.Errorf("types %q, want %q", tables.Of(a.Result).Types(), want)
 	}
@@ -343,13 +341,13 @@ func TestLongTasks(t *testing.T) {
 		ms("two of a page", 1, 200, 60, ""), ms("x", 1, 210, 20, "A"), ms("x", 1, 230, 15, "P1"), ms("x", 1, 245, 15, "P2"),
 		ms("nobody", 1, 300, 60, ""),
 		ms("short", 1, 400, 49, "A"),
-	), options.Rules{Sources: []trees.Via{trees.ViaArgs}})
+	), attribution.Rules{Sources: []attribution.Via{attribution.ViaArgs}})
 	tasks := func(r *tables.Row) int64 { return r.LongTasks }
-	want := map[string]int64{"frame/A": 2, "frame/P2": 1, cost.Unattributed: 1}
+	want := map[string]int64{"frame/A": 2, "frame/P2": 1, attribution.Unattributed: 1}
 	if diff := cmp.Diff(want, columnOf(a.Table(tables.TableOptions{Type: "Frame"}), tasks)); diff != "" {
 		t.Errorf("frames (-want +got):\n%s", diff)
 	}
-	want = map[string]int64{"frame/A": 1, "frame/P": 2, cost.Unattributed: 1}
+	want = map[string]int64{"frame/A": 1, "frame/P": 2, attribution.Unattributed: 1}
 	if diff := cmp.Diff(want, columnOf(a.Table(tables.TableOptions{Type: tables.TypePage}), tasks)); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)
 	}
@@ -366,7 +364,7 @@ func TestEmptyWindow(t *testing.T) {
 		from, to timeline.Nanos
 		empty    bool
 	}{{0, 0, false}, {10_000, 100_000, true}, {9_999, 10_000, false}, {110_000, 0, true}, {100_000, 0, false}} {
-		a := attribute(t, input, options.Rules{Cost: options.CostOptions{Window: options.Window{From: test.from, To: test.to}, FromStart: true}})
+		a := attribute(t, input, attribution.Rules{Cost: attribution.CostOptions{Window: attribution.Window{From: test.from, To: test.to}, FromStart: true}})
 		for _, when := range []string{"before", "after"} {
 			if tables.Of(a.Result).Empty() != test.empty {
 				t.Errorf("from %d to %d: empty is %v %s there is a table", test.from, test.to, tables.Of(a.Result).Empty(), when)
@@ -408,7 +406,7 @@ func TestTablesOfCases(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			continue // the results of a recording
 		}
-		a := attribute(t, recording.Read(t, path), options.Rules{})
+		a := attribute(t, recording.Read(t, path), attribution.Rules{})
 		for _, typ := range slices.Concat(tables.Of(a.Result).Types(), tables.Of(a.Result).TrackTypes()) {
 			for group := tables.GroupNone; group <= tables.GroupType; group++ {
 				for split := tables.SplitNone; split <= tables.SplitCategory; split++ {
@@ -469,7 +467,7 @@ func TestRowLimit(t *testing.T) {
 	input := events(list...)
 	var before string
 	for _, memory := range []int64{timeline.DefaultMemory, 1 << 20} {
-		a := attributeIn(t, input, options.Rules{}, memory)
+		a := attributeIn(t, input, attribution.Rules{}, memory)
 		all := a.Table(tables.TableOptions{Type: "C", Split: tables.SplitThread})
 		b := tables.Of(a.Result).NewTabulator(tables.TableOptions{Type: "C", Split: tables.SplitThread})
 		b.MaxRows = most
@@ -506,7 +504,7 @@ func TestRowsThatLookTheSame(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"N","name":"(unattributed)","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
 		enter("C", "0x1", 1, 0), x("work", 1, 10, ""), x("work", 2, 10, ""),
-	), options.Rules{})
+	), attribution.Rules{})
 	for range 50 { // maps have another order each time
 		rows := a.Table(tables.TableOptions{Type: "C", Group: tables.GroupClass}).Rows
 		if len(rows) != 2 || rows[0].ID != rows[1].ID || rows[0].Self != rows[1].Self || !rows[0].None {
@@ -524,7 +522,7 @@ func TestRowLimitOfAsyncSlices(t *testing.T) {
 			fmt.Sprintf(`{"ph":"e","cat":"c","name":"a","id":%d,"ts":%d,"pid":1,"tid":1}`, i, 20*i+10+i),
 			fmt.Sprintf(`{"ph":")","name":"C","id":"0x%x","ts":%d,"pid":1,"tid":1}`, i, 20*i+2))
 	}
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	var before map[string]int64
 	for range 20 {
 		b := tables.Of(a.Result).NewTabulator(tables.TableOptions{Type: "C"})
@@ -556,7 +554,7 @@ func TestStepsOfTotals(t *testing.T) {
 	for i := range depth {
 		list = append(list, x("FunctionCall", 2, 1000+20*i, fmt.Sprintf(`,"args":{"data":{"frame":"F%d","isolate":"77"}}`, i)))
 	}
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	before := a.Contexts.Walks
 	page := a.Table(tables.TableOptions{Type: tables.TypePage})
 	if steps, cells := int(a.Contexts.Walks-before), a.countCells(t); steps > 5*cells {
@@ -582,7 +580,7 @@ func TestCutRows(t *testing.T) {
 		list = append(list, x("work", 1, 100*i, fmt.Sprintf(`,"args":{"frame":"F%d"}`, i)))
 	}
 	list = append(list, x("work", 2, 0, ""))
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	for _, limit := range []int{1, 3, 5, 11} {
 		table := a.Table(tables.TableOptions{Type: "Frame", Limit: 10})
 		table.Shorten(limit)
@@ -603,7 +601,7 @@ func TestLongCostText(t *testing.T) {
 	for i := range 30 {
 		list = append(list, x("work", 1, 100*i, fmt.Sprintf(`,"args":{"frame":"F%d%s"}`, i, strings.Repeat("f", 3000))))
 	}
-	a := attribute(t, events(list...), options.Rules{})
+	a := attribute(t, events(list...), attribution.Rules{})
 	walks := a.Contexts.Walks
 	a.Table(tables.TableOptions{Type: "Frame"})
 	once := a.Contexts.Walks - walks
@@ -621,7 +619,7 @@ func TestLongTaskLength(t *testing.T) {
 	task := func(ts, dur int, frame string) string {
 		return fmt.Sprintf(`{"ph":"X","name":"RunTask","ts":%d,"dur":%d,"pid":1,"tid":1,"args":{"frame":%q}}`, ts, dur, frame)
 	}
-	a := attribute(t, events(task(0, 50_000, "long"), task(100_000, 49_999, "short")), options.Rules{})
+	a := attribute(t, events(task(0, 50_000, "long"), task(100_000, 49_999, "short")), attribution.Rules{})
 	got := map[string]int64{}
 	for _, r := range a.Table(tables.TableOptions{Type: "Frame"}).Rows {
 		got[r.ID] = r.LongTasks

@@ -1,11 +1,11 @@
-package attribution
+package attribution_test
 
 import (
 	"fmt"
 	"maps"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -33,7 +33,7 @@ func TestWorkers(t *testing.T) {
 		inputs[name] = recording.Bytes(t, "traces/chrome/"+name+".json")
 	}
 	for name, input := range inputs {
-		for _, opts := range []options.Rules{{}, {Intervals: true}} {
+		for _, opts := range []attribution.Rules{{}, {Intervals: true}} {
 			t.Run(fmt.Sprintf("%s, with intervals: %v", name, opts.Intervals), func(t *testing.T) {
 				var want *attributed
 				for _, memory := range []int64{timeline.DefaultMemory, 1} {

@@ -43,3 +43,6 @@ type RoomError struct {
 func (e *RoomError) Error() string {
 	return fmt.Sprintf("%s, and there is more in this input than the %d MiB that they may have", e.What, e.Limit>>20)
 }
+
+// Hint says which flag helps.
+func (e *RoomError) Hint() string { return "; allow more with --memory" }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
@@ -159,7 +158,7 @@ func contextName(row *tables.Row) string {
 
 // contexts adds up the costs of contexts, and of what has none.
 func (s *Sums) contexts(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (err error) {
-	rules := options.Rules{}
+	rules := attribution.Rules{}
 	if selected != nil {
 		rules.Cost.Window.From, rules.Cost.Window.To = selected.Window()
 		rules.Cost.Counts = selected.Head

@@ -13,15 +13,15 @@ func TestContextName(t *testing.T) {
 		row  tables.Row
 		want string
 	}{
-		{tables.Row{ID: "(unattributed)", Name: "(unattributed)", None: true}, Unattributed},
-		{tables.Row{ID: "a.localhost", Name: "a.localhost"}, "a.localhost"},
-		{tables.Row{ID: "frame/D3F33045", Name: "D3F33045"}, Unnamed},
-		{tables.Row{ID: "frame/D3F33045", Name: "https://example.org/"}, "https://example.org/"},
-		{tables.Row{ID: "isolate/1132@14449", Name: "isolate 1132"}, Unnamed},
-		{tables.Row{ID: "graphics/2.93@14449", Name: "frame 2.93"}, Unnamed},
-		{tables.Row{ID: "script/http://a.localhost:8701/main.js", Name: "http://a.localhost:8701/main.js"}, "http://a.localhost:8701/main.js"},
-		{tables.Row{ID: "latency/-551", Name: "KeyDown @1709 ms", Class: "KeyDown", Input: &tables.InputInfo{}}, "KeyDown"},
-		{tables.Row{ID: "object/7", Name: "Document 7", Class: "Document"}, "Document"},
+		{tables.Row{Amounts: tables.Amounts{ID: "(unattributed)", Name: "(unattributed)"}, None: true}, Unattributed},
+		{tables.Row{Amounts: tables.Amounts{ID: "a.localhost", Name: "a.localhost"}}, "a.localhost"},
+		{tables.Row{Amounts: tables.Amounts{ID: "frame/D3F33045", Name: "D3F33045"}}, Unnamed},
+		{tables.Row{Amounts: tables.Amounts{ID: "frame/D3F33045", Name: "https://example.org/"}}, "https://example.org/"},
+		{tables.Row{Amounts: tables.Amounts{ID: "isolate/1132@14449", Name: "isolate 1132"}}, Unnamed},
+		{tables.Row{Amounts: tables.Amounts{ID: "graphics/2.93@14449", Name: "frame 2.93"}}, Unnamed},
+		{tables.Row{Amounts: tables.Amounts{ID: "script/http://a.localhost:8701/main.js", Name: "http://a.localhost:8701/main.js"}}, "http://a.localhost:8701/main.js"},
+		{tables.Row{Amounts: tables.Amounts{ID: "latency/-551", Name: "KeyDown @1709 ms", Class: "KeyDown"}, Input: &tables.InputInfo{}}, "KeyDown"},
+		{tables.Row{Amounts: tables.Amounts{ID: "object/7", Name: "Document 7", Class: "Document"}}, "Document"},
 	} {
 		if got := contextName(&test.row); got != test.want {
 			t.Errorf("%s %s: %q, want %q", test.row.ID, test.row.Name, got, test.want)

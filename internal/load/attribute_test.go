@@ -8,17 +8,13 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/recording"
-
-	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // costsOf returns the cost tables of an attribution as JSON.
-func costsOf(t *testing.T, r *cost.Result) map[string]string {
+func costsOf(t *testing.T, r *engine.Result) map[string]string {
 	t.Helper()
 	costs := map[string]string{}
 	of := tables.Of(r)
@@ -56,7 +52,7 @@ func TestOpenedTracesAreAttributedAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer plain.Close()
-			rules, err := options.Options[string, string, timeline.Nanos]{}.Rules()
+			rules, err := engine.RulesOf(&engine.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

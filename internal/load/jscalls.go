@@ -76,7 +76,7 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
 // thread sample the same time, so that only the one is shown whose calls are, unless all are asked for.
-func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Assembler) error {
+func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Assembler, args timeline.ArgFilter) error {
 	if c == nil {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			continue
 		}
 		t := &jsThread{Thread: cpuprofile.Thread{
-			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), KeepArg: j.opts.keepArg(), Problems: j.problems,
+			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), Args: args, Problems: j.problems,
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {
@@ -371,14 +371,14 @@ func (th *threadPass) finish(t *timeline.Timeline) (ThreadCalls, error) {
 	process := t.Track(track.Parent)
 	c := ThreadCalls{
 		PID: idValue(process.InputID), TID: idValue(track.InputID), Process: process.FullName(), Thread: track.FullName(), Profile: th.ID, Calls: th.calls.Added,
-		Samples: stats.Samples, Time: trace.Nanos(stats.Time),
+		Samples: stats.Samples, Time: stats.Time,
 	}
 	if th.other != nil {
-		c.RefinedLost = &RefinedLost{Samples: stats.LostSamples, Time: trace.Nanos(stats.LostTime)}
+		c.RefinedLost = &RefinedLost{Samples: stats.LostSamples, Time: stats.LostTime}
 		if stats, err = th.other.Finish(); err != nil {
 			return ThreadCalls{}, err
 		}
 	}
-	c.Lost, c.LostTime = stats.LostSamples, trace.Nanos(stats.LostTime)
+	c.Lost, c.LostTime = stats.LostSamples, stats.LostTime
 	return c, nil
 }

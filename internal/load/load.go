@@ -20,11 +20,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-trace/weft/attribution"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
@@ -37,7 +33,6 @@ import (
 	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
-	"github.com/weft-trace/weft/trace"
 )
 
 // A Trace is what was read: a resolved timeline, and a report that lacks what is known only after a walk over all events (Count).
@@ -47,7 +42,7 @@ type Trace struct {
 
 	opts       Options
 	began      time.Time
-	attributed *cost.Result // is not in the timeline yet; nil: there is none
+	attributed *engine.Result // is not in the timeline yet; nil: there is none
 }
 
 // One reads a trace from src. The error is that of convert.Convert.
@@ -105,7 +100,7 @@ func (t *Trace) attribute(ctx context.Context) (err error) {
 	opts := *t.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, t.opts.workers())
 	opts.Intervals = opts.Intervals || !t.opts.WriteBack.NoTracks // which are made of them
-	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](opts).Rules()
+	rules, err := engine.RulesOf(&opts)
 	if err != nil {
 		return err
 	}
@@ -123,6 +118,7 @@ type loader struct {
 	opts      Options
 	problems  *problem.Log
 	builder   *timeline.Builder
+	args      timeline.ArgFilter // which arguments readers keep
 	js        jsThreads
 	assembled []*v8profile.Assembler // one for each input with profiles
 	report    *Report
@@ -132,14 +128,14 @@ type loader struct {
 }
 
 func newLoader(opts Options) *loader {
-	l := &loader{opts: opts, problems: new(problem.Log), report: &Report{}}
+	l := &loader{opts: opts, problems: new(problem.Log), report: &Report{}, args: opts.argFilter()}
 	l.builder = timeline.NewBuilder(timeline.Options{
 		Memory:   opts.Memory,
 		TempDir:  opts.TempDir,
 		Problems: l.problems,
 		Moved:    timeline.Nanos(opts.TimeOffset),
 
-		KnownName:   evidence.Knows,
+		KnownName:   engine.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
 	l.js = jsThreads{opts: &l.opts, problems: l.problems}
@@ -239,7 +235,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	case FormatFirefox:
 		return firefox.Read(ctx, r, b, firefox.Options{
 			Problems: log,
-			KeepArg:  opts.keepArg(),
+			Args:     l.args,
 			Offset:   timeline.Nanos(opts.TimeOffset),
 			JSCalls:  opts.JSCalls != JSCallsOff,
 
@@ -249,15 +245,15 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		return l.readSelfProfile(ctx, r)
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	case FormatOTLP:
 		return otlp.Read(ctx, r, b, otlp.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	case FormatHAR:
 		return har.Read(ctx, r, b, har.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
@@ -267,7 +263,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	opts := chromejson.Options{
 		Problems: l.problems,
-		Args:     l.opts.chromeJSONArgs(),
+		Args:     l.args,
 		Offset:   timeline.Nanos(l.opts.TimeOffset),
 		Workers:  l.opts.workers(),
 
@@ -277,7 +273,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
-	return l.js.addProfiles(ctx, l.builder, opts.Profiles)
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
 }
 
 // readPerfetto reads a Perfetto trace and what its V8 profiles make of it.
@@ -290,12 +286,12 @@ func (l *loader) readPerfetto(ctx context.Context, r io.Reader) error {
 	if err := perfetto.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
-	return l.js.addProfiles(ctx, l.builder, opts.Profiles)
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
 }
 
 func (l *loader) perfettoOptions() (perfetto.Options, error) {
 	if l.opts.TimeOffset != 0 {
 		return perfetto.Options{}, errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
 	}
-	return perfetto.Options{Problems: l.problems, KeepArg: l.opts.keepArg(), NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}, nil
+	return perfetto.Options{Problems: l.problems, Args: l.args, NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}, nil
 }

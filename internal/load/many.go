@@ -220,10 +220,10 @@ func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err er
 // observe reads the events of an input as far as clues need them: without profiles, pictures, and most arguments.
 func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, problems *problem.Log) error {
 	opts := m.opts
-	opts.Args, opts.NoArgs, opts.NoScreenshots = m.job.Args(), false, true
+	opts.NoScreenshots = true
 	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
 	opts.Workers = max(1, m.opts.workers()/atOnce)
-	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}}
+	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}, args: timeline.OnlyArgs(m.job.Args()...)}
 	l.js = jsThreads{opts: &l.opts, problems: problems}
 	return l.withinMemory(ctx, func(ctx context.Context) error { return l.readFormat(ctx, in, in.format) })
 }
@@ -251,7 +251,9 @@ func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *pr
 
 // selfProfileClues reads the clues of a self-profile.
 func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline.Builder, problems *problem.Log) (*merge.Clues, error) {
-	pages, err := jsprofile.ReadTimes(ctx, in, b, m.opts.selfProfile(problems))
+	opts := m.selfProfileOptions()
+	opts.Problems = problems
+	pages, err := jsprofile.ReadTimes(ctx, in, b, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -278,9 +280,8 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // readAll reads the events of all inputs that have a place. If some of them turn out to be unreadable only now, such as one whose profile is
 // too large, it reads the others again without them.
 func (m *merger) readAll(ctx context.Context) error {
-	asked := m.opts
-	defer func() { m.opts = asked }()
-	dropped := m.keepLinkArgs()
+	var dropped []string // what connects inputs and is not to be in the output
+	m.args, dropped = m.args.With(m.job.Args()...)
 	for {
 		failed := len(m.job.Failed)
 		if err := m.readPlaced(ctx, dropped); err != nil || len(m.job.Failed) == failed {
@@ -290,24 +291,6 @@ func (m *merger) readAll(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// keepLinkArgs has readers keep the arguments that connect inputs, and returns the names of those that are not to be in the output.
-func (m *merger) keepLinkArgs() (dropped []string) {
-	o := &m.opts
-	if o.allArgs() {
-		return nil
-	}
-	for _, name := range m.job.Args() {
-		if o.NoArgs || !slices.Contains(o.Args, name) {
-			dropped = append(dropped, name)
-		}
-	}
-	if o.NoArgs {
-		o.Args = nil
-	}
-	o.Args, o.NoArgs = slices.Concat(o.Args, dropped), false
-	return dropped
 }
 
 // startOver drops all that was read of the events.

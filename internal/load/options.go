@@ -7,7 +7,6 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/internal/pfwire"
-	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -155,27 +154,15 @@ func choose[T ~string](what string, word *T, choices ...T) error {
 // allArgs reports whether all arguments of events are kept.
 func (o *Options) allArgs() bool { return len(o.Args) == 0 && !o.NoArgs }
 
-// chromeJSONArgs says which arguments are kept in the form of that reader.
-func (o *Options) chromeJSONArgs() chromejson.ArgFilter {
+// argFilter says which arguments of events are kept.
+func (o *Options) argFilter() timeline.ArgFilter {
 	switch {
 	case o.allArgs():
-		return chromejson.ArgFilter{}
+		return timeline.ArgFilter{}
 	case o.NoArgs:
-		return chromejson.NoArgs()
+		return timeline.NoArgs()
 	}
-	return chromejson.OnlyArgs(o.Args...)
-}
-
-// keepArg returns a function that says which arguments are kept by their names, nil if all are.
-func (o *Options) keepArg() func(key []byte) bool {
-	if o.allArgs() {
-		return nil
-	}
-	set := make(map[string]bool, len(o.Args))
-	for _, key := range o.Args {
-		set[key] = true
-	}
-	return func(key []byte) bool { return set[string(key)] }
+	return timeline.OnlyArgs(o.Args...)
 }
 
 // samplesWritten returns how many samples of a timeline are in an output.

@@ -26,15 +26,15 @@ func TestOptionWords(t *testing.T) {
 }
 
 func TestKeptArgs(t *testing.T) {
-	if keep := new(Options).keepArg(); keep != nil {
-		t.Error("a function for all arguments")
+	if keep := new(Options).argFilter(); !keep.KeepsAll() {
+		t.Error("arguments are dropped")
 	}
 	for _, test := range []struct {
 		opts Options
 		want bool
 	}{{Options{NoArgs: true}, false}, {Options{Args: []string{"x", "url"}}, true}, {Options{Args: []string{"x"}}, false}} {
-		if got := test.opts.keepArg()([]byte("url")); got != test.want {
-			t.Errorf("%+v keeps url: %v", test.opts, got)
+		if keep := test.opts.argFilter(); keep.KeepsText("url") != test.want {
+			t.Errorf("%+v keeps url: %v", test.opts, !test.want)
 		}
 	}
 }

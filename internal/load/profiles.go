@@ -37,7 +37,7 @@ type foundProfile struct {
 func (j *jsThreads) found(r *v8profile.Recording) {
 	j.profiles = append(j.profiles, foundProfile{
 		Profile: Profile{
-			ID: r.ID, Source: r.Source, Samples: r.Profile.Len(), Start: trace.Nanos(r.Profile.Start), End: trace.Nanos(r.Profile.Closing), Chosen: r.Chosen,
+			ID: r.ID, Source: r.Source, Samples: r.Profile.Len(), Start: r.Profile.Start, End: r.Profile.Closing, Chosen: r.Chosen,
 		},
 		thread: timeline.TrackID(r.Thread),
 	})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -72,25 +71,26 @@ type pages struct {
 }
 
 // selfProfile returns the options of the reader of self-profiles.
-func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
+func (l *loader) selfProfileOptions() jsprofile.Options {
+	o := &l.opts
 	return jsprofile.Options{
-		Problems:   log,
-		Interval:   timeline.Nanos(o.SelfProfile.SampleInterval),
-		TimeOrigin: (*timeline.Nanos)(o.SelfProfile.TimeOrigin),
-		End:        (*timeline.Nanos)(o.SelfProfile.End),
+		Problems:   l.problems,
+		Interval:   o.SelfProfile.SampleInterval,
+		TimeOrigin: o.SelfProfile.TimeOrigin,
+		End:        o.SelfProfile.End,
 		ThreadName: o.SelfProfile.ThreadName,
-		Offset:     timeline.Nanos(o.TimeOffset),
+		Offset:     o.TimeOffset,
 		Memory:     o.profileMemory(),
 
 		NoCalls: o.JSCalls == JSCallsOff,
-		KeepArg: o.keepArg(),
+		Args:    l.args,
 	}
 }
 
 // readSelfProfile reads self-profiles. In a trace, a profile is a thread in the process of its page, because samples of several recorders
 // on one thread would be added up as if they were of one.
 func (l *loader) readSelfProfile(ctx context.Context, r io.Reader) error {
-	opts := l.opts.selfProfile(l.problems)
+	opts := l.selfProfileOptions()
 	opts.Places = l.pages.places
 	opts.Offset += l.pages.offset
 	if of := l.pages.input; of != "" {

@@ -28,7 +28,7 @@ func (r *Report) count(tl *timeline.Timeline) {
 		ScreenshotBytes: tl.Screenshots().Bytes,
 	}
 	if totals.Any() {
-		r.Span = &Span{Start: trace.Nanos(totals.Start), End: trace.Nanos(totals.End)}
+		r.Span = &Span{Start: totals.Start, End: totals.End}
 	}
 	for id := range tl.TrackCount() {
 		track := tl.Track(timeline.TrackID(id))

@@ -77,7 +77,7 @@ func (t *Trace) additions() *writeback.Additions {
 	if t.attributed == nil {
 		return nil
 	}
-	return writeback.Of(t.attributed, writeback.Parts(t.opts.WriteBack))
+	return writeback.Of(t.attributed, t.opts.WriteBack)
 }
 
 // attach writes the attribution into the timeline, if there is one.

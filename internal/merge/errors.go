@@ -9,6 +9,8 @@ import (
 // ErrNoInputs says that there is nothing to merge.
 var ErrNoInputs = errors.New("no input is left")
 
+// Errors that flags of weft merge help with have a Hint, which continues their text.
+
 // UnplacedError says that nothing relates an input to the others.
 type UnplacedError struct {
 	Input, Anchors              string
@@ -22,6 +24,11 @@ func (e *UnplacedError) Error() string {
 		text += "; " + e.Why.Error()
 	}
 	return text
+}
+
+// Hint says which flag helps.
+func (e *UnplacedError) Hint() string {
+	return fmt.Sprintf(". --offset %s=DUR says what to add to its times", e.Input)
 }
 
 // Unwrap returns what almost placed the input.
@@ -40,6 +47,9 @@ func (e *ContradictionError) Error() string {
 	}
 	return fmt.Sprintf("%s and %s contradict each other: the offset between them is %s, but %s", e.A, e.B, e.Found.describe(), e.Other.describe())
 }
+
+// Hint says which flag helps.
+func (e *ContradictionError) Hint() string { return fmt.Sprintf(". --offset %s=DUR decides", e.B) }
 
 // describe says what a relation says.
 func (r *Relation) describe() string {
@@ -83,6 +93,15 @@ func (e *HostsError) Error() string {
 		e.A, e.B, e.By, e.NamedA, e.HostA, e.NamedB, e.HostB)
 }
 
+// Hint says which flags help.
+func (e *HostsError) Hint() string {
+	hint := fmt.Sprintf(". --host %s=HOST says where that was recorded", e.A)
+	if e.By == "--same" {
+		hint += "; leave out --same if they are of two hosts"
+	}
+	return hint
+}
+
 // UncertainError says that an offset is less certain than asked for.
 type UncertainError struct {
 	Input              string
@@ -95,6 +114,11 @@ func (e *UncertainError) Error() string {
 		return fmt.Sprintf("the offset of %s depends on the wall clocks of hosts that may differ, so its uncertainty is not known; %s is allowed", e.Input, span(e.Limit))
 	}
 	return fmt.Sprintf("the offset of %s is uncertain by %s; %s is allowed", e.Input, span(e.Uncertainty), span(e.Limit))
+}
+
+// Hint says which flags help.
+func (e *UncertainError) Hint() string {
+	return fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", e.Input)
 }
 
 // UnconfirmedError says that the samples of a .cpuprofile are not where scripts ran in the trace.
@@ -120,9 +144,17 @@ func (e *BeforeZeroError) Error() string {
 	return fmt.Sprintf("%s begins %s before 0 on the clock of %s, so the output needs another clock", e.Input, span(-e.Start), e.Reference)
 }
 
+// Hint says which flag helps.
+func (e *BeforeZeroError) Hint() string { return ". Try --reference " + e.Input }
+
 // RangeError says that the times of an input cannot be represented on the clock of the output.
 type RangeError struct{ Input, Reference string }
 
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("%s lies more than 292 years from 0 on the clock of %s, which a trace cannot represent", e.Input, e.Reference)
+}
+
+// Hint says which flags help.
+func (e *RangeError) Hint() string {
+	return fmt.Sprintf(". Try --reference %s, and check --offset", e.Input)
 }

@@ -36,7 +36,7 @@ var ErrNoCommonClock = errors.New("no common clock")
 
 // ErrNoSamples and ErrOtherClock say why the profiles of the source SelfProfiling that a trace has are of no use.
 var (
-	ErrNoSamples  = errors.New("it names one, but has none of its samples")
+	ErrNoSamples  = errors.New("it names one, but has none of its samples: merge the recording itself, or what --profile all makes of it")
 	ErrOtherClock = errors.New("it has one, whose start is on another clock than the trace")
 )
 

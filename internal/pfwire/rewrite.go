@@ -230,7 +230,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	r := wire.NewReader(packet)
 	for r.Next() {
 		if r.Field() == schema.TracePacket_TrackEvent {
-			at, raw, event = int(r.Offset()), r.Raw(), r.Bytes()
+			at, raw, event = r.Offset(), r.Raw(), r.Bytes()
 		}
 	}
 	if at < 0 || r.Err() != nil {
@@ -265,7 +265,7 @@ func (c *copier) findNote(event []byte) (from, to int) {
 				return 0, 0
 			}
 		case schema.TrackEvent_DebugAnnotations:
-			at := int(r.Offset())
+			at := r.Offset()
 			c.annotations = append(c.annotations, r.Bytes())
 			c.places = append(c.places, [2]int{at, at + len(r.Raw())})
 		}

@@ -454,7 +454,7 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 		var a message.Annotation
 		a.ParseHead(r.Bytes())
 		if a.NameIID != 0 && timeline.KeyID(a.NameIID) == w.weftKey || string(a.Name) == "weft" {
-			return args[:r.Offset()], r.Bytes(), args[int(r.Offset())+len(r.Raw()):]
+			return args[:r.Offset()], r.Bytes(), args[r.Offset()+len(r.Raw()):]
 		}
 	}
 	return args, nil, nil

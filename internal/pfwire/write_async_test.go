@@ -69,7 +69,7 @@ func argumentNames(t *testing.T, encoded []byte) (names string) {
 	interned := map[uint64]string{}
 	for _, p := range trace.Packet {
 		for _, e := range p.GetInternedData().GetDebugAnnotationNames() {
-			interned[e.GetIid()] = string(e.GetName())
+			interned[e.GetIid()] = e.GetName()
 		}
 		for _, a := range p.GetTrackEvent().GetDebugAnnotations() {
 			names += interned[a.GetNameIid()]

@@ -8,9 +8,6 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -18,14 +15,14 @@ import (
 
 // contextTable says which contexts slices have, in the order of the walk.
 type contextTable struct {
-	result *cost.Result
-	cursor *extsort.Cursor[cost.EventSet]
-	next   cost.EventSet
+	result *attribution.Result
+	cursor *extsort.Cursor[attribution.EventSet]
+	next   attribution.EventSet
 	more   bool
 
 	types attribution.NamedTypes
 
-	bySet  map[sets.SetID]contextsID
+	bySet  map[attribution.SetID]contextsID
 	byText map[string]contextsID
 	lists  [][]contextLabel // by contextsID
 	framed [][]FrameID      // likewise
@@ -44,12 +41,12 @@ const unattributed = "(unattributed)"
 
 // newContextTable attributes the work in a trace. by is the type that is asked for, "" for all.
 func newContextTable(ctx context.Context, tl *timeline.Timeline, by string) (*contextTable, error) {
-	result, err := attribution.Run(ctx, tl, options.Rules{})
+	result, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {
 		return nil, err
 	}
 	t := &contextTable{
-		result: result, bySet: map[sets.SetID]contextsID{}, byText: map[string]contextsID{}, lists: make([][]contextLabel, 1), framed: make([][]FrameID, 1),
+		result: result, bySet: map[attribution.SetID]contextsID{}, byText: map[string]contextsID{}, lists: make([][]contextLabel, 1), framed: make([][]FrameID, 1),
 	}
 	if err := t.choose(by); err != nil {
 		return nil, errors.Join(err, t.close())
@@ -99,7 +96,7 @@ func (t *contextTable) of(ordinal uint64) (contextsID, error) {
 }
 
 // labels returns the contexts of a set that are asked for.
-func (t *contextTable) labels(set sets.SetID) (list []contextLabel) {
+func (t *contextTable) labels(set attribution.SetID) (list []contextLabel) {
 	r := t.result
 	for _, id := range r.Sets.Lists.At(uint32(set)) {
 		if m := &r.Sets.Members[id]; t.types.Have(m) {

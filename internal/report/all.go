@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
@@ -90,7 +88,7 @@ type AllOptions struct {
 // CollectAll attributes a timeline, which is nested, by rules and makes all reports on what is selected of it. Beside the passes of the
 // attribution it goes through all events once, through the slices of threads once more, and where there are inputs also through what they
 // caused. The error is one of the temporary files, or ctx's.
-func CollectAll(ctx context.Context, tl *timeline.Timeline, rules options.Rules, opts AllOptions) (_ *All, err error) {
+func CollectAll(ctx context.Context, tl *timeline.Timeline, rules attribution.Rules, opts AllOptions) (_ *All, err error) {
 	c := allCollector{tl: tl, selected: opts.Selected, wantsSlices: opts.Slices}
 	totals := tl.Totals()
 	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl), NotCounted: tl.NotCounted()}
@@ -123,7 +121,7 @@ func CollectAll(ctx context.Context, tl *timeline.Timeline, rules options.Rules,
 // allCollector makes an All.
 type allCollector struct {
 	tl         *timeline.Timeline
-	attributed *cost.Result
+	attributed *attribution.Result
 	selected   *selection.Selection
 	out        All
 

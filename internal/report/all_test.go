@@ -12,8 +12,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/recording"
@@ -25,7 +23,7 @@ import (
 // allOf makes all reports on what a query selects of a trace.
 func allOf(t *testing.T, text string, query selection.Query) (all *report.All) {
 	t.Helper()
-	attributed(t, text, func(tl *timeline.Timeline, _ *cost.Result) {
+	attributed(t, text, func(tl *timeline.Timeline, _ *attribution.Result) {
 		filter, err := selection.Parse(query)
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +32,7 @@ func allOf(t *testing.T, text string, query selection.Query) (all *report.All) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all, err = report.CollectAll(t.Context(), tl, options.Rules{}, report.AllOptions{Selected: selected}); err != nil {
+		if all, err = report.CollectAll(t.Context(), tl, attribution.Rules{}, report.AllOptions{Selected: selected}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -175,8 +173,8 @@ func TestFlowPairs(t *testing.T) {
 
 // All has the numbers that the reports have alone.
 func TestAllAgrees(t *testing.T) {
-	attributed(t, chromeTask, func(tl *timeline.Timeline, result *cost.Result) {
-		all, err := report.CollectAll(t.Context(), tl, options.Rules{}, report.AllOptions{Slices: true})
+	attributed(t, chromeTask, func(tl *timeline.Timeline, result *attribution.Result) {
+		all, err := report.CollectAll(t.Context(), tl, attribution.Rules{}, report.AllOptions{Slices: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,10 +235,10 @@ func TestUtilisationOfProbes(t *testing.T) {
 
 // A report that is stopped ends with the reason, whichever of its parts noticed first.
 func TestAllStopped(t *testing.T) {
-	attributed(t, chromeTask, func(tl *timeline.Timeline, _ *cost.Result) {
+	attributed(t, chromeTask, func(tl *timeline.Timeline, _ *attribution.Result) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		all, err := report.CollectAll(ctx, tl, options.Rules{}, report.AllOptions{})
+		all, err := report.CollectAll(ctx, tl, attribution.Rules{}, report.AllOptions{})
 		if all != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, %v; want the error of the context", all, err)
 		}
@@ -267,14 +265,14 @@ func TestPassesOfAll(t *testing.T) {
 		if err := tl.Walk(t.Context(), func(*timeline.Item) error { return nil }); err != nil {
 			return err
 		}
-		result, err := attribution.Run(t.Context(), tl, options.Rules{})
+		result, err := attribution.Run(t.Context(), tl, attribution.Rules{})
 		if err != nil {
 			return err
 		}
 		return result.Close()
 	})
 	all := passes(func(tl *timeline.Timeline) error {
-		all, err := report.CollectAll(t.Context(), tl, options.Rules{}, report.AllOptions{})
+		all, err := report.CollectAll(t.Context(), tl, attribution.Rules{}, report.AllOptions{})
 		if err == nil && (all.Inputs == nil || all.FlowPairs == nil) {
 			t.Error("the recording has no inputs or no flows, so this shows too little")
 		}

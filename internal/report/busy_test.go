@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
@@ -109,7 +109,7 @@ func TestBusyIsTheUnion(t *testing.T) {
 		if got := allOf(t, text, selection.Query{}).Utilisation.Threads[0].Busy; got != want {
 			t.Errorf("seed %d: the plot says %d, want %d", seed, got, want)
 		}
-		attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+		attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
 			o, err := report.CollectOverview(t.Context(), tl, result, nil)
 			if err != nil {
 				t.Fatal(err)

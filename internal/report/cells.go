@@ -26,14 +26,16 @@ func placeCell(t *ThreadID) table.Cell {
 	c := threadCell(t)
 	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {
 		c.Short += " of " + table.Printable(t.Recorded.Input)
+		c.Long += " of " + t.Recorded.Input
 	}
 	return c
 }
 
 // threadCell is a placeCell where it is known which recording is meant.
 func threadCell(t *ThreadID) table.Cell {
-	c := table.Text(t.Thread)
+	c := table.Cell{Text: t.Thread, Long: t.ThreadTitle()}
 	if t.Thread == "" && !t.TID.HasNumber() {
+		c.Long = t.ProcessTitle()
 		c.Short = table.Elide(t.ProcessTitle(), placeWidth)
 		return c
 	}

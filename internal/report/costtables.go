@@ -50,13 +50,15 @@ func CostTable(t *costtables.Table) *table.Table {
 	if t.Split != costtables.SplitNone {
 		split = t.Split.String()
 	}
-	names, row := costNames(t), -1
+	names := map[*costtables.Row]string{}
+	for i, name := range costNames(t) {
+		names[&t.Rows[i]] = name
+	}
 	columns := []table.Of[costtables.Row]{
 		table.Texts("type", "", func(*costtables.Row) string { return t.Type }).Fixed(),
 		table.Texts("id", "", func(r *costtables.Row) string { return r.ID }).Fixed(),
 		table.Cells(table.Column{Key: "name", Title: table.Printable(title)}, func(r *costtables.Row) table.Cell {
-			row++
-			return table.Cell{Text: r.Name, Short: names[row]}
+			return table.Cell{Text: r.Name, Short: names[r]}
 		}).Fixed(),
 		table.Cells(table.Column{Key: "part", Title: split}, func(r *costtables.Row) table.Cell {
 			part := r.Part

@@ -21,8 +21,8 @@ func costText(t *costtables.Table) string {
 // left out.
 func TestCostText(t *testing.T) {
 	table := costtables.Table{Type: "Frame", Group: costtables.GroupPage, Split: costtables.SplitThread, Busy: 4_000_000, Rows: []costtables.Row{
-		{ID: "frame/A", Name: "計算量", Part: "Main 1/1", Self: 2_500_000, Total: 12_500_000, Slices: 3, ForcedStyle: 1000, ForcedLayout: 500},
-		{ID: "frame/B", Name: strings.Repeat("a", 40) + strings.Repeat("b", 40), Part: "1/2", Self: 1_500_000, NetworkBytes: 1250},
+		{Amounts: costtables.Amounts{ID: "frame/A", Name: "計算量", Part: "Main 1/1", Self: 2_500_000, Total: 12_500_000, Slices: 3, ForcedStyle: 1000, ForcedLayout: 500}},
+		{Amounts: costtables.Amounts{ID: "frame/B", Name: strings.Repeat("a", 40) + strings.Repeat("b", 40), Part: "1/2", Self: 1_500_000, NetworkBytes: 1250}},
 	}}
 	want := `
 Frame by page                                                 thread    self ms     %  total ms  slices  forced ms  received KB
@@ -36,7 +36,7 @@ Frame by page                                                 thread    self ms 
 
 // No control character of a name gets to the terminal.
 func TestCostTextIsPrintable(t *testing.T) {
-	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{ID: "1", Name: "a\nb\x1b"}}})
+	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{Amounts: costtables.Amounts{ID: "1", Name: "a\nb\x1b"}}}})
 	head, rest, _ := strings.Cut(text[1:], "\n")
 	if !strings.HasPrefix(head, `T\a `) || !strings.HasPrefix(rest, `a\nb\x1b `) || strings.Count(rest, "\n") != 1 {
 		t.Errorf("got %q", text)
@@ -46,8 +46,8 @@ func TestCostTextIsPrintable(t *testing.T) {
 // People can tell contexts apart that are called the same; one that is in several rows keeps its name.
 func TestSameNames(t *testing.T) {
 	got := costNames(&costtables.Table{Rows: []costtables.Row{
-		{ID: "frame/F1", Name: "about:blank", Part: "1/1"}, {ID: "frame/F2", Name: "about:blank"},
-		{ID: "frame/F3", Name: "http://a.test/", Part: "1/1"}, {ID: "frame/F3", Name: "http://a.test/", Part: "1/2"},
+		{Amounts: costtables.Amounts{ID: "frame/F1", Name: "about:blank", Part: "1/1"}}, {Amounts: costtables.Amounts{ID: "frame/F2", Name: "about:blank"}},
+		{Amounts: costtables.Amounts{ID: "frame/F3", Name: "http://a.test/", Part: "1/1"}}, {Amounts: costtables.Amounts{ID: "frame/F3", Name: "http://a.test/", Part: "1/2"}},
 	}})
 	want := []string{"about:blank (frame/F1)", "about:blank (frame/F2)", "http://a.test/", "http://a.test/"}
 	if !slices.Equal(got, want) {
@@ -58,9 +58,9 @@ func TestSameNames(t *testing.T) {
 // The text says when each input event happened, from the start of the trace, so that people can look at that time.
 func TestInputTimes(t *testing.T) {
 	text := costText(&costtables.Table{Type: "InputEvent", Start: 1_000_000, Rows: []costtables.Row{
-		{ID: "latency/1", Name: "KEY_PRESSED 1", Input: &costtables.InputInfo{Start: 1_000_000}},
-		{ID: "latency/2", Name: "KEY_RELEASED 2", Input: &costtables.InputInfo{Start: 50_000_000}},
-		{ID: "(unattributed)", Name: "(unattributed)"},
+		{Amounts: costtables.Amounts{ID: "latency/1", Name: "KEY_PRESSED 1"}, Input: &costtables.InputInfo{Start: 1_000_000}},
+		{Amounts: costtables.Amounts{ID: "latency/2", Name: "KEY_RELEASED 2"}, Input: &costtables.InputInfo{Start: 50_000_000}},
+		{Amounts: costtables.Amounts{ID: "(unattributed)", Name: "(unattributed)"}},
 	}})
 	const want = `
 InputEvent      at        self ms    %

@@ -139,7 +139,7 @@ func (r *ThreadGC) addRuns(t *Thread) {
 	r.BusyRuns = len(t.runs)
 	for i := range t.runs {
 		run := &t.runs[i]
-		if run.dur >= longRun {
+		if run.dur >= timeline.LongTaskLength {
 			r.LongRuns++
 		}
 		if !run.explainedByGC() {

@@ -6,10 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/sets"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -123,7 +120,7 @@ type InputOptions struct {
 
 // CollectInputs finds the inputs of a nested timeline and what ran for them. Which events are inputs, and what was done for them,
 // the attribution says. The error is one of the temporary files, or ctx's.
-func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts InputOptions) (*Inputs, error) {
+func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts InputOptions) (*Inputs, error) {
 	c := newInputCollector(tl, attributed, opts)
 	if err := c.findAll(ctx); err != nil {
 		return nil, err
@@ -147,7 +144,7 @@ func (c *inputCollector) done() *Inputs {
 
 // inputFacts is what the trace says of an input event.
 type inputFacts struct {
-	*evidence.Input
+	*attribution.Input
 	from, to timeline.Nanos // of processing
 	known    bool           // from and to are
 	shown    bool           // end is when the answer was shown, else when the last listener returned
@@ -161,7 +158,7 @@ type inputFacts struct {
 // inputCollector finds inputs.
 type inputCollector struct {
 	tl         *timeline.Timeline
-	attributed *cost.Result
+	attributed *attribution.Result
 	opts       InputOptions
 	out        Inputs
 	facts      []inputFacts                 // as the inputs of the attribution
@@ -188,7 +185,7 @@ type handler struct {
 	time   timeline.Nanos
 }
 
-func newInputCollector(tl *timeline.Timeline, attributed *cost.Result, opts InputOptions) *inputCollector {
+func newInputCollector(tl *timeline.Timeline, attributed *attribution.Result, opts InputOptions) *inputCollector {
 	c := &inputCollector{
 		tl: tl, attributed: attributed, opts: opts, bySet: slices.Repeat([]int{notAsked}, attributed.Sets.Lists.Len()+1), reader: newWorkReader(tl, attributed),
 		handlers: map[timeline.TrackID]handler{}, frames: map[answer]timeline.Nanos{}, byFact: map[int]int{}, since: make([]timeline.Nanos, tl.TrackCount()),
@@ -211,7 +208,7 @@ func newInputCollector(tl *timeline.Timeline, attributed *cost.Result, opts Inpu
 const notAsked = -1
 
 // inputOf returns the index of the input for which a set of contexts is, plus one; 0: none.
-func (c *inputCollector) inputOf(set sets.SetID) int {
+func (c *inputCollector) inputOf(set attribution.SetID) int {
 	if set == 0 {
 		return 0
 	}
@@ -220,7 +217,7 @@ func (c *inputCollector) inputOf(set sets.SetID) int {
 		i = 0
 		for _, id := range c.attributed.Sets.Lists.At(uint32(set)) {
 			m := &c.attributed.Sets.Members[id]
-			if m.Type == trees.TypeInputEvent && m.Node != 0 {
+			if m.Type == attribution.TypeInputEvent && m.Node != 0 {
 				if at, ok := c.attributed.IndexOfInput(m.Node); ok {
 					i = at + 1
 				}

@@ -12,14 +12,12 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // attributed calls fn with a trace and its attribution.
-func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *cost.Result)) {
+func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *attribution.Result)) {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), strings.NewReader(text), convert.Options{})
 	if err != nil {
@@ -27,7 +25,7 @@ func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *cost.Res
 	}
 	defer tr.Close()
 	tl := timeline.Of(tr)
-	result, err := attribution.Run(t.Context(), tl, options.Rules{})
+	result, err := attribution.Run(t.Context(), tl, attribution.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +36,7 @@ func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *cost.Res
 // collectInputs makes the report on a trace.
 func collectInputs(t *testing.T, text string, opts report.InputOptions) (r *report.Inputs) {
 	t.Helper()
-	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
 		var err error
 		if r, err = report.CollectInputs(t.Context(), tl, result, opts); err != nil {
 			t.Fatal(err)
@@ -197,7 +195,7 @@ func ExampleCollectInputs() {
 	}
 	defer trace.Close()
 	tl := timeline.Of(trace)
-	attributed, err := attribution.Run(ctx, tl, options.Rules{})
+	attributed, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {
 		log.Fatal(err)
 	}

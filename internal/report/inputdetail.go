@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -74,7 +74,7 @@ func (c *inputCollector) addDetails() {
 }
 
 // windowOf returns the input in detail for which a set of contexts is; nil: none.
-func (c *inputCollector) windowOf(set sets.SetID) *inputWindow {
+func (c *inputCollector) windowOf(set attribution.SetID) *inputWindow {
 	i := c.inputOf(set)
 	if i == 0 || c.byFact[i-1] == 0 {
 		return nil

@@ -23,7 +23,7 @@ func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	if len(r.Omitted) > 0 {
 		text += "; " + OmittedText(r.Omitted) + " more"
 	}
-	s := table.Section{Lines: []string{text}, Tables: []*table.Table{r.table(shown), inputPartsTable(shown, r.Start)}}
+	s := table.Section{Lines: []string{text}, Tables: []*table.Table{r.Table(shown), inputPartsTable(shown, r.Start)}}
 	for i := range shown[:min(len(shown), detailed)] {
 		s.Details = append(s.Details, inputDetails(r, &shown[i], i+1))
 	}
@@ -49,8 +49,8 @@ func OmittedText(omitted map[InputKind]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// table has a row for each input.
-func (r *Inputs) table(shown []Interaction) *table.Table {
+// Table has a row for each input.
+func (r *Inputs) Table(shown []Interaction) *table.Table {
 	return table.New(table.Table{Name: "inputs", Title: "inputs, the slowest first", Key: "latency_ns", What: "inputs", All: len(r.Inputs)}, shown, columns(
 		[]table.Of[Interaction]{
 			table.Moments("ts_ns", "at", r.Start, func(in *Interaction) timeline.Nanos { return in.Start }),
@@ -61,11 +61,31 @@ func (r *Inputs) table(shown []Interaction) *table.Table {
 			table.OptionalTimes("processing_ns", "processing ms", func(in *Interaction) *timeline.Nanos { return in.Processing }),
 			table.OptionalTimes("presentation_ns", "presentation ms", func(in *Interaction) *timeline.Nanos { return in.Presentation }),
 			table.Flags("dropped", "", func(in *Interaction) bool { return in.Dropped }),
+			table.Texts("", "verdict", (*Interaction).verdict).OnlyPage(),
 		},
 		spareThreads(2, threads("", "handled by", func(in *Interaction) *ThreadID { return in.Main }, placeCell)),
 		[]table.Of[Interaction]{table.Texts("id", "", func(in *Interaction) string { return in.ID })},
 		spareMost(mostParts("most self time for it", func(in *Interaction) *WorkPart { return firstPart(in.Work) })),
 	)...)
+}
+
+// Lengths from which on people notice that something answers late.
+const (
+	FastInput = 100 * 1000 * timeline.Microsecond
+	SlowInput = 200 * 1000 * timeline.Microsecond
+)
+
+// verdict says how fast an input was answered.
+func (in *Interaction) verdict() string {
+	switch {
+	case in.Dropped:
+		return "no answer was shown"
+	case in.Latency > SlowInput:
+		return "slow"
+	case in.Latency > FastInput:
+		return "noticeable"
+	}
+	return "fast"
 }
 
 // spareMost are the columns of mostParts, which people can do without.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
@@ -87,7 +87,7 @@ type OverviewInput struct {
 
 // CollectOverview goes through a timeline, which is nested, and sums up what is selected in it. The error is one of the temporary
 // files, or ctx's.
-func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, selected *selection.Selection) (*Overview, error) {
+func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, selected *selection.Selection) (*Overview, error) {
 	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed), busy: newBusyThreads[struct{}](tl, selected)}
 	c.out = Overview{ // empty lists, not null
 		Recording: recordingOf(tl), Pages: []PageTime{}, Processes: []ProcessTime{}, Threads: []ThreadTime{}, Categories: []CategoryCount{},
@@ -105,7 +105,7 @@ func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *cos
 // overviewCollector makes an Overview.
 type overviewCollector struct {
 	tl         *timeline.Timeline
-	attributed *cost.Result
+	attributed *attribution.Result
 	tables     *costtables.Tables
 	selected   *selection.Selection
 	busy       busyThreads[struct{}]

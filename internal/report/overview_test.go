@@ -7,7 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -16,7 +16,7 @@ import (
 // overviewOf makes the overview of what a query selects of a trace.
 func overviewOf(t *testing.T, text string, query selection.Query) (o *report.Overview) {
 	t.Helper()
-	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
 		filter, err := selection.Parse(query)
 		if err != nil {
 			t.Fatal(err)

@@ -481,7 +481,7 @@ func TestCategoryAsFact(t *testing.T) {
 		for _, category := range []string{"Layout", "GC / CC", "Idle", "DOM"} {
 			reports := func(asFact bool) (all []any) {
 				tr := newTrace(t, gecko)
-				end, n := timeline.Nanos(220*ms), int64(4)
+				end, n := 220*ms, int64(4)
 				if len(samples) > 0 {
 					end, n = samples[len(samples)-1]+10*ms, int64(len(samples))
 				}

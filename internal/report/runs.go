@@ -6,9 +6,6 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// longRun is from when on a busy run is a long one: what browsers call a long task.
-const longRun timeline.Nanos = 50_000_000
-
 // run is a busy run: observations from first up to last that are not idle and follow each other without a gap.
 type run struct {
 	first, last int
@@ -43,7 +40,9 @@ func (t *Thread) busy() iter.Seq[run] {
 }
 
 // explainedByGC reports whether the run is long only because of the garbage collector.
-func (r *run) explainedByGC() bool { return r.dur >= longRun && r.dur-r.gc < longRun }
+func (r *run) explainedByGC() bool {
+	return r.dur >= timeline.LongTaskLength && r.dur-r.gc < timeline.LongTaskLength
+}
 
 // GCSources counts where the stacks of the samples of the garbage collector come from: their own, that of the sample
 // before or after them in the busy run, or nowhere.

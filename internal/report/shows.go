@@ -4,16 +4,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // shown is a url for which a thread worked: of a frame, or of a script.
 type shown struct {
 	thread timeline.TrackID
-	typ    trees.TypeID
+	typ    attribution.TypeID
 	url    string
 }
 
@@ -22,7 +20,7 @@ const maxShown = 1 << 16
 
 // urlTimes returns how long threads worked for each url, as it was at that time: of the frames and scripts that they run themselves, and
 // not of what they do for other processes. The error is one of the temporary files.
-func urlTimes(r *cost.Result) (map[shown]timeline.Nanos, error) {
+func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 	times := map[shown]timeline.Nanos{}
 	processes := map[timeline.TrackID]string{}
 	named := func(thread timeline.TrackID) string { // its process: a profile of a page may be called by its url, which says enough
@@ -34,25 +32,25 @@ func urlTimes(r *cost.Result) (map[shown]timeline.Nanos, error) {
 		}
 		return name
 	}
-	runs := make(map[evidence.Run]bool, len(r.Runs))
+	runs := make(map[attribution.IsolateRun]bool, len(r.Runs))
 	for run := range r.Runs {
-		runs[evidence.Run{Thread: run.Thread, Node: r.Contexts.LogicalOf(run.Node)}] = true
+		runs[attribution.IsolateRun{Thread: run.Thread, Node: r.Contexts.LogicalOf(run.Node)}] = true
 	}
-	err := r.Costs.Cells.Each(func(c *cost.Cell) {
-		for _, typ := range [...]trees.TypeID{trees.TypeFrame, trees.TypeScript} {
+	err := r.Costs.Cells.Each(func(c *attribution.Cell) {
+		for _, typ := range [...]attribution.TypeID{attribution.TypeFrame, attribution.TypeScript} {
 			e := r.Sets.Of(c.Set, typ)
 			if e == 0 {
 				continue
 			}
-			if typ == trees.TypeScript && isURL(named(c.Thread)) {
+			if typ == attribution.TypeScript && isURL(named(c.Thread)) {
 				continue
 			}
 			node := r.Contexts.LogicalOf(r.Sets.Members[e].Node)
-			if !runs[evidence.Run{Thread: c.Thread, Node: node}] {
+			if !runs[attribution.IsolateRun{Thread: c.Thread, Node: node}] {
 				continue
 			}
 			url := r.Contexts.Label(node, c.Since)
-			if typ == trees.TypeFrame {
+			if typ == attribution.TypeFrame {
 				url = r.Contexts.Url(node, c.Since)
 			}
 			k := shown{c.Thread, typ, url}
@@ -72,7 +70,7 @@ func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) b
 	best := [...]map[timeline.TrackID]shown{{}, {}} // of pages and of scripts
 	for k, t := range times {
 		which := best[0]
-		if k.typ == trees.TypeScript {
+		if k.typ == attribution.TypeScript {
 			which = best[1]
 		}
 		if b, ok := which[k.thread]; !ok || t > times[b] || t == times[b] && k.url < b.url {
@@ -95,13 +93,13 @@ func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) b
 
 // FindShown finds out what the sampled threads show: what an attribution says, else the url of the script that is outermost on most of
 // their time. The error is one of the temporary files.
-func (p *Profiles) FindShown(attributed *cost.Result) error {
+func (p *Profiles) FindShown(attributed *attribution.Result) error {
 	times, err := urlTimes(attributed)
 	if err != nil {
 		return err
 	}
 	for k := range times {
-		if k.typ == trees.TypeScript {
+		if k.typ == attribution.TypeScript {
 			delete(times, k) // samples know better, and the same with calls made of them and without
 		}
 	}

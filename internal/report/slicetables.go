@@ -22,9 +22,9 @@ func (r *Slices) Report(by string, selected bool) *table.Report {
 		Table string `json:"table"`
 		*Slices
 	}{"summary", r})}}
-	s := table.Section{Lines: r.summary(selected), Tables: []*table.Table{r.devicesTable(), r.streamsTable(), r.stepsTable()}}
+	s := table.Section{Lines: r.summary(selected), Tables: []*table.Table{r.DevicesTable(), r.streamsTable(), r.stepsTable()}}
 	for kind := Kernels; kind <= RecorderSlices; kind++ {
-		s.Tables = append(s.Tables, r.groupsTable(kind, cmp.Or(table.Printable(by), "name")))
+		s.Tables = append(s.Tables, r.GroupsTable(kind, cmp.Or(table.Printable(by), "name")))
 	}
 	out.Sections = []table.Section{s}
 	switch {
@@ -69,8 +69,8 @@ func (r *Slices) summary(selected bool) []string {
 	return lines
 }
 
-// groupsTable is the table of one kind of slices.
-func (r *Slices) groupsTable(kind SliceKind, by string) *table.Table {
+// GroupsTable is the table of one kind of slices, which are grouped by something.
+func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 	var list []SliceGroup
 	for i := range r.Groups {
 		if r.Groups[i].Kind == kind {
@@ -87,7 +87,8 @@ func (r *Slices) groupsTable(kind SliceKind, by string) *table.Table {
 			table.Cells(table.Column{Key: "name", Title: by}, func(g *SliceGroup) table.Cell {
 				name := table.Name(g.Name, nameWidth)
 				if g.Owner != nil {
-					name.Short = table.Elide(cmp.Or(g.Owner.Title(), g.Name), nameWidth)
+					name.Long = cmp.Or(g.Owner.Title(), g.Name)
+					name.Short = table.Elide(name.Long, nameWidth)
 				}
 				return name
 			}),
@@ -166,7 +167,8 @@ func (r *Slices) stepsTable() *table.Table {
 	)...)
 }
 
-func (r *Slices) devicesTable() *table.Table {
+// DevicesTable has a row for each device.
+func (r *Slices) DevicesTable() *table.Table {
 	t := table.Table{Name: "devices", Title: "devices: what they did between the first and the last work on any of them"}
 	return table.New(t, r.Devices,
 		ranks(r, func(d *Device) *int64 { return d.Rank }),

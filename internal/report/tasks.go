@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -85,7 +85,7 @@ const (
 // CollectTasks goes through a timeline, which is nested, and finds its long tasks: those of event loops; on threads without, where
 // samples follow each other without an idle one; and in traces without event loops the outermost slices of other threads. The
 // attribution says for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
-func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) (*Tasks, error) {
+func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) (*Tasks, error) {
 	c := newTaskCollector(tl, attributed, opts)
 	if hasSamples(tl) {
 		profiles, err := Collect(ctx, tl, nil)
@@ -113,7 +113,7 @@ func (c *taskCollector) done() *Tasks {
 type taskCollector struct {
 	tl    *timeline.Timeline
 	opts  TaskOptions
-	costs *cost.Result // nil: it is not known for whom tasks worked
+	costs *attribution.Result // nil: it is not known for whom tasks worked
 	out   Tasks
 	bases []TaskBasis         // by TrackID; "": not a thread, or one without tasks
 	loops []timeline.LongTask // of event loops, in the order of time, those that count
@@ -142,7 +142,7 @@ type heaviest struct {
 	longest timeline.Nanos
 }
 
-func newTaskCollector(tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) *taskCollector {
+func newTaskCollector(tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) *taskCollector {
 	c := &taskCollector{
 		tl: tl, opts: opts, costs: attributed, bases: make([]TaskBasis, tl.TrackCount()), left: map[taskPlace]int{},
 	}

@@ -8,7 +8,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -16,7 +16,7 @@ import (
 // collectTasks makes the report on a trace, attributed.
 func collectTasks(t *testing.T, text string, opts report.TaskOptions) (r *report.Tasks) {
 	t.Helper()
-	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+	attributed(t, text, func(tl *timeline.Timeline, result *attribution.Result) {
 		var err error
 		if r, err = report.CollectTasks(t.Context(), tl, result, opts); err != nil {
 			t.Fatal(err)

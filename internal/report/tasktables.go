@@ -19,7 +19,7 @@ func (r *Tasks) Report(limit int) *table.Report {
 		*Tasks
 		Count int `json:"tasks"`
 	}{"summary", r, len(r.Tasks)})}}
-	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.table(shown), partsTable(shown, r.Start)}}
+	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.Table(shown), partsTable(shown, r.Start)}}
 	for i := range shown[:min(len(shown), detailed)] {
 		s.Details = append(s.Details, taskDetails(r, &shown[i], i+1))
 	}
@@ -51,8 +51,8 @@ func taskName(name string, basis TaskBasis) table.Cell {
 	return table.Name(name, placeWidth)
 }
 
-// table has a row for each task: when, where, for whom, and what took most of it.
-func (r *Tasks) table(shown []Task) *table.Table {
+// Table has a row for each task: when, where, for whom, and what took most of it.
+func (r *Tasks) Table(shown []Task) *table.Table {
 	return table.New(table.Table{Name: "tasks", Title: "long tasks, the longest first", Key: "dur_ns", What: "tasks", All: len(r.Tasks)}, shown, columns(
 		[]table.Of[Task]{
 			table.Moments("ts_ns", "at", r.Start, func(t *Task) timeline.Nanos { return t.Start }),
@@ -70,7 +70,10 @@ func (r *Tasks) table(shown []Task) *table.Table {
 			}),
 		},
 		mostParts("most self time", func(t *Task) *WorkPart { return firstPart(&t.Work) }),
-		[]table.Of[Task]{table.Times("forced_ns", "", func(t *Task) timeline.Nanos { return t.Forced })},
+		[]table.Of[Task]{
+			table.Times("forced_ns", "", func(t *Task) timeline.Nanos { return t.Forced }),
+			table.Texts("", "where to split it", func(t *Task) string { return splitText(t, func(name string) string { return name }) }).IfAny().OnlyPage(),
+		},
 	)...)
 }
 
@@ -136,7 +139,7 @@ func taskDetails(r *Tasks, t *Task, n int) table.Detail {
 	out.Add("work", workText(&t.Work), 0)
 	out.Add("way in", pathText(t.Path), 0)
 	out.AddList("self time", partLines(t.Parts, 10), 15)
-	out.Add("split", splitText(t), 0)
+	out.Add("split", splitText(t, func(name string) string { return table.Elide(name, nameWidth) }), 0)
 	return out
 }
 
@@ -210,11 +213,11 @@ func pathText(path []PathStep) string {
 	return strings.Join(parts, " > ")
 }
 
-// splitText says where the task could be divided.
-func splitText(t *Task) string {
+// splitText says where the task could be divided, with names as short makes them.
+func splitText(t *Task, short func(name string) string) string {
 	var tips []string
 	if s := t.Split; s != nil {
-		name := table.Elide(cmp.Or(s.Name, "(none)"), nameWidth)
+		name := short(cmp.Or(s.Name, "(none)"))
 		switch {
 		case s.Inside:
 			tips = append(tips, fmt.Sprintf("inside %s, which takes %s ms itself", name, table.Millis(s.Self)))

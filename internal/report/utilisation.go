@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/selection"
@@ -109,7 +109,7 @@ func (c *useCollector) workOf(it *timeline.Item) producers.Category {
 	if err := it.ReadArgs(); err != nil && c.err == nil {
 		c.err = err
 	}
-	return evidence.CategoryOfProbe(c.tl, it.Args)
+	return attribution.CategoryOfProbe(c.tl, it.Args)
 }
 
 // find is the first walk.

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/profilecalls"
@@ -74,11 +73,11 @@ type workTally struct {
 	forced      timeline.Nanos
 	forcedCount int64
 	parts       map[partKey]*WorkPart
-	sets        map[sets.SetID]timeline.Nanos
+	sets        map[attribution.SetID]timeline.Nanos
 }
 
 func newWorkTally() workTally {
-	return workTally{parts: map[partKey]*WorkPart{}, sets: map[sets.SetID]timeline.Nanos{}}
+	return workTally{parts: map[partKey]*WorkPart{}, sets: map[attribution.SetID]timeline.Nanos{}}
 }
 
 // add adds the self time of count slices.
@@ -107,7 +106,7 @@ func (w *workTally) add(key partKey, self timeline.Nanos, count int64, forced bo
 }
 
 // addSet notes for whom a slice worked.
-func (w *workTally) addSet(set sets.SetID, self timeline.Nanos) {
+func (w *workTally) addSet(set attribution.SetID, self timeline.Nanos) {
 	if _, known := w.sets[set]; known || len(w.sets) < maxWorkSets {
 		t := w.sets[set]
 		sum(&t, self)
@@ -152,7 +151,7 @@ func joinOther(list []CategoryTime) []CategoryTime {
 }
 
 // contexts returns for whom the work was done: of each type the contexts with their times, the most first.
-func (w *workTally) contexts(r *cost.Result) []ContextTime {
+func (w *workTally) contexts(r *attribution.Result) []ContextTime {
 	times := map[ContextTime]timeline.Nanos{}
 	for set, t := range w.sets {
 		for _, id := range r.ByTypeName(set) {
@@ -178,7 +177,7 @@ func (w *workTally) contexts(r *cost.Result) []ContextTime {
 }
 
 // namedContext names a context.
-func namedContext(r *cost.Result, m *sets.Member) ContextTime {
+func namedContext(r *attribution.Result, m *attribution.Member) ContextTime {
 	return ContextTime{
 		Type: r.Contexts.Types[m.Type], ID: r.Contexts.Nodes[m.Node].Identity.String(), Name: r.Contexts.LabelOf(m.Node, m.Snapshot),
 	}
@@ -193,7 +192,7 @@ type openWork struct {
 	script   bool // it, or a slice around it, runs script
 	call     bool // it is a call made of samples
 	forced   bool // style or layout for which script waits
-	set      sets.SetID
+	set      attribution.SetID
 	cpu      timeline.CPUTime
 	key      partKey // if it was asked for
 	task     *taskBuilder
@@ -255,16 +254,16 @@ func (w *threadWork) begin(it *timeline.Item, around, s *openWork) (err error) {
 type workReader struct {
 	tl         *timeline.Timeline
 	args       *timeline.ArgSelection
-	attributed *cost.Result // nil: nothing is known of contexts
-	cursor     *extsort.Cursor[cost.EventSet]
-	ahead      cost.EventSet
+	attributed *attribution.Result // nil: nothing is known of contexts
+	cursor     *extsort.Cursor[attribution.EventSet]
+	ahead      attribution.EventSet
 	have       bool
 	categories []producers.Category // by NameID
 	kinds      []sliceKind          // by NameID; unknownSlice: neither is known yet
 	producers  []producers.Category // by CategoryID: what kind of work the category of the producer says
 }
 
-func newWorkReader(tl *timeline.Timeline, attributed *cost.Result) *workReader {
+func newWorkReader(tl *timeline.Timeline, attributed *attribution.Result) *workReader {
 	r := &workReader{
 		tl: tl, attributed: attributed,
 		categories: make([]producers.Category, tl.NameCount()+1), kinds: make([]sliceKind, tl.NameCount()+1),
@@ -287,7 +286,7 @@ func newWorkReader(tl *timeline.Timeline, attributed *cost.Result) *workReader {
 }
 
 // setOf returns the contexts of a slice. Ordinals have to be asked for in their order.
-func (r *workReader) setOf(ordinal uint64) (sets.SetID, error) {
+func (r *workReader) setOf(ordinal uint64) (attribution.SetID, error) {
 	for r.cursor != nil {
 		if !r.have {
 			ok, err := r.cursor.Next(&r.ahead)

@@ -2,6 +2,7 @@ package reportpage
 
 import (
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/compare"
@@ -11,10 +12,10 @@ import (
 
 // Comparison says what is compared, beside the result.
 type Comparison struct {
-	Title    string // "before → after"
-	By       string // what a row is about: "slice", "function", …
-	Per      string // "recording" or "second"
-	Selected string // the part of the recordings that is compared; "": all of them
+	Title    string     // "before → after"
+	By       compare.By // what a row is about
+	Per      string     // "recording" or "second"
+	Selected string     // the part of the recordings that is compared; "": all of them
 	Result   *compare.Result
 	KeepURLs bool
 }
@@ -100,17 +101,12 @@ func (p *comparisonPage) verdict() markup {
 }
 
 // rows returns the rows that count.
-func (p *comparisonPage) rows(counts func(*compare.Row) bool) (rows []*compare.Row) {
-	for i := range p.Result.Rows {
-		if row := &p.Result.Rows[i]; counts(row) {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+func (p *comparisonPage) rows(counts func(*compare.Row) bool) []compare.Row {
+	return slices.DeleteFunc(slices.Clone(p.Result.Rows), func(row compare.Row) bool { return !counts(&row) })
 }
 
 // changes writes rows as a table, with a bar to the left for what became faster and to the right for what became slower.
-func (p *comparisonPage) changes(title string, rows []*compare.Row) {
+func (p *comparisonPage) changes(title string, rows []compare.Row) {
 	if len(rows) == 0 {
 		return
 	}
@@ -119,57 +115,16 @@ func (p *comparisonPage) changes(title string, rows []*compare.Row) {
 	for _, row := range rows[:min(len(rows), comparedRows)] {
 		most = max(most, row.Change, -row.Change)
 	}
-	unit := "ms"
-	if p.Per == "second" {
-		unit = "ms/s"
-	}
-	t := p.table(title, "", column{title: p.By}, column{title: "change", bar: true}, column{title: "change " + unit, number: true}, column{title: "change", number: true},
-		column{title: "base " + unit, number: true}, column{title: "new " + unit, number: true}, column{title: "recordings", bar: true}, column{title: "verdict"}, column{title: "q", number: true})
-	for _, row := range rows[:min(len(rows), comparedRows)] {
-		q := num("")
-		if row.Q != nil {
-			q = num(strconv.FormatFloat(*row.Q, 'f', 4, 64))
-		}
-		t.row(span{}, p.stacked(row.Name, join(" ", row.Location, kindOf(row, p.By))), changeBar(row.Change, most), num(signed(row.Change)), num(ratio(row)), num(table.Millis(row.BaseMedian)), num(table.Millis(row.NewMedian)),
-			strip(row), row.Verdict.String(), q)
-	}
 	note := "Times are medians of the recordings."
 	if more := len(rows) - comparedRows; more > 0 {
 		note += " " + table.Plural(more, "more row", "more rows") + ": weft compare lists them."
 	}
-	t.end(note, false)
-}
-
-// kindOf returns the kind of a row where that tells rows apart.
-func kindOf(row *compare.Row, by string) string {
-	if by == compare.BySlice.String() && row.Kind == "slices" {
-		return ""
-	}
-	return row.Kind
-}
-
-func signed(t timeline.Nanos) string {
-	if t > 0 {
-		return "+" + table.Millis(t)
-	}
-	return table.Millis(t)
-}
-
-// ratio writes the change as a part of the base.
-func ratio(row *compare.Row) string {
-	switch {
-	case row.Only == "new":
-		return "new"
-	case row.Only == "base":
-		return "gone"
-	case row.Ratio == nil:
-		return "from 0"
-	}
-	text := strconv.FormatFloat(*row.Ratio*100, 'f', 1, 64) + " %"
-	if *row.Ratio > 0 {
-		return "+" + table.Separated(text)
-	}
-	return table.Separated(text)
+	shown := *p.Result
+	shown.Rows = rows[:min(len(rows), comparedRows)]
+	p.show(shown.Table(p.By, p.Per == "second", func(*compare.Row) bool { return true }), look{
+		title: title, before: "base_ns", barTitle: "change and recordings", note: note,
+		bar: func(i int) markup { return changeBar(shown.Rows[i].Change, most) + strip(&shown.Rows[i]) },
+	})
 }
 
 // changeBar draws a change: to the right of the middle what became slower.

@@ -91,7 +91,7 @@ func costCPU(r *costtables.Row) num {
 	if r.WithoutCPU > r.Self/2 || r.Self == 0 {
 		return "–"
 	}
-	return num(millis(r.SelfCPU))
+	return num(millis(r.CPU))
 }
 
 // costTable writes the table of a type.
@@ -100,7 +100,7 @@ func (p *page) costTable(t *costtables.Table) {
 	p.p("<h3>%s</h3>\n", strings.ToUpper(name[:1])+name[1:])
 	columns := []column{{title: strings.TrimSuffix(t.Type, " (derived)")}, {title: "kinds of work", bar: true}, {title: "self ms", number: true}, {title: "share", number: true},
 		{title: "slices", number: true}}
-	hasCPU := slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.SelfCPU > 0 })
+	hasCPU := slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.CPU > 0 })
 	if hasCPU {
 		columns = append(columns, column{title: "CPU ms", number: true})
 	}

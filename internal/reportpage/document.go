@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	_ "embed" // the style and the script
 	"encoding/base64"
-	"strings"
 )
 
 //go:embed page.css
@@ -61,15 +60,4 @@ func (d *document) phrase(format string, args ...any) markup {
 	w := writer{keepURLs: d.keepURLs}
 	w.p(format, args...)
 	return markup(w.String())
-}
-
-// join puts a separator between the parts that are not empty.
-func join(separator string, parts ...string) string {
-	var there []string
-	for _, part := range parts {
-		if part != "" {
-			there = append(there, part)
-		}
-	}
-	return strings.Join(there, separator)
 }

@@ -58,7 +58,7 @@ func (p *page) keys() (keys []keyNumber) {
 	}
 	if in := a.Inputs; in != nil && len(interactions(in.List)) > 0 {
 		worst := &interactions(in.List)[0]
-		add(keyNumber{label: "Slowest input", value: length(worst.Latency), note: string(worst.Kind) + " at " + p.moment(worst.Start-a.Start), section: Inputs, bad: worst.Latency > slowInput})
+		add(keyNumber{label: "Slowest input", value: length(worst.Latency), note: string(worst.Kind) + " at " + p.moment(worst.Start-a.Start), section: Inputs, bad: worst.Latency > report.SlowInput})
 	}
 	if f := a.Forced; f != nil {
 		var all report.ForcedTime
@@ -272,7 +272,7 @@ func (p *page) waitFindings() (list []finding) {
 	a := p.all
 	if a.Inputs != nil {
 		main := interactions(a.Inputs.List)
-		slow := slices.IndexFunc(main, func(in report.Interaction) bool { return in.Latency <= slowInput })
+		slow := slices.IndexFunc(main, func(in report.Interaction) bool { return in.Latency <= report.SlowInput })
 		if slow < 0 {
 			slow = len(main)
 		}

@@ -1,19 +1,11 @@
 package reportpage
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
-)
-
-// Lengths from which on people notice that something answers late.
-const (
-	fastInput = 100 * millisecond
-	slowInput = 200 * millisecond
 )
 
 // interactions returns the inputs that weft report input shows, the slowest first: all but movements of the pointer.
@@ -79,8 +71,8 @@ func (p *page) dots(list []report.Interaction) {
 		first, last = min(first, shown[i].Start), max(last, shown[i].Start)
 	}
 	p.p("<figure class=plot>\n<svg class=inputs width=\"100%%\" height=%d role=img aria-labelledby=\"inputs-t inputs-d\"><title id=inputs-t>Inputs over time</title><desc id=inputs-d>A dot for each input: to the right when it happened, upwards how long the answer took.</desc>\n", dotsTop+dotsHeight+20)
-	p.p("<rect class=bad y=%d width=\"100%%\" height=%d /><rect class=fair y=%d width=\"100%%\" height=%d />", dotsTop, y(slowInput)-dotsTop, y(slowInput), y(fastInput)-y(slowInput))
-	p.p("<text class=tick x=4 y=%d>200 ms</text><text class=tick x=4 y=%d>100 ms</text>\n", y(slowInput)-3, y(fastInput)-3)
+	p.p("<rect class=bad y=%d width=\"100%%\" height=%d /><rect class=fair y=%d width=\"100%%\" height=%d />", dotsTop, y(report.SlowInput)-dotsTop, y(report.SlowInput), y(report.FastInput)-y(report.SlowInput))
+	p.p("<text class=tick x=4 y=%d>200 ms</text><text class=tick x=4 y=%d>100 ms</text>\n", y(report.SlowInput)-3, y(report.FastInput)-3)
 	p.grid(first-p.all.Start, last-first, dotsTop+dotsHeight)
 	for i := len(shown) - 1; i >= 0; i-- { // the slowest on top
 		in := &shown[i]
@@ -99,25 +91,16 @@ func (p *page) dots(list []report.Interaction) {
 // inputTable writes the slowest inputs.
 func (p *page) inputTable(list []report.Interaction) {
 	p.legend([]part{{"other", "delay", 1}, {"script", "processing", 1}, {"painting", "presentation", 1}, {"plain", "not known", unknownPhases(list)}})
-	t := p.table("The slowest inputs", "", column{title: "input"}, column{title: "at", number: true}, column{title: "latency", bar: true}, column{title: "latency ms", number: true},
-		column{title: "delay ms", number: true}, column{title: "processing ms", number: true}, column{title: "presentation ms", number: true}, column{title: "verdict"}, column{title: "most of the work"})
-	for i := range list[:min(len(list), report.AllRows)] {
-		in := &list[i]
-		known := func(t *timeline.Nanos) num {
-			if t == nil {
-				return "–"
-			}
-			return num(millis(*t))
-		}
-		t.row(at(in.Start, in.Latency), string(in.Kind)+" ("+in.Type+")", num(p.moment(in.Start-p.all.Start)),
-			p.bar(phases(in), list[0].Latency), num(millis(in.Latency)),
-			known(in.Delay), known(in.Processing), known(in.Presentation), verdict(in), mostWork(in))
-	}
+	shown := list[:min(len(list), report.AllRows)]
 	note := "Slow: more than 200 ms; people notice more than 100 ms."
-	if more := len(list) - report.AllRows; more > 0 {
+	if more := len(list) - len(shown); more > 0 {
 		note += " " + table.Plural(more, "more input was", "more inputs were") + " answered faster: weft report input lists them."
 	}
-	t.end(note, false)
+	p.show(p.all.Inputs.Table(shown), look{
+		title: "The slowest inputs", before: "latency_ns", barTitle: "latency", note: note,
+		bar: func(i int) markup { return p.bar(phases(&shown[i]), list[0].Latency) },
+		at:  func(i int) span { return at(shown[i].Start, shown[i].Latency) },
+	})
 }
 
 // phases returns the parts of a latency, as far as they are known.
@@ -136,26 +119,4 @@ func unknownPhases(list []report.Interaction) timeline.Nanos {
 		}
 	}
 	return 0
-}
-
-// verdict says how fast an input was answered.
-func verdict(in *report.Interaction) string {
-	switch {
-	case in.Dropped:
-		return "no answer was shown"
-	case in.Latency > slowInput:
-		return "slow"
-	case in.Latency > fastInput:
-		return "noticeable"
-	}
-	return "fast"
-}
-
-// mostWork says what most of the work for an input was.
-func mostWork(in *report.Interaction) string {
-	if in.Work == nil || len(in.Work.Parts) == 0 {
-		return ""
-	}
-	part := &in.Work.Parts[0]
-	return strings.TrimSpace(cmp.Or(part.Name, "(none)") + ", " + length(part.Self))
 }

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/recording"
@@ -36,7 +36,7 @@ func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
 		t.Fatal(err)
 	}
 	defer loaded.Close()
-	all, err := report.CollectAll(t.Context(), loaded.Timeline, options.Rules{}, report.AllOptions{})
+	all, err := report.CollectAll(t.Context(), loaded.Timeline, attribution.Rules{}, report.AllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,10 +265,10 @@ func comparison(name string, rows int) *Comparison {
 		}
 		r.Counts[verdict]++
 		r.Rows = append(r.Rows, compare.Row{
-			Kind: kind, Name: name, Location: name, Base: []timeline.Nanos{4e6, 5e6}, New: []timeline.Nanos{5e6 + change}, BaseMedian: 4e6, NewMedian: 4e6 + change, Change: change, Ratio: &ratio, P: &p, Q: &p, Verdict: verdict,
+			Kind: kind, Name: name, Location: name, Base: []timeline.Nanos{4e6, 5e6}, New: []timeline.Nanos{5e6 + change}, BaseCounts: []int64{1, 1}, NewCounts: []int64{1}, BaseMedian: 4e6, NewMedian: 4e6 + change, Change: change, Ratio: &ratio, P: &p, Q: &p, Verdict: verdict,
 		})
 	}
-	return &Comparison{Title: name, By: name, Per: "recording", Selected: name, Result: r}
+	return &Comparison{Title: name, Per: "recording", Selected: name, Result: r}
 }
 
 func writeComparison(t testing.TB, c *Comparison) string {
@@ -288,7 +288,7 @@ func TestComparison(t *testing.T) {
 	writeComparison(t, comparison(strings.Repeat("<𝕎", 200), 5000))
 	page := writeComparison(t, comparison("f", 3))
 	for _, want := range []string{
-		`<b>2 slower</b> and <b>1 faster</b>, of 3 rows`, `<td class=n>+1.000</td><td class=n>+25.0 %</td><td class=n>4.000</td><td class=n>5.000</td>`,
+		`<b>2 slower</b> and <b>1 faster</b>, of 3 rows`, `<td class=n>4.000</td><td class=n>5.000</td><td class=n>+1.000</td><td class=n>+25.0 %</td>`,
 		`<rect class=gc x=500 width=250 height=10 />`, `<h2 id=async-title>`, `base: f, 1.00 s · new: 2 recordings, 1.00 s to 2.00 s`,
 	} {
 		if !strings.Contains(page, want) {

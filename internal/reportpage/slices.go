@@ -43,18 +43,10 @@ func (p *page) devices() {
 		return
 	}
 	p.p("<h3>Devices</h3>\n")
-	out := p.table("Devices", "", column{title: "device"}, column{title: "busy", bar: true}, column{title: "busy ms", number: true}, column{title: "share", number: true}, column{title: "idle ms", number: true},
-		column{title: "kernels", number: true}, column{title: "communication ms", number: true}, column{title: "copies ms", number: true})
-	for i := range list {
-		d := &list[i]
-		name := p.deviceTitle(d)
-		if d.Name != "" {
-			name += " " + d.Name
-		}
-		out.row(span{}, name, p.bar([]part{{class: "plain", time: d.Busy}}, d.Window), num(table.Millis(d.Busy)), num(share(d.Busy, d.Window)), num(table.Millis(d.Idle)), num(table.Thousands(d.Kernels)),
-			num(table.Millis(d.Communication)), num(table.Millis(d.Copy)))
-	}
-	out.end("", false)
+	p.show(p.all.Slices.DevicesTable(), look{
+		title: "Devices", before: "busy_ns", barTitle: "busy",
+		bar: func(i int) markup { return p.bar([]part{{class: "plain", time: list[i].Busy}}, list[i].Window) },
+	})
 }
 
 // deviceTitle names a device: by its rank and number, or where several devices have these by their process.
@@ -94,24 +86,20 @@ func (p *page) deviceFinding() (finding, bool) {
 // sliceTable writes the groups of a kind.
 func (p *page) sliceTable(title string, groups []report.SliceGroup) {
 	p.p("<h3>%s</h3>\n", title)
-	out := p.table(title, "", column{title: "name"}, column{title: "self", bar: true}, column{title: "self ms", number: true}, column{title: "total ms", number: true}, column{title: "count", number: true},
-		column{title: "median ms", number: true}, column{title: "p95 ms", number: true}, column{title: "longest ms", number: true})
-	for i := range groups {
-		g := &groups[i]
-		name := g.Name
-		if name == "" {
-			name = "(none)"
-		}
-		where := span{}
-		if g.MaxAt != nil {
-			where = at(*g.MaxAt, g.Max)
-		}
-		out.row(where, name, p.bar([]part{{class: "plain", time: g.Self}}, groups[0].Self), num(table.Millis(g.Self)), num(table.Millis(g.Total)), num(table.Thousands(g.Count)),
-			num(table.Millis(g.P50)), num(table.Millis(g.P95)), num(table.Millis(g.Max)))
-	}
 	note := ""
 	if len(groups) == report.AllRows {
 		note = "weft report slices lists all."
 	}
-	out.end(note, false)
+	shown := *p.all.Slices.Slices
+	shown.Groups = groups
+	p.show(shown.GroupsTable(groups[0].Kind, "name"), look{
+		title: title, before: "self_ns", barTitle: "self", note: note,
+		bar: func(i int) markup { return p.bar([]part{{class: "plain", time: groups[i].Self}}, groups[0].Self) },
+		at: func(i int) span {
+			if groups[i].MaxAt == nil {
+				return span{}
+			}
+			return at(*groups[i].MaxAt, groups[i].Max)
+		},
+	})
 }

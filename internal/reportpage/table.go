@@ -1,8 +1,10 @@
 package reportpage
 
 import (
+	"cmp"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -84,6 +86,62 @@ func (t *rows) end(note string, folded bool) {
 	if folded {
 		t.d.p("</details>\n")
 	}
+}
+
+// look is how a page shows a table of a report, beside its cells.
+type look struct {
+	title    string             // for those who do not see it
+	before   string             // the key of the column before which bars are
+	barTitle string             // of the bars
+	bar      func(i int) markup // of a row
+	at       func(i int) span   // where the timeline shows a row; nil: nowhere
+	note     string
+}
+
+// show writes a table of a report, with bars.
+func (d *document) show(t *table.Table, l look) {
+	var columns []column
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if c.Key == l.before {
+			columns = append(columns, column{title: l.barTitle, bar: true})
+		}
+		if c.Title != "" && !t.Empty(i) {
+			columns = append(columns, column{title: c.Title, number: c.Kind != table.TextKind || c.Moment})
+		}
+	}
+	out := d.table(l.title, "", columns...)
+	for k := range t.Rows {
+		var cells []any
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			if c.Key == l.before {
+				cells = append(cells, l.bar(k))
+			}
+			if c.Title != "" && !t.Empty(i) {
+				cells = append(cells, shown(c, &t.Rows[k].Cells()[i]))
+			}
+		}
+		where := span{}
+		if l.at != nil {
+			where = l.at(k)
+		}
+		out.row(where, cells...)
+	}
+	out.end(l.note, false)
+}
+
+// shown returns a cell as a page shows it: whole texts, and dashes for numbers that are not known.
+func shown(c *table.Column, v *table.Cell) any {
+	switch {
+	case c.Moment:
+		return num(v.Short)
+	case c.Kind == table.TextKind:
+		return cmp.Or(v.Long, v.Text, v.Short)
+	case v.Absent && v.Short == "":
+		return num("–")
+	}
+	return num(c.Format(v))
 }
 
 // span is a time of the trace that the timeline can show; the zero span is none.

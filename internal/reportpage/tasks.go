@@ -3,7 +3,6 @@ package reportpage
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/producers"
@@ -26,40 +25,19 @@ func (p *page) tasks() {
 		addWork(all, &t.List[i].Work)
 	}
 	p.legend(categoryParts(all))
-	columns := []column{{title: "task"}, {title: "at", number: true}, {title: "kinds of work", bar: true}, {title: "ms", number: true}}
-	hasCPU := slices.ContainsFunc(t.List, func(task report.Task) bool { return task.CPU != nil })
-	if hasCPU {
-		columns = append(columns, column{title: "CPU ms", number: true})
-	}
-	columns = append(columns, column{title: "thread"}, column{title: "most self time"})
-	splits := slices.ContainsFunc(t.List, func(task report.Task) bool { return split(&task) != "" })
-	if splits {
-		columns = append(columns, column{title: "where to split it"})
-	}
-	out := p.table("The longest tasks", "", columns...)
-	for i := range t.List {
-		task := &t.List[i]
-		times := make([]timeline.Nanos, producers.CategoryCount)
-		addWork(times, &task.Work)
-		name := task.Name
-		if task.Basis == report.SampledTasks || name == "" {
-			name = "(samples)"
-		}
-		cells := []any{name, num(p.moment(task.Start - p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration))}
-		if hasCPU {
-			cells = append(cells, cpuTime(task.CPU))
-		}
-		cells = append(cells, task.ThreadID.ThreadTitle(), mostOf(task))
-		if splits {
-			cells = append(cells, split(task))
-		}
-		out.row(at(task.Start, task.Duration), cells...)
-	}
 	note := ""
 	if more := t.Count - len(t.List); more > 0 {
 		note = table.Count(more, "more task") + ": weft report tasks lists them."
 	}
-	out.end(note, false)
+	p.show(t.Table(t.List), look{
+		title: "The longest tasks", before: "dur_ns", barTitle: "kinds of work", note: note,
+		bar: func(i int) markup {
+			times := make([]timeline.Nanos, producers.CategoryCount)
+			addWork(times, &t.List[i].Work)
+			return p.bar(categoryParts(times), longest.Duration)
+		},
+		at: func(i int) span { return at(t.List[i].Start, t.List[i].Duration) },
+	})
 }
 
 // addWork adds the times of the kinds of work.
@@ -93,23 +71,6 @@ func tasksOnCPU(tasks []report.Task) string {
 		return ""
 	}
 	return fmt.Sprintf(" They were on a CPU for %s of %s, %s.", length(cpu), length(of), share(cpu, of))
-}
-
-// mostOf says what has most self time in a task, and in how many pieces.
-func mostOf(t *report.Task) string {
-	part := largestPart(t)
-	if part == nil {
-		return ""
-	}
-	text := partName(part.Name, part.Location) + ", " + length(part.Self)
-	switch {
-	case part.Count < 2:
-	case t.Basis == report.SampledTasks:
-		text += " in " + table.Count(part.Count, "sample")
-	default:
-		text += " in " + table.Count(part.Count, "slice")
-	}
-	return text
 }
 
 // largestPart returns what has most self time in a task; nil if nothing is recorded inside it.
@@ -158,23 +119,4 @@ func largestKinds(w *report.Work) string {
 		return ""
 	}
 	return strings.Join(words, ", ")
-}
-
-// split says where a task could be divided.
-func split(t *report.Task) string {
-	s := t.Split
-	if s == nil {
-		return ""
-	}
-	name := s.Name
-	if name == "" {
-		name = "(none)"
-	}
-	switch {
-	case s.Inside:
-		return "inside " + name + ", which takes " + length(s.Self) + " itself"
-	case s.Parts > 1:
-		return "between the " + table.Thousands(s.Parts) + " parts of " + name + ", the longest of which takes " + length(s.Longest)
-	}
-	return ""
 }

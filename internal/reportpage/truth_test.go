@@ -27,7 +27,4 @@ func TestMostly(t *testing.T) {
 	if got := mainly(&empty); got != "; nothing is recorded inside it" {
 		t.Errorf("a task without parts: %q", got)
 	}
-	if got := mostOf(&empty); got != "" {
-		t.Errorf("a task without parts: %q", got)
-	}
 }

@@ -8,9 +8,6 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -47,7 +44,7 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 	if len(f.contexts) == 0 {
 		return nil, nil
 	}
-	result, err := attribution.Run(ctx, tl, options.Rules{})
+	result, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +54,7 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 		return nil, err
 	}
 	found = bitset{}
-	var s cost.EventSet
+	var s attribution.EventSet
 	for c := result.EventSets.From(0); ; {
 		ok, err := c.Next(&s)
 		if err != nil || !ok {
@@ -70,7 +67,7 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 }
 
 // wantedSets returns the sets of contexts in which one is that is asked for.
-func (f *Filter) wantedSets(r *cost.Result) (wanted sets.Bitset, err error) {
+func (f *Filter) wantedSets(r *attribution.Result) (wanted attribution.Bitset, err error) {
 	for _, p := range f.contexts {
 		types, known, ok := attribution.TypesNamed(r, p.typ)
 		if !ok {
@@ -86,7 +83,7 @@ func (f *Filter) wantedSets(r *cost.Result) (wanted sets.Bitset, err error) {
 				}
 				labels := labelsOf(r, &types, m)
 				if slices.ContainsFunc(labels, who.matches) {
-					wanted.Add(sets.SetID(set))
+					wanted.Add(attribution.SetID(set))
 					matches = true
 				}
 				names = append(names, labels[0])
@@ -100,7 +97,7 @@ func (f *Filter) wantedSets(r *cost.Result) (wanted sets.Bitset, err error) {
 }
 
 // labelsOf returns what a context can be called: its name, its id, and its identity as tables write it.
-func labelsOf(r *cost.Result, types *attribution.NamedTypes, m *sets.Member) []string {
+func labelsOf(r *attribution.Result, types *attribution.NamedTypes, m *attribution.Member) []string {
 	_, name := types.Name(r, m)
 	id := r.Contexts.Nodes[types.Node(r, m)].Identity
 	return []string{name, id.ID, id.String()}

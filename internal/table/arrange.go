@@ -115,8 +115,9 @@ func (t *Table) limit(rows int) {
 // round if reversed. What has no value comes last.
 func (t *Table) sortBy(at int, reversed bool) {
 	column := &t.Columns[at]
+	t.fill()
 	slices.SortStableFunc(t.Rows, func(x, y Row) int {
-		a, b := &x.Cells[at], &y.Cells[at]
+		a, b := &x.cells[at], &y.cells[at]
 		if last := cmp.Or(order(x.Last, y.Last), order(a.Absent, b.Absent)); last != 0 || a.Absent {
 			return last
 		}
@@ -170,8 +171,15 @@ func (t *Table) choose(names []string) {
 	for i := range t.Rows {
 		cells := make([]Cell, len(places))
 		for k, at := range places {
-			cells[k] = t.Rows[i].Cells[at]
+			cells[k] = t.Rows[i].Cells()[at]
 		}
-		t.Rows[i].Cells = cells
+		t.Rows[i].cells = cells
+	}
+}
+
+// fill makes the cells of all rows.
+func (t *Table) fill() {
+	for i := range t.Rows {
+		t.Rows[i].Cells()
 	}
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
@@ -41,9 +42,11 @@ func (t *Table) line(row *Row) ([]byte, error) {
 
 // WriteJSON writes the head of a report and then the rows of its tables, or of the one called only, each as a line.
 func (r *Report) WriteJSON(w io.Writer, only string) error {
-	var b bytes.Buffer
+	b := bufio.NewWriter(w)
 	write := func(line []byte, err error) error {
-		b.Write(append(line, '\n'))
+		if err == nil {
+			_, err = b.Write(append(line, '\n'))
+		}
 		return err
 	}
 	for _, head := range r.Head {
@@ -60,8 +63,7 @@ func (r *Report) WriteJSON(w io.Writer, only string) error {
 			}
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.Flush()
 }
 
 // WriteCSV writes the table of a name in all sections of a report, below the columns of form, which is the same table without rows.
@@ -85,9 +87,9 @@ func (r *Report) WriteCSV(w io.Writer, form *Table) error {
 			continue
 		}
 		for i := range t.Rows {
-			record := make([]string, 0, len(head))
+			record, cells := make([]string, 0, len(head)), t.Rows[i].Cells()
 			for k := range t.Columns {
-				record = t.Columns[k].appendCSV(record, &t.Rows[i].Cells[k])
+				record = t.Columns[k].appendCSV(record, &cells[k])
 			}
 			if err := out.Write(printable.Lines(record)); err != nil {
 				return err

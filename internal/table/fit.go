@@ -23,7 +23,7 @@ func (t *Table) fit(columns, margin int) (fitted *Table, left int) {
 	copied := *t
 	fitted = &copied
 	fitted.Columns = slices.Clone(t.Columns)
-	fitted.leaveEmpty()
+	fitted.leave()
 	if columns <= 0 {
 		return fitted, 0
 	}
@@ -55,14 +55,19 @@ func (t *Table) fit(columns, margin int) (fitted *Table, left int) {
 	}
 }
 
-// leaveEmpty leaves out columns that are there only if a row has something in them.
-func (t *Table) leaveEmpty() {
+// leave leaves out the columns for which text has no room.
+func (t *Table) leave() {
 	for i := range t.Columns {
-		has := func(r Row) bool { c := &r.Cells[i]; return !c.Absent && (c.Text != "" || c.Number != 0) }
-		if t.Columns[i].IfAny && !t.chosen && !slices.ContainsFunc(t.Rows, has) {
+		if t.Columns[i].Page || t.Empty(i) {
 			t.Columns[i].Title = ""
 		}
 	}
+}
+
+// Empty reports whether a column is left out, because it is there only if a row has something in it.
+func (t *Table) Empty(column int) bool {
+	has := func(r Row) bool { c := &r.Cells()[column]; return !c.Absent && (c.Text != "" || c.Number != 0) }
+	return t.Columns[column].IfAny && !t.chosen && !slices.ContainsFunc(t.Rows, has)
 }
 
 // betweenColumns is the number of blanks between two columns.
@@ -83,7 +88,7 @@ func (t *Table) width() int {
 func (t *Table) columnWidth(i int) int {
 	width := cellwidth.Of(t.Columns[i].Title)
 	for _, row := range t.Rows {
-		width = max(width, cellwidth.Of(printable.Text(t.Columns[i].Format(&row.Cells[i]))))
+		width = max(width, cellwidth.Of(printable.Text(t.Columns[i].Format(&row.cells[i]))))
 	}
 	return width
 }
@@ -141,8 +146,8 @@ func (t *Table) shorten(tooWide, least int) bool {
 	width = max(min(next, width-1), width-tooWide, max(least, cellwidth.Of(t.Columns[widest].Title)))
 	before := t.columnWidth(widest)
 	for k := range t.Rows {
-		t.Rows[k].Cells = slices.Clone(t.Rows[k].Cells)
-		v := &t.Rows[k].Cells[widest]
+		t.Rows[k].cells = slices.Clone(t.Rows[k].cells)
+		v := &t.Rows[k].cells[widest]
 		v.Short = Elide(t.Columns[widest].Format(v), width)
 	}
 	return t.columnWidth(widest) < before

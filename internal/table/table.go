@@ -34,11 +34,21 @@ type Table struct {
 	chosen bool // the columns are those that were asked for
 }
 
-// Row is a row of a table.
+// Row is a row of a table. Its cells are made when somebody asks for them: most rows of large tables are not shown, and JSON needs none.
 type Row struct {
-	Cells  []Cell
-	Record Record // the row as JSON; nil: as its cells say
+	Record Record // the row as JSON
 	Last   bool   // what is in no other row: in text it comes last, however the table is sorted
+
+	make  func() []Cell
+	cells []Cell
+}
+
+// Cells are the cells of the row, one for each column.
+func (r *Row) Cells() []Cell {
+	if r.cells == nil {
+		r.cells = r.make()
+	}
+	return r.cells
 }
 
 // Column is a column of a table. Its key is its name in CSV, where times are nanoseconds; the title is for people, who get
@@ -51,6 +61,7 @@ type Column struct {
 	Whole      bool   // texts that are never shortened, because they are words or numbers
 	Fixed      bool   // it says what the row is about, and stays when other columns are chosen
 	IfAny      bool   // people get it only where a row has something in it, or if they ask for it
+	Page       bool   // only a page has room for it
 	CountKey   string // of times: the key of one more column of CSV, with the number of samples behind the time
 }
 
@@ -75,6 +86,7 @@ const (
 type Cell struct {
 	Text   string
 	Short  string // for people, if that is not the text, or if there is no value
+	Long   string // for people where there is room, and never cut: urls in it are seen to be some; "": the text
 	Number int64
 	Count  int64 // where the column has a count
 	Absent bool  // there is no value
@@ -143,15 +155,18 @@ type Of[T any] struct {
 // New makes the rows of a table. A row is the JSON of its T.
 func New[T any](t Table, list []T, columns ...Of[T]) *Table {
 	t.Columns = make([]Column, len(columns))
-	t.Rows = make([]Row, len(list))
-	for i := range list {
-		t.Rows[i] = Row{Cells: make([]Cell, len(columns)), Record: JSON(&list[i])}
-	}
 	for k := range columns {
 		t.Columns[k] = columns[k].Column
-		for i := range list {
-			t.Rows[i].Cells[k] = columns[k].Cell(&list[i])
-		}
+	}
+	t.Rows = make([]Row, len(list))
+	for i := range list {
+		t.Rows[i] = Row{Record: JSON(&list[i]), make: func() []Cell {
+			cells := make([]Cell, len(columns))
+			for k := range columns {
+				cells[k] = columns[k].Cell(&list[i])
+			}
+			return cells
+		}}
 	}
 	return &t
 }
@@ -243,5 +258,11 @@ func (c Of[T]) IfAny() Of[T] {
 // Fixed says that the column stays when others are chosen.
 func (c Of[T]) Fixed() Of[T] {
 	c.Column.Fixed = true
+	return c
+}
+
+// OnlyPage says that only a page has room for the column.
+func (c Of[T]) OnlyPage() Of[T] {
+	c.Page = true
 	return c
 }

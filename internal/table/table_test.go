@@ -87,7 +87,7 @@ func TestOrder(t *testing.T) {
 		test.order.Apply(table)
 		var got []string
 		for _, r := range table.Rows {
-			got = append(got, r.Cells[0].Text)
+			got = append(got, r.Cells()[0].Text)
 		}
 		if strings.Join(got, " ") != test.want {
 			t.Errorf("%+v: %s, want %s", test.order, got, test.want)

@@ -181,6 +181,7 @@ func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 	case t.Flush:
 		b.WriteByte('\n')
 	}
+	t.fill()
 	fitted, left := t.fit(on.Columns, len(margin))
 	for i, line := range fitted.lines() {
 		if line = strings.TrimRight(margin+line, " "); i == 0 {
@@ -209,7 +210,7 @@ func (t *Table) lines() []string {
 		kinds = append(kinds, c.Kind)
 		lines[0] = append(lines[0], c.Title)
 		for k := range t.Rows {
-			lines[k+1] = append(lines[k+1], printable.Text(c.Format(&t.Rows[k].Cells[i])))
+			lines[k+1] = append(lines[k+1], printable.Text(c.Format(&t.Rows[k].cells[i])))
 		}
 	}
 	return align(lines, kinds)

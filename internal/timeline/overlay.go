@@ -152,7 +152,7 @@ func (w *walker) without(args Args, i int) Args {
 			continue
 		}
 		if i == 0 {
-			at := int(r.Offset())
+			at := r.Offset()
 			w.shown = append(append(w.shown[:0], args[:at]...), args[at+len(r.Raw()):]...)
 			return w.shown
 		}

@@ -25,6 +25,14 @@ func (e *NotInstalledError) Error() string {
 	return string(e.Tracer) + " is not installed or not in PATH"
 }
 
+// Hint says how to get a tracer.
+func (e *NotInstalledError) Hint() string {
+	if e.Tracer == probescripts.DTrace {
+		return ": install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"
+	}
+	return "; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"
+}
+
 // Find returns the path of a tracer's program. An error is a NotInstalledError.
 func Find(tracer probescripts.Tracer) (string, error) {
 	if tracer == probescripts.DTrace {

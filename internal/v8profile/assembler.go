@@ -126,6 +126,11 @@ type AssemblyError struct{ Err error }
 
 func (e *AssemblyError) Error() string { return e.Err.Error() }
 
+// Hint says which flags help.
+func (e *AssemblyError) Hint() string {
+	return "; allow more with --memory; --js-calls off and --samples none leave them out"
+}
+
 // Unwrap returns the reason.
 func (e *AssemblyError) Unwrap() error { return e.Err }
 

@@ -24,3 +24,11 @@ func (e *NotFoundError) Error() string {
 	}
 	return fmt.Sprintf("there is no V8 profile %s; the trace has %s", e.ID, list)
 }
+
+// Hint says which command helps.
+func (e *NotFoundError) Hint() string {
+	if len(e.Has) == 0 {
+		return ""
+	}
+	return " (weft info --details lists them with their threads)"
+}

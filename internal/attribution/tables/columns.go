@@ -114,7 +114,7 @@ func (c *Column) In(r *Row) bool { return !r.lacks.has(c.group) }
 var Columns = [...]Column{
 	{"self_ns", Nanoseconds, func(r *Row) int64 { return int64(r.Self) }, timeColumn},
 	{"total_ns", Nanoseconds, func(r *Row) int64 { return int64(r.Total) }, timeColumn},
-	{"self_cpu_ns", Nanoseconds, func(r *Row) int64 { return int64(r.SelfCPU) }, timeColumn},
+	{"self_cpu_ns", Nanoseconds, func(r *Row) int64 { return int64(r.CPU) }, timeColumn},
 	{"self_without_cpu_ns", Nanoseconds, func(r *Row) int64 { return int64(r.WithoutCPU) }, timeColumn},
 	{"slices", Count, func(r *Row) int64 { return r.Slices }, timeColumn},
 	{"instants", Count, func(r *Row) int64 { return r.Instants }, timeColumn},

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/publicsuffix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -22,14 +22,14 @@ const (
 // derivedType is a type that only tables know.
 type derivedType struct {
 	name   string
-	of     trees.TypeID // whose contexts are grouped; 0: none
+	of     attribution.TypeID // whose contexts are grouped; 0: none
 	group  GroupBy
 	tracks SplitBy // SplitProcess, SplitThread: rows are these
 }
 
 var derivedTypes = [...]derivedType{
-	{name: TypePage, of: trees.TypeFrame, group: GroupPage},
-	{name: TypeEntity, of: trees.TypeScript, group: GroupEntity},
+	{name: TypePage, of: attribution.TypeFrame, group: GroupPage},
+	{name: TypeEntity, of: attribution.TypeScript, group: GroupEntity},
 	{name: TypeProcess, tracks: SplitProcess},
 	{name: TypeThread, tracks: SplitThread},
 }
@@ -61,9 +61,9 @@ func (t *Tables) CanGroup(typ string, by GroupBy) bool {
 		return false
 	}
 	switch id := t.result.Contexts.ByType[typ]; id {
-	case trees.TypeInputEvent, trees.TypeGraphicsFrame, trees.TypeTab:
+	case attribution.TypeInputEvent, attribution.TypeGraphicsFrame, attribution.TypeTab:
 		return by != GroupPage && by != GroupEntity
-	case trees.TypeScript:
+	case attribution.TypeScript:
 		return by != GroupPage
 	}
 	return true
@@ -86,7 +86,7 @@ const (
 )
 
 // groupOf returns the row of a context, or of the group that it is in.
-func (b *tabulator) groupOf(node trees.NodeID, ts timeline.Nanos) rowKey {
+func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	switch b.group {
 	case GroupNone:
 		return rowKey{node: node}
@@ -104,10 +104,10 @@ func (b *tabulator) groupOf(node trees.NodeID, ts timeline.Nanos) rowKey {
 }
 
 // groupName returns the name of the group of a context, of those that do not depend on the time.
-func (b *tabulator) groupName(node trees.NodeID) string {
+func (b *tabulator) groupName(node attribution.NodeID) string {
 	switch b.group {
 	case GroupClass:
-		return cmp.Or(b.result.Contexts.Class(node, trees.LastTime), b.result.Contexts.Nodes[node].Scope)
+		return cmp.Or(b.result.Contexts.Class(node, attribution.LastTime), b.result.Contexts.Nodes[node].Scope)
 	case GroupEntity:
 		return entityOf(b.result.Contexts.UrlOf(node))
 	}

@@ -1,4 +1,4 @@
-// Package tables makes the cost tables of a result. In comes the result of package cost, out go rows.
+// Package tables makes the cost tables of a result. In comes the result of the engine, out go rows.
 package tables
 
 import (
@@ -8,10 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/sets"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -91,12 +88,12 @@ func ByText(group GroupBy, split SplitBy) string {
 
 // Tables makes the cost tables of a result.
 type Tables struct {
-	result    *cost.Result
-	enteredBy map[trees.NodeID]trees.TypeSet // by logical node: the types by which it was entered explicitly; nil: not asked for yet
+	result    *attribution.Result
+	enteredBy map[attribution.NodeID]attribution.TypeSet // by logical node: the types by which it was entered explicitly; nil: not asked for yet
 }
 
 // Of returns the tables of a result.
-func Of(r *cost.Result) *Tables { return &Tables{result: r} }
+func Of(r *attribution.Result) *Tables { return &Tables{result: r} }
 
 // TableOptions say what a table shows.
 type TableOptions struct {
@@ -123,9 +120,8 @@ type Table struct {
 	Start timeline.Nanos `json:"-"` // of the trace
 }
 
-// Row is what one context cost, or a group of contexts, or a part of these. Columns that say nothing in a table, because
-// what they count cannot be divided in its way, are 0 and not among its columns (Column.In).
-type Row struct {
+// Amounts are what one context cost, or a group of contexts, or a part of these. What cannot be divided in the way of its table is 0.
+type Amounts struct {
 	ID      string   `json:"id"` // scope/id, with @pid if it is local; "(unattributed)" for what has no context
 	Name    string   `json:"name"`
 	Part    string   `json:"part,omitempty"` // the process, thread or category, if rows are divided
@@ -135,26 +131,32 @@ type Row struct {
 
 	Self       timeline.Nanos `json:"self_ns"`
 	Total      timeline.Nanos `json:"total_ns"`            // with all contexts below it in the tree
-	SelfCPU    timeline.Nanos `json:"self_cpu_ns"`         // of the slices that tell
+	CPU        timeline.Nanos `json:"self_cpu_ns"`         // of the slices that tell
 	WithoutCPU timeline.Nanos `json:"self_without_cpu_ns"` // self time of those that do not
 	Slices     int64          `json:"slices"`
 	Instants   int64          `json:"instants"`
 
-	LongTasks      int64          `json:"long_tasks"`     // of 50 ms and more, in which no other context has more self time
-	GCProvoked     timeline.Nanos `json:"gc_provoked_ns"` // garbage collections in the middle of its work
-	Freed          int64          `json:"freed_bytes"`    // by garbage collections; of isolates
-	ForcedStyle    timeline.Nanos `json:"forced_style_ns"`
-	ForcedLayout   timeline.Nanos `json:"forced_layout_ns"`
-	ForcedStyles   int64          `json:"forced_styles"`
-	ForcedLayouts  int64          `json:"forced_layouts"`
-	Requests       int64          `json:"requests"`
-	NetworkBytes   int64          `json:"network_bytes"`
-	RequestTime    timeline.Nanos `json:"request_ns"`             // from the sending to the finish, all added up
-	Async          timeline.Nanos `json:"async_ns"`               // asynchronous slices; no busy time
-	Inputs         int64          `json:"inputs"`                 // input events for which it worked; each counts once in a row
-	WorstLatency   timeline.Nanos `json:"worst_input_latency_ns"` // of these
-	SelfByCategory ByCategory     `json:"self_by_category_ns"`
-	Input          *InputInfo     `json:"input,omitempty"` // of a context that is an input event
+	LongTasks     int64          `json:"long_tasks"`     // of 50 ms and more, in which no other context has more self time
+	GCProvoked    timeline.Nanos `json:"gc_provoked_ns"` // garbage collections in the middle of its work
+	Freed         int64          `json:"freed_bytes"`    // by garbage collections; of isolates
+	ForcedStyle   timeline.Nanos `json:"forced_style_ns"`
+	ForcedLayout  timeline.Nanos `json:"forced_layout_ns"`
+	ForcedStyles  int64          `json:"forced_styles"`
+	ForcedLayouts int64          `json:"forced_layouts"`
+	Requests      int64          `json:"requests"`
+	NetworkBytes  int64          `json:"network_bytes"`
+	RequestTime   timeline.Nanos `json:"request_ns"`             // from the sending to the finish, all added up
+	Async         timeline.Nanos `json:"async_ns"`               // asynchronous slices; no busy time
+	Inputs        int64          `json:"inputs"`                 // input events for which it worked; each counts once in a row
+	WorstLatency  timeline.Nanos `json:"worst_input_latency_ns"` // of these
+}
+
+// Row is a row of a table. Columns that say nothing in a table, because what they count cannot be divided in its way, are not among
+// its columns (Column.In).
+type Row struct {
+	Amounts
+	SelfByCategory ByCategory `json:"self_by_category_ns"`
+	Input          *InputInfo `json:"input,omitempty"` // of a context that is an input event
 
 	lacks columnSet
 	None  bool // it is of what has no context
@@ -165,8 +167,8 @@ type ByCategory [producers.CategoryCount]timeline.Nanos
 
 // Types returns the types of which there are contexts in the trace, and the groups of these, by name.
 func (t *Tables) Types() []string {
-	found := map[trees.TypeID]bool{}
-	t.eachSet(func(set sets.SetID) {
+	found := map[attribution.TypeID]bool{}
+	t.eachSet(func(set attribution.SetID) {
 		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
 			found[t.result.Sets.Members[id].Type] = true
 		}
@@ -193,11 +195,11 @@ type TypeCount struct {
 // TypeCounts returns the types of which there are contexts for which something was done, the most contexts first.
 func (t *Tables) TypeCounts() []TypeCount {
 	type context struct {
-		typ  trees.TypeID
-		node trees.NodeID
+		typ  attribution.TypeID
+		node attribution.NodeID
 	}
-	seen, counts := map[context]bool{}, map[trees.TypeID]int{}
-	t.eachSet(func(set sets.SetID) {
+	seen, counts := map[context]bool{}, map[attribution.TypeID]int{}
+	t.eachSet(func(set attribution.SetID) {
 		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
 			m := &t.result.Sets.Members[id]
 			k := context{m.Type, t.result.Contexts.LogicalOf(m.Node)}
@@ -218,20 +220,20 @@ func (t *Tables) TypeCounts() []TypeCount {
 // HasPages reports whether anything was done for a frame of a page, and not only in isolates, which programs without pages have
 // as well.
 func (t *Tables) HasPages() (has bool) {
-	t.eachSet(func(set sets.SetID) {
+	t.eachSet(func(set attribution.SetID) {
 		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
 			m := &t.result.Sets.Members[id]
-			has = has || m.Type == trees.TypeFrame && t.result.Contexts.Nodes[m.Node].Scope != trees.ScopeIsolate
+			has = has || m.Type == attribution.TypeFrame && t.result.Contexts.Nodes[m.Node].Scope != attribution.ScopeIsolate
 		}
 	})
 	return has
 }
 
 // eachSet gives the sets of contexts for which something was done.
-func (t *Tables) eachSet(fn func(sets.SetID)) {
+func (t *Tables) eachSet(fn func(attribution.SetID)) {
 	for set := range t.result.Sets.Lists.Len() {
-		if t.result.Used.Has(sets.SetID(set)) || t.result.Costs.Named.Has(sets.SetID(set)) {
-			fn(sets.SetID(set))
+		if t.result.Used.Has(attribution.SetID(set)) || t.result.Costs.Named.Has(attribution.SetID(set)) {
+			fn(attribution.SetID(set))
 		}
 	}
 	for i := range t.result.Requests {
@@ -295,7 +297,7 @@ func (b *tabulator) Fill(limit int) (*Table, error) {
 }
 
 // inputInfo returns what a table says of an input event.
-func inputInfo(i *evidence.Input) *InputInfo {
+func inputInfo(i *attribution.Input) *InputInfo {
 	known := func(t timeline.Nanos) *timeline.Nanos {
 		if t == timeline.NoTime {
 			return nil

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/sets"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -16,8 +14,8 @@ import (
 // tabulator fills a table.
 type tabulator struct {
 	tables  *Tables
-	result  *cost.Result
-	typ     trees.TypeID
+	result  *attribution.Result
+	typ     attribution.TypeID
 	tracks  SplitBy // SplitProcess, SplitThread: rows are these, whatever is in effect
 	group   GroupBy
 	split   SplitBy
@@ -28,10 +26,10 @@ type tabulator struct {
 	groupID map[string]groupID // of these
 	MaxRows int
 	inputs  map[rowInput]struct{}
-	counted []rowKey       // that have the time of a cell in their total
-	chain   []trees.NodeID // the context of a cell and all above it
-	byNode  []*Row         // rows of contexts and of what has none, where each has one row
-	groupBy []groupID      // of contexts, where that does not depend on the time; 0: not known yet
+	counted []rowKey             // that have the time of a cell in their total
+	chain   []attribution.NodeID // the context of a cell and all above it
+	byNode  []*Row               // rows of contexts and of what has none, where each has one row
+	groupBy []groupID            // of contexts, where that does not depend on the time; 0: not known yet
 }
 
 // Limits of a table, whatever the input says. Beyond maxTableRows everything that has a context is in one row, others; input events beyond
@@ -44,16 +42,16 @@ const (
 // rowInput says that what a row is about worked for an input event.
 type rowInput struct {
 	row   *Row
-	input trees.NodeID
+	input attribution.NodeID
 }
 
 // rowKey tells the rows of a table apart.
 type rowKey struct {
-	node  trees.NodeID     // a context
-	track timeline.TrackID // or a process or thread
-	group groupID          // or a group
-	part  uint32           // of what tabulator.split says
-	other bool             // or everything that has no row of its own
+	node  attribution.NodeID // a context
+	track timeline.TrackID   // or a process or thread
+	group groupID            // or a group
+	part  uint32             // of what tabulator.split says
+	other bool               // or everything that has no row of its own
 }
 
 // unattributed reports whether a row is of what has no context.
@@ -104,14 +102,14 @@ func (b *tabulator) missing() (lacks columnSet) {
 	if b.split == SplitThread || b.tracks == SplitThread {
 		lacks |= 1 << asyncColumn
 	}
-	if b.typ != trees.TypeFrame {
+	if b.typ != attribution.TypeFrame {
 		lacks |= 1 << provokedColumn
 	}
 	return lacks
 }
 
 // row returns the row of what is charged to a context at a site.
-func (b *tabulator) row(node trees.NodeID, at site, ts timeline.Nanos) (*Row, rowKey) {
+func (b *tabulator) row(node attribution.NodeID, at site, ts timeline.Nanos) (*Row, rowKey) {
 	key := rowKey{}
 	if int(node) < len(b.byNode) && b.byNode[node] != nil {
 		return b.byNode[node], rowKey{node: node}
@@ -162,7 +160,7 @@ func (b *tabulator) name(row *Row, key *rowKey) {
 	case key.other:
 		row.ID, row.Name = Others, Others
 	case key.unattributed():
-		row.ID, row.Name, row.None = cost.Unattributed, cost.Unattributed, true
+		row.ID, row.Name, row.None = attribution.Unattributed, attribution.Unattributed, true
 	case key.group != 0:
 		row.ID, row.Name = b.groups[key.group], b.groups[key.group]
 	case key.track != 0:
@@ -172,13 +170,13 @@ func (b *tabulator) name(row *Row, key *rowKey) {
 	}
 }
 
-func (b *tabulator) nameContext(row *Row, node trees.NodeID) {
-	row.ID, row.Name = b.result.Contexts.Nodes[node].Identity.String(), b.result.Contexts.Label(node, trees.LastTime)
-	row.Class = b.result.Contexts.Class(node, trees.LastTime)
+func (b *tabulator) nameContext(row *Row, node attribution.NodeID) {
+	row.ID, row.Name = b.result.Contexts.Nodes[node].Identity.String(), b.result.Contexts.Label(node, attribution.LastTime)
+	row.Class = b.result.Contexts.Class(node, attribution.LastTime)
 	if in, ok := b.result.InputOf(node); ok {
 		row.Input = inputInfo(in)
 	}
-	if parent := b.result.Contexts.Parent(node, trees.LastTime); parent != 0 {
+	if parent := b.result.Contexts.Parent(node, attribution.LastTime); parent != 0 {
 		row.Parent = b.result.Contexts.Nodes[parent].Identity.String()
 	}
 	if members := b.result.Contexts.MembersOf(node); len(members) > 1 {
@@ -232,7 +230,7 @@ func threadTitle(thread, process *timeline.Track) string {
 }
 
 // of returns the logical node that a set has of the type; 0 if none.
-func (b *tabulator) of(set sets.SetID, typ trees.TypeID) trees.NodeID {
+func (b *tabulator) of(set attribution.SetID, typ attribution.TypeID) attribution.NodeID {
 	if e := b.result.Sets.Of(set, typ); e != 0 {
 		return b.result.Contexts.LogicalOf(b.result.Sets.Members[e].Node)
 	}
@@ -241,7 +239,7 @@ func (b *tabulator) of(set sets.SetID, typ trees.TypeID) trees.NodeID {
 
 // cells adds up the times of threads.
 func (b *tabulator) cells() error {
-	return b.result.Costs.Cells.Each(func(c *cost.Cell) {
+	return b.result.Costs.Cells.Each(func(c *attribution.Cell) {
 		ts, at := c.Since, b.siteOf(c.Thread, c.Category)
 		node := b.of(c.Set, b.typ)
 		row, key := b.row(node, at, ts)
@@ -255,10 +253,10 @@ func (b *tabulator) cells() error {
 		} else {
 			b.addTotals(node, c.Wall, at, ts)
 		}
-		if input := b.of(c.Set, trees.TypeInputEvent); input != 0 {
+		if input := b.of(c.Set, attribution.TypeInputEvent); input != 0 {
 			b.hasInput(row, input)
 		}
-		if trigger := b.of(c.Set, trees.TypeTrigger); trigger != 0 && b.typ == trees.TypeFrame {
+		if trigger := b.of(c.Set, attribution.TypeTrigger); trigger != 0 && b.typ == attribution.TypeFrame {
 			by, _ := b.row(trigger, at, ts)
 			by.GCProvoked += c.Wall
 		}
@@ -266,7 +264,7 @@ func (b *tabulator) cells() error {
 }
 
 // hasInput counts an input event for a row, once.
-func (b *tabulator) hasInput(row *Row, input trees.NodeID) {
+func (b *tabulator) hasInput(row *Row, input attribution.NodeID) {
 	key := rowInput{row, input}
 	if _, ok := b.inputs[key]; ok {
 		return
@@ -284,7 +282,7 @@ func (b *tabulator) hasInput(row *Row, input trees.NodeID) {
 
 // addTotals adds a time to a context and all above it. A group, or the row of
 // others, has it once, however many of its contexts are among these.
-func (b *tabulator) addTotals(node trees.NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
+func (b *tabulator) addTotals(node attribution.NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
 	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.result.Contexts.Ancestors(node, ts)...)
 	if b.group == GroupPage && len(b.chain) > 2 { // all between are of the page of the first, or like the last
 		b.chain = append(b.chain[:1], b.chain[len(b.chain)-1])
@@ -302,9 +300,9 @@ func (b *tabulator) addTotals(node trees.NodeID, wall timeline.Nanos, at site, t
 }
 
 // add adds a cell to the row of its context.
-func (r *Row) add(c *cost.Cell) {
+func (r *Row) add(c *attribution.Cell) {
 	r.Self += c.Wall
-	r.SelfCPU += c.Cpu
+	r.CPU += c.Cpu
 	r.WithoutCPU += c.WithoutCPU
 	r.Slices += c.Slices
 	r.Instants += c.Instants
@@ -319,12 +317,12 @@ func (r *Row) add(c *cost.Cell) {
 // others adds what is not the time of threads.
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
-		for _, key := range slices.SortedFunc(maps.Keys(b.result.Costs.Asyncs), cost.CompareAsyncKeys) {
+		for _, key := range slices.SortedFunc(maps.Keys(b.result.Costs.Asyncs), attribution.CompareAsyncKeys) {
 			wall := b.result.Costs.Asyncs[key]
 			node := b.of(key.Set, b.typ)
-			row, _ := b.row(node, site{process: key.Process}, trees.LastTime)
+			row, _ := b.row(node, site{process: key.Process}, attribution.LastTime)
 			row.Async += wall
-			if b.typ == trees.TypeInputEvent && node != 0 { // also those for which no thread worked
+			if b.typ == attribution.TypeInputEvent && node != 0 { // also those for which no thread worked
 				b.hasInput(row, node)
 			}
 		}
@@ -342,21 +340,21 @@ func (b *tabulator) others() {
 }
 
 // request counts a request that was sent in the window.
-func (b *tabulator) request(r *cost.Request) {
+func (b *tabulator) request(r *attribution.Request) {
 	if !b.result.SentInWindow(*r) {
 		return
 	}
 	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.Thread, producers.CategoryNone), r.Start)
 	row.Requests++
-	row.NetworkBytes = int64(trees.Add(timeline.Nanos(row.NetworkBytes), timeline.Nanos(r.Bytes)))
+	row.NetworkBytes = int64(attribution.Add(timeline.Nanos(row.NetworkBytes), timeline.Nanos(r.Bytes)))
 	if r.End != timeline.NoTime {
-		row.RequestTime = trees.Add(row.RequestTime, max(r.End-r.Start, 0))
+		row.RequestTime = attribution.Add(row.RequestTime, max(r.End-r.Start, 0))
 	}
 }
 
 // longTask counts a long task for the row of contexts with the most self time in it (attribution.md, Cost): of several with
 // the same time the one that worked first. What is unattributed is not a context, and has the task only if there is none.
-func (b *tabulator) longTask(t *cost.LongTask) {
+func (b *tabulator) longTask(t *attribution.LongTask) {
 	at := b.siteOf(t.Thread, producers.CategoryNone)
 	sums := map[rowKey]timeline.Nanos{}
 	var order []rowKey
@@ -383,35 +381,35 @@ func (b *tabulator) longTask(t *cost.LongTask) {
 // entered as another type only; and for what has no context.
 func (b *tabulator) empty() {
 	if none := (rowKey{}); b.rows[none] == nil {
-		b.rows[none] = &Row{ID: cost.Unattributed, Name: cost.Unattributed, lacks: b.lacks, None: true}
+		b.rows[none] = &Row{Amounts: Amounts{ID: attribution.Unattributed, Name: attribution.Unattributed}, lacks: b.lacks, None: true}
 	}
-	explicit := b.typ >= trees.NumBuiltIn
-	if !explicit && b.typ != trees.TypeFrame {
+	explicit := b.typ >= attribution.NumBuiltIn
+	if !explicit && b.typ != attribution.TypeFrame {
 		return
 	}
 	entered := b.tables.explicitTypes()
-	isOf := func(node trees.NodeID) bool {
+	isOf := func(node attribution.NodeID) bool {
 		types, ok := entered[node]
 		return !ok || types.Has(b.typ)
 	}
 	for id := range b.result.Contexts.Nodes {
 		n := &b.result.Contexts.Nodes[id]
-		if id == 0 || !n.Context || b.result.Contexts.LogicalOf(trees.NodeID(id)) != trees.NodeID(id) {
+		if id == 0 || !n.Context || b.result.Contexts.LogicalOf(attribution.NodeID(id)) != attribution.NodeID(id) {
 			continue
 		}
-		object := int(id) < len(b.result.Contexts.States) && len(b.result.Contexts.States[id]) > 0 && !n.IsFrame
-		if len(b.rows) < b.MaxRows && (explicit && object && isOf(trees.NodeID(id)) || !explicit && n.IsFrame) {
-			b.row(trees.NodeID(id), site{}, trees.LastTime)
+		object := id < len(b.result.Contexts.States) && len(b.result.Contexts.States[id]) > 0 && !n.IsFrame
+		if len(b.rows) < b.MaxRows && (explicit && object && isOf(attribution.NodeID(id)) || !explicit && n.IsFrame) {
+			b.row(attribution.NodeID(id), site{}, attribution.LastTime)
 		}
 	}
 }
 
 // explicitTypes returns the types by which contexts were entered explicitly.
-func (t *Tables) explicitTypes() map[trees.NodeID]trees.TypeSet {
+func (t *Tables) explicitTypes() map[attribution.NodeID]attribution.TypeSet {
 	if t.enteredBy == nil {
-		t.enteredBy = map[trees.NodeID]trees.TypeSet{}
+		t.enteredBy = map[attribution.NodeID]attribution.TypeSet{}
 		for i := range t.result.Sets.Members {
-			if e := &t.result.Sets.Members[i]; e.Type >= trees.NumBuiltIn {
+			if e := &t.result.Sets.Members[i]; e.Type >= attribution.NumBuiltIn {
 				node := t.result.Contexts.LogicalOf(e.Node)
 				types := t.enteredBy[node]
 				types.Add(e.Type)

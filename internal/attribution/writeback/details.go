@@ -3,8 +3,7 @@ package writeback
 import (
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -21,14 +20,14 @@ type details struct {
 
 // contextOf is a context, by its logical node, as one of a type.
 type contextOf struct {
-	node trees.NodeID
-	typ  trees.TypeID
+	node attribution.NodeID
+	typ  attribution.TypeID
 }
 
 // shownContext is a context in a state.
 type shownContext struct {
 	contextOf
-	snapshot trees.SnapshotID
+	snapshot attribution.SnapshotID
 }
 
 // contextCost is what a context cost, on all threads.
@@ -44,7 +43,7 @@ const (
 func (a *Additions) newDetails(o *overlay, enc *timeline.ArgsEncoder) (*details, error) {
 	d := &details{a: a, o: o, enc: enc, costs: map[contextOf]contextCost{}, known: map[shownContext]uint32{}}
 	r := a.result
-	return d, r.Costs.Cells.Each(func(c *cost.Cell) {
+	return d, r.Costs.Cells.Each(func(c *attribution.Cell) {
 		for _, id := range r.Sets.Lists.At(uint32(c.Set)) {
 			if m := &r.Sets.Members[id]; m.Node != 0 {
 				key := contextOf{r.Contexts.LogicalOf(m.Node), m.Type}
@@ -56,7 +55,7 @@ func (a *Additions) newDetails(o *overlay, enc *timeline.ArgsEncoder) (*details,
 }
 
 // of returns the index of the details of an interval in overlay.args, from 1 on; 0 if there is no room for them.
-func (d *details) of(i *cost.Interval) uint32 {
+func (d *details) of(i *attribution.Interval) uint32 {
 	key := shownContext{contextOf{d.a.result.Contexts.LogicalOf(i.Node), i.Type}, i.Snapshot}
 	at, ok := d.known[key]
 	if ok {
@@ -78,7 +77,7 @@ func (d *details) of(i *cost.Interval) uint32 {
 // encode encodes what a click on a slice of a context shows.
 func (d *details) encode(key shownContext) {
 	r, enc := d.a.result, d.enc
-	c, ts := r.Contexts, trees.LastTime
+	c, ts := r.Contexts, attribution.LastTime
 	if key.snapshot != 0 {
 		ts = c.Snapshots[key.snapshot].TS
 	}

@@ -3,18 +3,16 @@ package writeback
 import (
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // notes are the arguments of all sets that slices and instants have.
 type notes struct {
-	r    *cost.Result
+	r    *attribution.Result
 	args []timeline.Args // by SetID; nil: to be encoded when it is asked for
-	sets *extsort.Sorted[cost.EventSet]
+	sets *extsort.Sorted[attribution.EventSet]
 }
 
 // maxNotes bounds the bytes of notes that are held encoded. Real traces have some kilobytes of them.
@@ -29,8 +27,8 @@ func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 		text = func(s string) { enc.InternedString(s) }
 	}
 	for set, held := 0, 0; set < len(n.args) && held < r.Contexts.Room.Of(maxNotes); set++ {
-		if r.Used.Has(sets.SetID(set)) {
-			n.args[set] = slices.Clone(n.encode(enc, sets.SetID(set), text))
+		if r.Used.Has(attribution.SetID(set)) {
+			n.args[set] = slices.Clone(n.encode(enc, attribution.SetID(set), text))
 			held += len(n.args[set])
 		}
 	}
@@ -40,7 +38,7 @@ func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
 // of returns the note of a set under the name of a key, by index of noteKeys; nil if there is none. One that is not held is
 // encoded with names and texts as they are: that changes no table of the timeline. It is valid until the next call with the
 // encoder.
-func (n *notes) of(set sets.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {
+func (n *notes) of(set attribution.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {
 	args := n.args[set]
 	if args == nil {
 		args = n.encode(inline, set, func(s string) { inline.String([]byte(s)) })
@@ -48,20 +46,20 @@ func (n *notes) of(set sets.SetID, key uint8, inline *timeline.ArgsEncoder) time
 	switch {
 	case key == 0:
 		return args
-	case int(key) < len(evidence.NoteKeys):
-		return args.Renamed(evidence.NoteKeys[key])
+	case int(key) < len(attribution.NoteKeys):
+		return args.Renamed(attribution.NoteKeys[key])
 	}
 	return nil
 }
 
 // From implements timeline.Attached.
 func (n *notes) From(ordinal uint64) (func(*timeline.Note) (bool, error), error) {
-	i, err := n.sets.Search(func(s *cost.EventSet) bool { return s.Ordinal >= ordinal })
+	i, err := n.sets.Search(func(s *attribution.EventSet) bool { return s.Ordinal >= ordinal })
 	if err != nil {
 		return nil, err
 	}
 	at, inline := n.sets.From(i), timeline.NewInlineArgs()
-	var set cost.EventSet
+	var set attribution.EventSet
 	return func(out *timeline.Note) (bool, error) {
 		for {
 			ok, err := at.Next(&set)
@@ -83,9 +81,9 @@ func (n *notes) From(ordinal uint64) (func(*timeline.Note) (bool, error), error)
 func (n *notes) Close() error { return n.sets.Close() }
 
 // encode encodes a set: its contexts by type, in the order of the types' names.
-func (n *notes) encode(enc *timeline.ArgsEncoder, set sets.SetID, text func(string)) timeline.Args {
+func (n *notes) encode(enc *timeline.ArgsEncoder, set attribution.SetID, text func(string)) timeline.Args {
 	enc.Reset()
-	enc.Key([]byte(evidence.NoteKey))
+	enc.Key([]byte(attribution.NoteKey))
 	enc.BeginDict()
 	for _, id := range n.r.ByTypeName(set) {
 		e := &n.r.Sets.Members[id]
@@ -97,9 +95,9 @@ func (n *notes) encode(enc *timeline.ArgsEncoder, set sets.SetID, text func(stri
 			enc.Key([]byte("name"))
 			text(n.r.Contexts.LabelOf(e.Node, e.Snapshot))
 		} else {
-			text(cost.Unattributed)
+			text(attribution.Unattributed)
 			enc.Key([]byte("name"))
-			text(cost.Unattributed)
+			text(attribution.Unattributed)
 		}
 		enc.Key([]byte("via"))
 		text(e.Via.String())

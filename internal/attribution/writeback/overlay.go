@@ -5,9 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
@@ -20,8 +18,8 @@ type overlayRow struct {
 	track   timeline.TrackID
 	name    timeline.NameID
 	kind    timeline.ItemKind
-	node    trees.NodeID // begin
-	args    uint32       // begin, instant: index in overlay.args, from 1 on; 0: none
+	node    attribution.NodeID // begin
+	args    uint32             // begin, instant: index in overlay.args, from 1 on; 0: none
 }
 
 var overlayOrder = extsort.Order[overlayRow]{
@@ -44,7 +42,7 @@ func endLast(k timeline.ItemKind) int {
 // overlay are the tracks that attribution adds.
 type overlay struct {
 	t        *timeline.Timeline
-	c        *trees.Catalogue
+	c        *attribution.Catalogue
 	rows     *extsort.Sorted[overlayRow]
 	args     []timeline.Args
 	category timeline.CategoryID // of the slices; 0: it is not interned
@@ -160,14 +158,14 @@ func intervalsSpec(typ string) timeline.TrackSpec {
 
 // addIntervals adds a track for each thread and type, with the contexts in effect.
 func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
-	order := make([]cost.IntervalTrack, 0, len(a.result.Intervals.Used))
+	order := make([]attribution.IntervalTrack, 0, len(a.result.Intervals.Used))
 	for track := range a.result.Intervals.Used {
 		order = append(order, track)
 	}
-	slices.SortFunc(order, func(x, y cost.IntervalTrack) int {
+	slices.SortFunc(order, func(x, y attribution.IntervalTrack) int {
 		return cmp.Or(cmp.Compare(x.Thread, y.Thread), cmp.Compare(a.result.Contexts.Types[x.Type], a.result.Contexts.Types[y.Type]))
 	})
-	tracks := map[cost.IntervalTrack]timeline.TrackID{}
+	tracks := map[attribution.IntervalTrack]timeline.TrackID{}
 	for _, t := range order {
 		tracks[t] = to.addTrack(t.Thread, intervalsSpec(a.result.Contexts.Types[t.Type]))
 	}
@@ -175,7 +173,7 @@ func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, t
 	if err != nil {
 		return err
 	}
-	var i cost.Interval
+	var i attribution.Interval
 	for {
 		ok, err := a.result.Intervals.Sorted.Next(&i)
 		if err != nil || !ok {
@@ -183,7 +181,7 @@ func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, t
 		}
 		o.slices++
 		row := overlayRow{
-			ts: i.From, dur: i.To - i.From, track: tracks[cost.IntervalTrack{Thread: i.Thread, Type: i.Type}], kind: timeline.ItemBegin,
+			ts: i.From, dur: i.To - i.From, track: tracks[attribution.IntervalTrack{Thread: i.Thread, Type: i.Type}], kind: timeline.ItemBegin,
 			name: to.name(a.result.Contexts.LabelOf(i.Node, i.Snapshot)), node: a.result.Contexts.LogicalOf(i.Node),
 			args: details.of(&i),
 		}
@@ -204,7 +202,7 @@ const (
 // known is an entry of the catalogue: a context from the time on at which something becomes known of it.
 type known struct {
 	ts   timeline.Nanos
-	node trees.NodeID
+	node attribution.NodeID
 }
 
 // addCatalogue adds a track with an instant for every context and each of its states. No two are at one time, because
@@ -250,7 +248,7 @@ func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, t
 func (a *Additions) catalogueEntries() []known {
 	var entries []known
 	for id := range a.result.Contexts.Nodes {
-		node := trees.NodeID(id)
+		node := attribution.NodeID(id)
 		if node == 0 || !a.result.Contexts.Nodes[node].Context || a.result.Contexts.LogicalOf(node) != node {
 			continue
 		}
@@ -275,7 +273,7 @@ func (a *Additions) catalogueFull() {
 }
 
 // describe encodes what is known of a logical node at a time.
-func (a *Additions) describe(enc *timeline.ArgsEncoder, node trees.NodeID, ts timeline.Nanos) {
+func (a *Additions) describe(enc *timeline.ArgsEncoder, node attribution.NodeID, ts timeline.Nanos) {
 	put := func(key, text string) {
 		if text != "" {
 			enc.Key([]byte(key))
@@ -307,7 +305,7 @@ func (a *Additions) describe(enc *timeline.ArgsEncoder, node trees.NodeID, ts ti
 
 // statesOf returns the times at which something becomes known of a logical node, at least one. What is known from the start
 // is known when the node is in effect first, or when the trace says it.
-func (a *Additions) statesOf(node trees.NodeID) []timeline.Nanos {
+func (a *Additions) statesOf(node attribution.NodeID) []timeline.Nanos {
 	used, inEffect := a.result.Uses.Of(node)
 	var times []timeline.Nanos
 	for _, m := range a.result.Contexts.MembersOf(node) {
@@ -339,7 +337,7 @@ func (a *Additions) statesOf(node trees.NodeID) []timeline.Nanos {
 }
 
 // describeInput encodes what is known of an input event for the catalogue.
-func describeInput(i *evidence.Input, enc *timeline.ArgsEncoder, put func(key, text string)) {
+func describeInput(i *attribution.Input, enc *timeline.ArgsEncoder, put func(key, text string)) {
 	put("type", i.Type)
 	for _, n := range []struct {
 		key   string

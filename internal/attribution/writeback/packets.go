@@ -6,9 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
-	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -55,8 +53,8 @@ func (p *Packets) Close() error { return p.sorted.Close() }
 // CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read: not into
 // one that holds an attribution as a part of what a conversion has written.
 func (a *Additions) CanRewrite() bool {
-	form := evidence.FormOf(a.result.Timeline)
-	return form == "" || form == evidence.FormAppended
+	form := attribution.FormOf(a.result.Timeline)
+	return form == "" || form == attribution.FormAppended
 }
 
 // Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the additions into
@@ -80,7 +78,7 @@ func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, e
 		}
 	}
 	if a.result.Attributed {
-		rw.FindNote = evidence.NoteAmong
+		rw.FindNote = attribution.NoteAmong
 	}
 	if !a.parts.nothing() {
 		rw.Append = func(to *pfwire.Appender) error { return a.append(to, events.uuids) }
@@ -91,7 +89,7 @@ func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, e
 // packetSet is the set of the event in a packet.
 type packetSet struct {
 	packet int64
-	set    sets.SetID
+	set    attribution.SetID
 	key    uint8 // as in stamp
 }
 
@@ -103,12 +101,12 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 		return nil, events.err
 	}
 	memory, dir := a.result.Timeline.Memory()/16, a.result.Timeline.TempDir()
-	found := extsort.New(extsort.Order[cost.EventSet]{
-		Compare: func(a, b *cost.EventSet) int { return cmp.Compare(a.Event, b.Event) },
-		Key:     func(s *cost.EventSet) uint64 { return uint64(s.Event) },
+	found := extsort.New(extsort.Order[attribution.EventSet]{
+		Compare: func(a, b *attribution.EventSet) int { return cmp.Compare(a.Event, b.Event) },
+		Key:     func(s *attribution.EventSet) uint64 { return uint64(s.Event) },
 	}, memory, dir)
 	defer found.Close()
-	var s cost.EventSet
+	var s attribution.EventSet
 	for c := a.result.EventSets.From(0); ; {
 		ok, err := c.Next(&s)
 		if err != nil {
@@ -127,7 +125,7 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 			err = errors.Join(err, sets.Close())
 		}
 	}()
-	at := evidence.Cursor[located]{Next: events.sorted.Next, Ordinal: func(l *located) uint64 { return uint64(l.event) }}
+	at := attribution.Cursor[located]{Next: events.sorted.Next, Ordinal: func(l *located) uint64 { return uint64(l.event) }}
 	for {
 		ok, err := found.Next(&s)
 		if err != nil || !ok {
@@ -147,7 +145,7 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 
 // append adds the tracks and facts after the packets of a trace.
 func (a *Additions) append(to *pfwire.Appender, threads map[timeline.TrackID]uint64) error {
-	facts, err := a.facts(evidence.FormAppended)
+	facts, err := a.facts(attribution.FormAppended)
 	for i := 0; i < len(facts) && err == nil; i++ {
 		err = to.Attributes(facts[i : i+1])
 	}

@@ -1,7 +1,7 @@
 package writeback
 
 import (
-	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -12,7 +12,7 @@ func (a *Additions) DescribeTask() func(timeline.LongTask, *timeline.ArgsEncoder
 	if a.parts.NoNotes {
 		return nil
 	}
-	known := map[timeline.LongTask]*cost.LongTask{}
+	known := map[timeline.LongTask]*attribution.LongTask{}
 	for i := range a.result.Costs.Tasks {
 		t := &a.result.Costs.Tasks[i]
 		known[timeline.LongTask{Thread: t.Thread, TS: t.Start, Dur: t.Length}] = t

@@ -8,7 +8,7 @@ import (
 	"hash"
 	"maps"
 
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -19,7 +19,7 @@ func (a *Additions) AttachChanged(ctx context.Context) (changed bool, err error)
 		return true, a.Attach()
 	}
 	before, err := a.written(ctx, func(it *timeline.Item) (timeline.Arg, bool) {
-		place, note := evidence.NoteIn(a.result.Timeline, it.Args)
+		place, note := attribution.NoteIn(a.result.Timeline, it.Args)
 		return note, place >= 0
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *Additions) written(ctx context.Context, noteOf func(*timeline.Item) (ti
 		return nil
 	})
 	for _, a := range a.result.Timeline.Attributes() {
-		if evidence.IsOwnAttribute(a.Key) {
+		if attribution.IsOwnAttribute(a.Key) {
 			fmt.Fprintf(sum("fact "+a.Key), "%d %q", a.Int, a.Text)
 		}
 	}
@@ -83,7 +83,7 @@ func (a *Additions) written(ctx context.Context, noteOf func(*timeline.Item) (ti
 func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
 	own := map[timeline.TrackID]string{}
 	for id := range timeline.TrackID(t.TrackCount()) {
-		if tr := t.Track(id); evidence.IsOwnTrack(t, id) {
+		if tr := t.Track(id); attribution.IsOwnTrack(t, id) {
 			own[id] = fmt.Sprint("track ", tr.Parent, " ", tr.Name)
 		}
 	}

@@ -6,8 +6,7 @@ package writeback
 import (
 	"fmt"
 
-	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -30,12 +29,12 @@ func (w Parts) nothing() bool {
 // and facts about the trace. What is added is the same in both ways to write it: into a timeline that is written, and beside
 // the packets of a Perfetto trace that are kept. These ways differ in how tracks, names and texts are encoded only.
 type Additions struct {
-	result *cost.Result
+	result *attribution.Result
 	parts  Parts
 }
 
 // Of returns what a result adds to a trace.
-func Of(r *cost.Result, parts Parts) *Additions { return &Additions{r, parts} }
+func Of(r *attribution.Result, parts Parts) *Additions { return &Additions{r, parts} }
 
 // Attach puts the additions into the timeline, in place of those of an earlier attribution, for what walks or writes it
 // next. Nothing else of the trace changes. It comes at most once; the timeline closes what it needs of the result.
@@ -55,7 +54,7 @@ func (a *Additions) Attach() error {
 			return err
 		}
 	}
-	facts, err := a.facts(evidence.FormConverted)
+	facts, err := a.facts(attribution.FormConverted)
 	for _, f := range facts {
 		t.SetAttribute(f)
 	}
@@ -70,15 +69,15 @@ func (a *Additions) takeAway() {
 	}
 	r.Timeline.HideTracks(r.Own.Tracks, r.Own.Slices, r.Own.Instants)
 	r.Timeline.HideArg(func(args timeline.Args) int {
-		place, _ := evidence.NoteIn(r.Timeline, args)
+		place, _ := attribution.NoteIn(r.Timeline, args)
 		return place
 	})
-	r.Timeline.DropAttributes(evidence.IsOwnAttribute)
+	r.Timeline.DropAttributes(attribution.IsOwnAttribute)
 }
 
 // facts are the facts about a trace that holds the attribution in a form.
 func (a *Additions) facts(form string) ([]timeline.Attribute, error) {
-	list := []timeline.Attribute{{Key: evidence.FormAttribute, Text: form}}
+	list := []timeline.Attribute{{Key: attribution.FormAttribute, Text: form}}
 	if a.parts.NoCosts {
 		return list, nil
 	}
@@ -88,7 +87,7 @@ func (a *Additions) facts(form string) ([]timeline.Attribute, error) {
 		if err != nil {
 			return list, fmt.Errorf("cost of %s: %w", typ, err)
 		}
-		list = append(list, timeline.Attribute{Key: evidence.CostAttribute + typ, Text: string(text)})
+		list = append(list, timeline.Attribute{Key: attribution.CostAttribute + typ, Text: string(text)})
 	}
 	return list, nil
 }
@@ -119,8 +118,8 @@ const (
 // MarkConverted notes in a timeline that was read from an attributed trace, and is written as it is, that the attribution
 // is now a part of what is written.
 func MarkConverted(t *timeline.Timeline) {
-	if evidence.WasAttributed(t) {
-		t.SetAttribute(timeline.Attribute{Key: evidence.FormAttribute, Text: evidence.FormConverted})
+	if attribution.WasAttributed(t) {
+		t.SetAttribute(timeline.Attribute{Key: attribution.FormAttribute, Text: attribution.FormConverted})
 		t.DropAttributes(func(key string) bool { return key == timeline.AppendedAttribute })
 	}
 }

@@ -19,9 +19,9 @@ func (es *eventScanner) scanArgs() {
 	v := &ev.Values[fieldArgs]
 	es.enc.Reset() // of two args the last one counts
 	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
-	if es.args.keepsNone() || isDump(s.Window()) || es.tracing && isProfile(ev, s.Window()) {
+	if es.args.KeepsNone() || isDump(s.Window()) || es.tracing && isProfile(ev, s.Window()) {
 		ev.set(fieldArgs, s)
-		ev.later = !es.args.keepsNone()
+		ev.later = !es.args.KeepsNone()
 		ev.traced = es.tracing && holdsTraceID(v.Text)
 		return
 	}
@@ -54,7 +54,7 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 	s := es.s
 	es.keys.Start()
 	switch {
-	case kind == jsonscan.Object && !es.args.some:
+	case kind == jsonscan.Object && es.args.KeepsAll():
 		for es.argKey() {
 			es.encodeNext(1)
 		}
@@ -65,7 +65,7 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 			es.enc.Key(key)
 			es.encodeNext(1)
 		}
-	case kind != jsonscan.Null && kind != jsonscan.Invalid && es.args.keepsText("args"):
+	case kind != jsonscan.Null && kind != jsonscan.Invalid && es.args.KeepsText("args"):
 		es.enc.Key([]byte("args"))
 		es.encode(kind, text, 1)
 	case kind == jsonscan.Array:
@@ -102,7 +102,7 @@ func (es *eventScanner) keptKey() (key []byte, ok bool) {
 	s := es.s
 	for {
 		if s.CachedKey(es.dropped) == 0 {
-			if key, ok = s.Key(); !ok || es.args.keeps(key) {
+			if key, ok = s.Key(); !ok || es.args.Keeps(key) {
 				return key, ok
 			}
 			s.RememberKey(es.dropped, isDropped)

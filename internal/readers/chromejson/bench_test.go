@@ -20,8 +20,8 @@ func BenchmarkRead(b *testing.B) {
 	reference := measureJSON(b, data)
 	for _, c := range []struct {
 		name string
-		args ArgFilter
-	}{{"args=all", ArgFilter{}}, {"args=some", OnlyArgs("data")}, {"args=none", NoArgs()}} {
+		args timeline.ArgFilter
+	}{{"args=all", timeline.ArgFilter{}}, {"args=some", timeline.OnlyArgs("data")}, {"args=none", timeline.NoArgs()}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()

@@ -284,7 +284,7 @@ func newBlockPool(workers int, like *eventScanner, free []*block) *blockPool {
 	for range workers {
 		p.group.Go(func() {
 			es := &eventScanner{
-				s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: like.args, dropped: like.args.cache(),
+				s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: like.args, dropped: droppedKeys(&like.args),
 				tracing: like.tracing,
 			}
 			es.unknown = func([]byte) { es.odd = true }

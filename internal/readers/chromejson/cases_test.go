@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readertest"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // suite are the cases, which are read through windows of all sizes, and in blocks of all sizes.
@@ -16,7 +17,7 @@ var suite = readertest.Suite[Options]{
 	Option: func(o *Options, name, value string) error {
 		switch name {
 		case "args":
-			o.Args = OnlyArgs(strings.Fields(value)...)
+			o.Args = timeline.OnlyArgs(strings.Fields(value)...)
 		case "offset-ns":
 			o.Offset = 1_000_000_000
 		}

@@ -39,8 +39,8 @@ import (
 type Options struct {
 	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
 	Problems *problem.Log
-	// Args says which arguments of events are kept; the zero value keeps all.
-	Args ArgFilter
+	// Args says which arguments of events are kept.
+	Args timeline.ArgFilter
 	// Offset is added to all timestamps, before negative ones are dropped.
 	Offset timeline.Nanos
 	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are then
@@ -56,37 +56,13 @@ type Options struct {
 	block  int // size of a block; 0: blockSize
 }
 
-// ArgFilter says which arguments of events are kept. It does not touch the values of counters and metadata events, nor
-// what weft itself adds. The zero ArgFilter keeps all.
-type ArgFilter struct {
-	some bool
-	keys map[string]bool
-}
-
-// NoArgs keeps no arguments.
-func NoArgs() ArgFilter { return ArgFilter{some: true} }
-
-// OnlyArgs keeps the members of args with these names, with all that is inside them.
-func OnlyArgs(names ...string) ArgFilter {
-	f := ArgFilter{some: true, keys: make(map[string]bool, len(names))}
-	for _, name := range names {
-		f.keys[name] = true
-	}
-	return f
-}
-
-func (f *ArgFilter) keepsNone() bool        { return f.some && len(f.keys) == 0 }
-func (f *ArgFilter) keeps(name []byte) bool { return !f.some || f.keys[string(name)] }
-
-// cache returns a cache of keys that are not kept; nil if all are.
-func (f *ArgFilter) cache() *jsonscan.KeyCache {
-	if !f.some {
+// droppedKeys returns a cache of keys that are not kept; nil if all are.
+func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
+	if f.KeepsAll() {
 		return nil
 	}
 	return new(jsonscan.KeyCache)
 }
-
-func (f *ArgFilter) keepsText(name string) bool { return !f.some || f.keys[name] }
 
 // Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are
 // not Chrome JSON traces; each states its position in the input.
@@ -150,7 +126,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	spare := spares.Get().(*spare)
 	rd := &reader{
 		eventScanner: eventScanner{
-			s: jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), enc: b.Args(), args: opts.Args, dropped: opts.Args.cache(),
+			s: jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), enc: b.Args(), args: opts.Args, dropped: droppedKeys(&opts.Args),
 			tracing: opts.Profiles != nil,
 		},
 

@@ -140,7 +140,7 @@ func (rd *reader) counterNumber(m counterMember) {
 			}
 		}
 	}
-	if _, finite := jsonscan.Float64(m.text); !finite && (m.kind == jsonscan.String || !rd.args.keeps(m.key)) {
+	if _, finite := jsonscan.Float64(m.text); !finite && (m.kind == jsonscan.String || !rd.args.Keeps(m.key)) {
 		rd.problem(problem.JSONNonstandardNumber, "")
 	}
 }

@@ -143,7 +143,7 @@ type eventScanner struct {
 	s       *jsonscan.Scanner
 	enc     *timeline.ArgsEncoder
 	ev      event
-	args    ArgFilter
+	args    timeline.ArgFilter
 	tracing bool         // ids of recorded stacks are of interest
 	odd     bool         // the event has an argument of a name that weft adds itself
 	unknown func([]byte) // called with keys that the format does not know

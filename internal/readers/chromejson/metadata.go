@@ -199,7 +199,7 @@ func (rd *reader) metadataAttribute(name string) {
 		return
 	}
 	rd.b.SetAttribute(key, string(rd.s.ValidText(text)))
-	if rd.args.some {
+	if !rd.args.KeepsAll() {
 		rd.notes() // all arguments that are kept were counted when they were scanned
 	}
 }

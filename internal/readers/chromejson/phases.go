@@ -141,7 +141,7 @@ func (rd *reader) rareFields() {
 
 // instructionCount adds a count of retired instructions as an argument.
 func (rd *reader) instructionCount(name string, v value) {
-	if v.kind == jsonscan.Integer && rd.args.keepsText(name) {
+	if v.kind == jsonscan.Integer && rd.args.KeepsText(name) {
 		rd.closeOwn()
 		rd.enc.Key([]byte(name))
 		rd.encodeInteger(v.text)
@@ -437,12 +437,12 @@ func goTo(s *jsonscan.Scanner, name string) bool {
 
 // unpackSnapshot encodes the arguments of an O again, with the members of snapshot in its place.
 func (rd *reader) unpackSnapshot() {
-	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.args.keepsNone() {
+	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.args.KeepsNone() {
 		return
 	}
 	rd.encodeLater(func(jsonscan.Kind, []byte) {
 		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
-			if !rd.args.keeps(key) {
+			if !rd.args.Keeps(key) {
 				rd.s.Skip()
 				continue
 			}

@@ -160,7 +160,7 @@ func TestMissingBracketInLargeInput(t *testing.T) {
 	event := `{"ph":"i","name":"` + strings.Repeat("n", 1000) + `","pid":1,"ts":1}`
 	const n = 20 * suspicious / 16 / 1000
 	input := `[{"ph":"i","name":"broken","pid":1,"ts":1,"args":{"l":[` + "\n" + list(n, func(int) string { return event })[1:]
-	tl, log, err := suite.Load(t, strings.NewReader(input), Options{Args: NoArgs()})
+	tl, log, err := suite.Load(t, strings.NewReader(input), Options{Args: timeline.NoArgs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestNoArgsKeepsEvents(t *testing.T) {
 	for _, f := range recordings(t, "node", "damaged") {
 		data := recording.Read(t, f.Path)
 		all, logAll, _ := suite.Load(t, bytes.NewReader(data), Options{})
-		none, logNone, _ := suite.Load(t, bytes.NewReader(data), Options{Args: NoArgs()})
+		none, logNone, _ := suite.Load(t, bytes.NewReader(data), Options{Args: timeline.NoArgs()})
 		if all.Len() != none.Len() {
 			t.Errorf("%s: %d records with arguments, %d without", f.Name, all.Len(), none.Len())
 		}

@@ -40,7 +40,7 @@ func (rd *reader) screenshot() {
 	}
 	rd.encodeLater(func(jsonscan.Kind, []byte) {
 		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
-			if string(key) == "snapshot" || !rd.args.keeps(key) {
+			if string(key) == "snapshot" || !rd.args.Keeps(key) {
 				rd.s.Skip()
 				continue
 			}

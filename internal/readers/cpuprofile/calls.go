@@ -165,7 +165,7 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	fn := c.Profile.FunctionOf(n)
 	args := c.to.Args()
 	args.Reset()
-	keep := func(name string) bool { return c.KeepArg == nil || c.KeepArg([]byte(name)) }
+	keep := func(name string) bool { return c.Args.KeepsText(name) }
 	text := func(key, v string) {
 		if v != "" {
 			args.Key([]byte(key))

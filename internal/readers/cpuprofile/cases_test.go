@@ -23,7 +23,7 @@ var suite = readertest.Suite[Options]{
 		case "offset-ns":
 			_, err = fmt.Sscan(value, &o.Offset)
 		case "args":
-			o.KeepArg = func(key []byte) bool { return string(key) == value }
+			o.Args = timeline.OnlyArgs(value)
 		}
 		return err
 	},

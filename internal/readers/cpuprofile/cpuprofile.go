@@ -32,8 +32,8 @@ type Options struct {
 	Memory int64
 	// Offset is added to all times.
 	Offset timeline.Nanos
-	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
-	KeepArg func(name []byte) bool
+	// Args says which arguments are kept of url, line and column.
+	Args timeline.ArgFilter
 	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows those of another profile.
 	NoCalls, SeparateCalls bool
 	// Thread is the thread that the profile is of, in a trace that the Builder holds; 0: one of its own.
@@ -65,7 +65,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	}
 	t := &Thread{
 		Profile: p, Track: thread,
-		Shift: opts.Offset, KeepArg: opts.KeepArg, Problems: opts.Problems,
+		Shift: opts.Offset, Args: opts.Args, Problems: opts.Problems,
 	}
 	b.DescribeSamples(Samples)
 	b.SetIntAttribute("cpuprofile.start_ns", int64(p.Start))
@@ -143,8 +143,8 @@ type Thread struct {
 	Category string
 	// Shift is added to the times of the profile.
 	Shift timeline.Nanos
-	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
-	KeepArg func(name []byte) bool
+	// Args says which arguments are kept of url, line and column.
+	Args timeline.ArgFilter
 	// CountSamples lets each sample count as one, where weights cannot be nanoseconds.
 	CountSamples bool
 	// Problems counts what is before time 0. Required.

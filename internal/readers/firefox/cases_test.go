@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readertest"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // suite are the cases, which are read through windows of all sizes.
@@ -18,7 +19,7 @@ var suite = readertest.Suite[Options]{
 		case "offset-ns":
 			o.Offset = 1_000_000_000
 		case "args":
-			o.KeepArg = func(key []byte) bool { return string(key) == value }
+			o.Args = timeline.OnlyArgs(value)
 		}
 		return nil
 	},

@@ -32,8 +32,8 @@ import (
 type Options struct {
 	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
 	Problems *problem.Log
-	// KeepArg says which fields of payloads are kept, by their key; nil keeps all. It does not touch what weft adds.
-	KeepArg func(key []byte) bool
+	// Args says which fields of payloads are kept, by their key. It does not touch what weft adds.
+	Args timeline.ArgFilter
 	// Offset is added to all times, before negative ones are dropped. With an offset times are of no clock.
 	Offset timeline.Nanos
 	// JSCalls makes slices of the JavaScript functions in the samples, on a track timeline.RoleCalls below each thread.

@@ -75,7 +75,7 @@ func (c *converter) addRedirect(th *threadState) error {
 
 // encodeFetchStart adds the time of the first response: the start of the request's second row.
 func (c *converter) encodeFetchStart(th *threadState, m *marker) {
-	if c.opts.KeepArg != nil && !c.opts.KeepArg([]byte("fetchStart")) {
+	if !c.opts.Args.KeepsText("fetchStart") {
 		return
 	}
 	c.key(keyFetchStart)

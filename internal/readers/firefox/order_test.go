@@ -22,7 +22,7 @@ func ranked(t *testing.T, profile string) string {
 				t.Errorf("%s has rank %d, %v", tr.Name, tr.Rank, tr.HasRank)
 			}
 			process := tl.Track(tr.Parent)
-			names[tr.Rank] = string(rune('0'+process.Rank)) + " " + process.Name + "/" + tr.Name
+			names[tr.Rank] = string('0'+process.Rank) + " " + process.Name + "/" + tr.Name
 		}
 	}
 	return strings.Join(names[:strings.Count(profile, `"tid"`)], "\n")

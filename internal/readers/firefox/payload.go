@@ -92,7 +92,7 @@ func (c *converter) member(key []byte) *member {
 // newMember describes a new member.
 func (c *converter) newMember(key string) member {
 	kind := c.payload.kind
-	m := member{key: key, slot: none, keep: c.opts.KeepArg == nil || c.opts.KeepArg([]byte(key))}
+	m := member{key: key, slot: none, keep: c.opts.Args.KeepsText(key)}
 	if kind.schema != nil {
 		if i, ok := kind.schema.byKey[key]; ok {
 			m.field = kind.schema.fields[i]

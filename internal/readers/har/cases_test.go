@@ -20,7 +20,7 @@ var suite = readertest.Suite[Options]{
 	Option: func(o *Options, name, value string) (err error) {
 		switch name {
 		case "args":
-			o.KeepArg = func(key []byte) bool { return string(key) == value }
+			o.Args = timeline.OnlyArgs(value)
 		case "offset-ns":
 			_, err = fmt.Sscan(value, &o.Offset)
 		}

@@ -120,7 +120,7 @@ func (r *reader) count(at problem.Position) {
 
 // keeps reports whether a member is kept as an argument, and names the next argument after it.
 func (r *reader) keeps(key []byte) bool {
-	if r.opts.KeepArg != nil && !r.opts.KeepArg(key) {
+	if !r.opts.Args.Keeps(key) {
 		return false
 	}
 	r.enc.Key(key)

@@ -33,8 +33,8 @@ type Options struct {
 	Problems *problem.Log
 	// Offset is added to all times.
 	Offset timeline.Nanos
-	// KeepArg says which members of entries and pages are kept as arguments; nil: all.
-	KeepArg func(name []byte) bool
+	// Args says which members of entries and pages are kept as arguments.
+	Args timeline.ArgFilter
 	// Memory is the budget of the conversion in bytes, of which entries that wait take a quarter; 0: timeline.DefaultMemory.
 	Memory int64
 	// TempDir is where temporary files are made; "": the system's directory for them.

@@ -244,9 +244,8 @@ func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) erro
 // locationKeys are the arguments that say where a function is defined (C10).
 type locationKeys struct{ url, line, column bool }
 
-func newLocationKeys(keep func([]byte) bool) locationKeys {
-	kept := func(name string) bool { return keep == nil || keep([]byte(name)) }
-	return locationKeys{kept("url"), kept("line"), kept("column")}
+func newLocationKeys(keep timeline.ArgFilter) locationKeys {
+	return locationKeys{keep.KeepsText("url"), keep.KeepsText("line"), keep.KeepsText("column")}
 }
 
 func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame) {

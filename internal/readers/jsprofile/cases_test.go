@@ -35,7 +35,7 @@ func option(o *Options, name, value string) error {
 		o.ThreadName = value
 		return nil
 	case "args":
-		o.KeepArg = func(key []byte) bool { return string(key) == value }
+		o.Args = timeline.OnlyArgs(value)
 		return nil
 	case "interval", "origin", "end", "offset":
 	default:

@@ -62,9 +62,9 @@ type Options struct {
 	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
 	Memory int64
 
-	// KeepArg says which arguments are kept: those that say where a function is defined, and the members of what wrappers
-	// add. nil keeps all.
-	KeepArg func(name []byte) bool
+	// Args says which arguments are kept: those that say where a function is defined, and the members of what wrappers
+	// add.
+	Args timeline.ArgFilter
 
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }
@@ -83,7 +83,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 		return err
 	}
 	w := &writer{
-		ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.KeepArg),
+		ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.Args),
 	}
 	return w.profiles(profiles)
 }
@@ -95,7 +95,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 		window = jsonscan.DefaultWindow
 	}
 	rd := &reader{
-		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.KeepArg,
+		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.Args,
 		members: map[string]bool{}, room: collections.RoomOfProfiles(opts.Memory),
 	}
 	rd.Numbered = true
@@ -109,7 +109,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 type reader struct {
 	*jsondoc.Reader
 	b    *timeline.Builder // for attributes, and to encode the arguments of what wrappers add
-	keep func(name []byte) bool
+	keep timeline.ArgFilter
 
 	profiles []*profile
 	room     collections.Room
@@ -148,4 +148,4 @@ func (r *reader) unknown(key []byte) {
 }
 
 // ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
-var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format has to be named")
+var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format jsprofile reads them")

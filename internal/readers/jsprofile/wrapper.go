@@ -193,7 +193,7 @@ func (r *reader) spanValue() (out span, timed bool) {
 		if rank := nameRank(key); rank < best && kind == jsonscan.String && len(text) > 0 {
 			best, out.name = rank, string(text)
 		}
-		if r.keep == nil || r.keep(key) {
+		if r.keep.Keeps(key) {
 			args.Key(key)
 			r.argument(args, kind, text)
 		}

@@ -16,7 +16,7 @@ import (
 type encoder struct {
 	*timeline.ArgsEncoder
 	log  *problem.Log
-	keep func(name []byte) bool
+	keep timeline.ArgFilter
 	at   problem.Position // of the current span
 
 	names   map[string]timeline.KeyID // of weft's own keys
@@ -31,7 +31,7 @@ const maxInternedText = 256
 func (e *encoder) attributes(encoded []byte, number int) {
 	for r := wire.NewReader(encoded); r.Next(); {
 		if r.Tag() == wire.Tag(number, wire.Len) {
-			if key, value := readKeyValue(r.Bytes()); e.keep == nil || e.keep(key) {
+			if key, value := readKeyValue(r.Bytes()); e.keep.Keeps(key) {
 				e.Key(e.text(key))
 				e.value(value, 1, false)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readertest"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // suite are the cases, which are read through windows of all sizes, and sorted on disk.
@@ -15,7 +16,7 @@ var suite = readertest.Suite[Options]{
 	Option: func(o *Options, name, value string) (err error) {
 		switch name {
 		case "args":
-			o.KeepArg = func(key []byte) bool { return string(key) == value }
+			o.Args = timeline.OnlyArgs(value)
 		case "offset-ns":
 			_, err = fmt.Sscan(value, &o.Offset)
 		}

@@ -48,7 +48,7 @@ const (
 func emit(ctx context.Context, c *collector) (err error) {
 	e := &emitter{collector: c, ctx: ctx, join: newJoiner(c), threads: map[timeline.TrackID]*rows{}}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
-	e.args = encoder{ArgsEncoder: c.b.Args(), log: c.log, keep: c.opts.KeepArg, names: map[string]timeline.KeyID{}}
+	e.args = encoder{ArgsEncoder: c.b.Args(), log: c.log, keep: c.opts.Args, names: map[string]timeline.KeyID{}}
 	e.hosts, e.requests = newHosts(c), newRequests()
 	e.read = make([]scope, len(c.scopes.entries))
 	if err := c.spans.Each(e.add); err != nil {

@@ -106,7 +106,7 @@ func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent
 // key names a top-level argument. It returns false if the caller of Read does not want that argument.
 func (r *reader) key(args *timeline.ArgsEncoder, name string) bool {
 	r.text = append(r.text[:0], name...)
-	if r.keepArg != nil && !r.keepArg(r.text) {
+	if !r.args.Keeps(r.text) {
 		return false
 	}
 	args.Key(r.text)
@@ -129,7 +129,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	ofWeft := depth == 0 && r.ev.ofWeft
 	own := ofWeft && a.Kind == message.DictAnnotation && string(a.name) == timeline.OwnArgs
 	// What weft added to a trace that it wrote is kept with the events.
-	if depth == 0 && r.keepArg != nil && !own && !r.keepArg(a.name) {
+	if depth == 0 && !own && !r.args.Keeps(a.name) {
 		return
 	}
 	if depth >= maxArgDepth {
@@ -336,7 +336,7 @@ func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 }
 
 // wants reports whether the caller of Read wants a top-level argument.
-func (r *reader) wants(name string) bool { return r.keepArg == nil || r.keepArg([]byte(name)) }
+func (r *reader) wants(name string) bool { return r.args.KeepsText(name) }
 
 // encodeLocationIID encodes an interned SourceLocation.
 func (r *reader) encodeLocationIID(args *timeline.ArgsEncoder, name string, iid uint64) {

@@ -39,8 +39,8 @@ import (
 type Options struct {
 	// Problems counts what is wrong with the data. Required.
 	Problems *problem.Log
-	// KeepArg says which arguments of events to keep, by the name of the top-level argument. Nil keeps all of them.
-	KeepArg func(name []byte) bool
+	// Args says which arguments of events to keep, by the name of the top-level argument.
+	Args timeline.ArgFilter
 	// NoScreenshots leaves the pictures of screenshots out.
 	NoScreenshots bool
 	// TempDir is where packets are kept that wait for something later in the file, if they are many (see lookahead).
@@ -140,7 +140,7 @@ type reader struct {
 	steps    int // packets since Read began, the waiting ones twice
 	b        *timeline.Builder
 	problems *problem.Log
-	keepArg  func(name []byte) bool
+	args     timeline.ArgFilter
 
 	noScreenshots bool
 	memory        int // for waiting packets
@@ -192,7 +192,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		ctx:      ctx,
 		b:        b,
 		problems: opts.Problems,
-		keepArg:  opts.KeepArg,
+		args:     opts.Args,
 
 		noScreenshots: opts.NoScreenshots,
 		memory:        cmp.Or(opts.lookahead, maxLookahead),

@@ -138,12 +138,12 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-func TestKeepArg(t *testing.T) {
+func TestArgs(t *testing.T) {
 	trace := encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2
 		debug_annotations { name: "a" int_value: 1 } debug_annotations { name: "b" dict_entries { name: "a" int_value: 2 } }
 		correlation_id: 3 source_location { line_number: 1 } } }`)
-	keep := func(name []byte) bool { return string(name) == "b" || string(name) == "source_location" }
-	got := readWith(t, bytes.NewReader(trace), Options{KeepArg: keep})
+	keep := timeline.OnlyArgs("b", "source_location")
+	got := readWith(t, bytes.NewReader(trace), Options{Args: keep})
 	want := "1 instant [app#10/main#11] b={a=2} source_location={line_number=1}\n"
 	if diff := cmp.Diff(want, got.text()); diff != "" {
 		t.Error(diff)
@@ -423,7 +423,7 @@ packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft
 packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "converted" debug_annotations { name: "weft" dict_entries { name: "ph" string_value: "Q" } } debug_annotations { name: "own" int_value: 1 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { track_uuid: 2 name: "legacy" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 80 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 name: "counter" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 67 } } }`)
-	got := readWith(t, bytes.NewReader(trace), Options{KeepArg: func([]byte) bool { return false }})
+	got := readWith(t, bytes.NewReader(trace), Options{Args: timeline.NoArgs()})
 	want := `1 instant [app#10/main#11] "converted" weft={ph="Q"}
 2 instant [app#10/main#11/Other events] "legacy" weft={ph="P"}
 3 counter 1 [app#10/counter own]

@@ -53,11 +53,11 @@ func TestPlain(t *testing.T) {
 		traces[name] = out.Bytes()
 	}
 	for name, input := range traces {
-		for wanted, keep := range map[string]func([]byte) bool{
-			"all": nil, "some": func(name []byte) bool { return len(name)%2 == 0 },
+		for wanted, keep := range map[string]timeline.ArgFilter{
+			"all": {}, "some": timeline.OnlyArgs("data", "args", "name", "frame", "src_file", "source"),
 		} {
-			plain := argumentsOf(t, input, Options{KeepArg: keep})
-			if diff := cmp.Diff(argumentsOf(t, input, Options{KeepArg: keep, notPlain: true}), plain); diff != "" {
+			plain := argumentsOf(t, input, Options{Args: keep})
+			if diff := cmp.Diff(argumentsOf(t, input, Options{Args: keep, notPlain: true}), plain); diff != "" {
 				t.Errorf("%s, %s arguments: -one by one +in one pass\n%s", name, wanted, diff)
 			}
 			if name == "samples" && len(plain) < 12 {

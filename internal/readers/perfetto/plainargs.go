@@ -196,7 +196,7 @@ func (r *reader) argKey(texts *sequenceTexts, iid uint64) *argKey {
 	texts.keys = grown(texts.keys, n)
 	key := &texts.keys[iid]
 	key.plain, key.own, key.trace = true, own, traceIDNames[string(text)]
-	key.unwanted = !own && r.keepArg != nil && !r.keepArg(text)
+	key.unwanted = !own && !r.args.Keeps(text)
 	return key
 }
 

@@ -17,7 +17,7 @@ const lossName = "data loss"
 type emitter struct {
 	b      *timeline.Builder
 	log    *problem.Log
-	keep   func(name []byte) bool
+	keep   timeline.ArgFilter
 	offset timeline.Nanos
 
 	losses timeline.TrackID // 0: there were none
@@ -28,7 +28,7 @@ type emitter struct {
 
 func newEmitter(r *reader) emitter {
 	return emitter{
-		b: r.b, log: r.log, keep: r.opts.KeepArg, offset: r.opts.Offset,
+		b: r.b, log: r.log, keep: r.opts.Args, offset: r.opts.Offset,
 		lost: parameter{name: "lost"},
 	}
 }
@@ -106,7 +106,7 @@ func (e *emitter) encode(enc *timeline.ArgsEncoder, args *arguments) {
 	}
 }
 
-func (e *emitter) keeps(a *argument) bool { return e.keep == nil || e.keep([]byte(a.param.name)) }
+func (e *emitter) keeps(a *argument) bool { return e.keep.KeepsText(a.param.name) }
 
 // encodeEnd adds the arguments of an end that are not those of its start.
 func (e *emitter) encodeEnd(enc *timeline.ArgsEncoder, start, end *arguments) {

@@ -43,8 +43,8 @@ type Options struct {
 	Problems *problem.Log
 	// Offset is added to all times.
 	Offset timeline.Nanos
-	// KeepArg says which arguments of records are kept, by name; nil keeps all.
-	KeepArg func(name []byte) bool
+	// Args says which arguments of records are kept, by name.
+	Args timeline.ArgFilter
 	// Memory is the budget of the conversion in bytes; 0: timeline.DefaultMemory. A quarter of it is for records that wait to
 	// be sorted, and beyond that they are sorted on disk; a quarter is for starts that wait for their ends.
 	Memory int64

@@ -1,0 +1,372 @@
+package attribution
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// SnapshotID identifies a state of an object; 0 is none.
+type SnapshotID uint32
+
+// Snapshot is what was known of an object from some time on.
+type Snapshot struct {
+	Node   NodeID
+	parent NodeID // 0: none
+	TS     timeline.Nanos
+	Event  uint32
+	change change
+	Url    string
+	Class  string
+
+	Category string // of an object
+	Pid      int64  // of the process in which a frame is, as the browser says; Global or 0: unknown
+}
+
+// change says what happened to an object.
+type change uint8
+
+const (
+	created  change = iota + 1 // its life begins: N
+	changed                    // a snapshot: O
+	deleted                    // its life ends: D
+	followed                   // a frame that the browser reports; its life does not matter
+)
+
+// reference names another object in a snapshot.
+type reference struct {
+	Scope, Id string
+	process   int64  // pid; mainProcess
+	IDSpace   string // of which the id is if it is that of no process
+}
+
+// mainProcess is the pid -1 of references: the process of the browser.
+const mainProcess int64 = -1
+
+// link is a reference to be resolved when all objects are known.
+type link struct {
+	from    SnapshotID
+	to      reference
+	sibling bool // joins the two objects; else it names the parent
+}
+
+// maxSnapshots bounds the states of objects that are kept, and the references in them.
+const maxSnapshots = 1 << 18
+
+// Catalogue holds the objects of a trace, their states over time, and the tree that they form.
+type Catalogue struct {
+	Room    Room
+	Types   []string // by TypeID
+	ByType  map[string]TypeID
+	Nodes   []Node // by NodeID; nodes[0] is none
+	byID    index  // of nodes
+	byText  index  // of those that are the first with their scope and id
+	key     []byte
+	strings map[string]string // scopes, urls and classes
+	Size    int               // bytes of nodes and strings
+	dropped uint64            // what had no room
+
+	Snapshots []Snapshot // by snapshotID
+	unseen    uint64     // states that had no room
+	links     []link
+	Entered   map[NodeID]enteredAs // of explicit contexts
+	classes   map[NodeID]string    // of contexts without snapshots
+
+	// Happened says of input events when they happened, from the start of the trace.
+	Happened map[NodeID]timeline.Nanos
+
+	States [][]state    // by NodeID; in the order of time
+	last   []SnapshotID // by NodeID: the snapshot that was valid last, 0 if there was none
+	epochs []timeline.Nanos
+
+	logical []NodeID // by NodeID: the representative of the logical node
+	members map[NodeID][]NodeID
+	runsIn  nodeMap        // of frames, by logical node: the isolate that they run in
+	above   nodeMap        // of isolates: the frame that they hang below
+	sizes   map[NodeID]int // of logical nodes with several members
+	edges   [][]edge       // by logical node: what is above it, in the order of time
+	chain   []NodeID
+	other   []NodeID
+	visited []uint32 // by NodeID: the walk that has come by last
+	Walks   uint32
+
+	treeChanges bool // something has different parents at different times
+
+	mainPIDs map[string]int64 // of the main process of the browser in each id space
+	isMain   map[int64]bool   // the pids of MainPIDs, from Build on
+}
+
+// state says that a snapshot is valid from some time on.
+type state struct {
+	From     timeline.Nanos
+	Snapshot SnapshotID
+}
+
+func newCatalogue(room Room) *Catalogue {
+	c := &Catalogue{
+		Room: room, Types: slices.Clone(builtIn[:]), ByType: map[string]TypeID{}, Nodes: make([]Node, 1), strings: map[string]string{},
+		Entered: map[NodeID]enteredAs{}, Snapshots: make([]Snapshot, 1), classes: map[NodeID]string{}, Happened: map[NodeID]timeline.Nanos{},
+		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, mainPIDs: map[string]int64{},
+	}
+	for id, name := range builtIn {
+		if id > 0 {
+			c.ByType[name] = TypeID(id)
+		}
+	}
+	return c
+}
+
+// addState adds a state of an object; 0 if there are too many.
+func (c *Catalogue) addState(s Snapshot) SnapshotID {
+	if s.Node == 0 {
+		return 0 // counted
+	}
+	if len(c.Snapshots) >= c.Room.Of(maxSnapshots) {
+		c.unseen++
+		return 0
+	}
+	c.Snapshots = append(c.Snapshots, s)
+	return SnapshotID(len(c.Snapshots) - 1)
+}
+
+// refer adds a reference in a snapshot.
+func (c *Catalogue) refer(from SnapshotID, to reference, sibling bool) {
+	if from == 0 {
+		return
+	}
+	if len(c.links) >= c.Room.Of(maxSnapshots) {
+		c.unseen++
+		return
+	}
+	to.Scope, to.Id = c.Keep([]byte(to.Scope)), c.Keep([]byte(to.Id))
+	c.links = append(c.links, link{from, to, sibling})
+}
+
+// Finish puts the states of all objects in order (attribution.md, rule 3): N and D divide the lives of an object; before
+// the first snapshot of a life the first one counts, if nothing said that the life began.
+func (c *Catalogue) Finish() {
+	order := make([]SnapshotID, 0, len(c.Snapshots)-1)
+	for id := range c.Snapshots[1:] {
+		order = append(order, SnapshotID(id+1))
+	}
+	slices.SortFunc(order, func(a, b SnapshotID) int {
+		x, y := &c.Snapshots[a], &c.Snapshots[b]
+		return cmp.Or(cmp.Compare(x.Node, y.Node), cmp.Compare(x.TS, y.TS), cmp.Compare(x.Event, y.Event), cmp.Compare(a, b))
+	})
+	c.States, c.last = make([][]state, len(c.Nodes)), make([]SnapshotID, len(c.Nodes))
+	for len(order) > 0 {
+		node := c.Snapshots[order[0]].Node
+		n := 1
+		for n < len(order) && c.Snapshots[order[n]].Node == node {
+			n++
+		}
+		c.States[node] = c.objectStates(order[:n])
+		c.last[node] = lastKnown(c.States[node])
+		order = order[n:]
+	}
+}
+
+// lives returns the states of one object.
+func (c *Catalogue) lives(changes []SnapshotID) []state {
+	var out []state
+	alive := false
+	before := timeline.Nanos(math.MinInt64) // the end of the life before
+	for _, id := range changes {
+		s := &c.Snapshots[id]
+		switch s.change {
+		case created:
+			alive = true
+			out = append(out, state{s.TS, 0})
+		case deleted:
+			alive, before = false, s.TS
+			out = append(out, state{s.TS, 0})
+		default:
+			from := s.TS
+			if !alive {
+				from, alive = before, true
+			}
+			out = append(out, state{from, id})
+		}
+	}
+	return out
+}
+
+// At returns the snapshot of an object that is valid at a time, 0 if there is none; at lastTime that which was valid last,
+// also of an object that was deleted: what it was called is known still.
+func (c *Catalogue) At(node NodeID, ts timeline.Nanos) SnapshotID {
+	if int(node) >= len(c.States) {
+		return 0
+	}
+	states := c.States[node]
+	if ts == LastTime {
+		return c.last[node]
+	}
+	i, _ := slices.BinarySearchFunc(states, ts, func(s state, ts timeline.Nanos) int {
+		if s.From <= ts {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return 0
+	}
+	return states[i-1].Snapshot
+}
+
+// lastKnown returns the snapshot that was valid last, 0 if there was none.
+func lastKnown(states []state) SnapshotID {
+	for _, s := range slices.Backward(states) {
+		if s.Snapshot != 0 {
+			return s.Snapshot
+		}
+	}
+	return 0
+}
+
+// markContexts finds out which objects belong to contexts: those that were entered, those with a url or with references,
+// and those that are referred to. Others, of which old traces of Chrome have many, are none.
+func (c *Catalogue) markContexts() {
+	for i := range c.Snapshots[1:] {
+		if s := &c.Snapshots[i+1]; s.Url != "" {
+			c.Nodes[s.Node].Context = true
+		}
+	}
+	for _, l := range c.links {
+		c.Nodes[c.Snapshots[l.from].Node].Context = true
+	}
+}
+
+// findEpochs finds the times at which something changes about contexts. Between two of them every context has one
+// snapshot and one parent.
+func (c *Catalogue) findEpochs() {
+	for node, states := range c.States {
+		if !c.Nodes[node].Context {
+			continue
+		}
+		for _, s := range states {
+			c.epochs = append(c.epochs, s.From)
+		}
+	}
+	slices.Sort(c.epochs)
+	c.epochs = slices.Compact(c.epochs)
+}
+
+// resolve returns the object that a reference means.
+func (c *Catalogue) resolve(r *reference) (NodeID, bool) {
+	pid := r.process
+	if pid == mainProcess {
+		main, known := c.mainPIDs[r.IDSpace]
+		if !known {
+			return 0, false
+		}
+		pid = main
+	}
+	n, ok := NodeID(0), false
+	if pid != Global {
+		n, ok = c.Find(r.Scope, r.Id, pid)
+	}
+	if !ok {
+		n, ok = c.Find(r.Scope, string(appendGlobal(nil, []byte(r.Id), r.IDSpace)), Global)
+	}
+	if !ok || int(n) >= len(c.States) {
+		return 0, false
+	}
+	return n, len(c.States[n]) > 0
+}
+
+// classify gives contexts of which only begin and end are known the class that these say.
+func (c *Catalogue) classify() {
+	for i := range c.Snapshots[1:] {
+		s := &c.Snapshots[i+1]
+		if c.Nodes[s.Node].Context && c.classes[s.Node] == "" && c.At(s.Node, LastTime) == 0 {
+			c.classes[s.Node] = s.Class
+		}
+	}
+}
+
+// Url returns the url of a logical node at a time: that of its representative, else of another member.
+func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
+	for _, m := range c.MembersOf(logical) {
+		if s := c.At(m, ts); s != 0 && c.Snapshots[s].Url != "" {
+			return c.Snapshots[s].Url
+		}
+	}
+	return ""
+}
+
+// Pid returns the process in which a frame is at a time; false if it is not known.
+func (c *Catalogue) Pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
+	s := c.At(logical, ts)
+	if s == 0 || !c.Nodes[logical].IsFrame {
+		return 0, false
+	}
+	if pid := c.Snapshots[s].Pid; pid != 0 && pid != Global {
+		return pid, true
+	}
+	return 0, false
+}
+
+// Class returns the class of a logical node, as url does.
+func (c *Catalogue) Class(logical NodeID, ts timeline.Nanos) string {
+	class, _ := c.classified(logical, ts)
+	return class
+}
+
+// classified returns the class of a logical node and the member of which it is the class.
+func (c *Catalogue) classified(logical NodeID, ts timeline.Nanos) (class string, member NodeID) {
+	for _, m := range c.MembersOf(logical) {
+		if s := c.At(m, ts); s != 0 && c.Snapshots[s].Class != "" {
+			return c.Snapshots[s].Class, m
+		}
+	}
+	return c.classes[logical], logical
+}
+
+// scopeWords are put before numeric ids of contexts that have no class.
+var scopeWords = map[string]string{ScopeIsolate: "isolate", scopeGraphics: "frame", scopeTab: "tab"}
+
+// Label is how a context is called: its url, else its class and id, else its id (attribution.md, What is written).
+func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
+	n := &c.Nodes[node]
+	if n.Scope == scopeScript {
+		return n.ID
+	}
+	logical := c.LogicalOf(node)
+	if url := c.Url(logical, ts); url != "" {
+		return url
+	}
+	if class, member := c.classified(logical, ts); class != "" {
+		if at, ok := c.Happened[node]; ok {
+			return class + " @" + strconv.FormatInt(int64(at/1e6), 10) + " ms"
+		}
+		return class + " " + c.Nodes[member].ID
+	}
+	if word := scopeWords[n.Scope]; word != "" {
+		return word + " " + n.ID
+	}
+	return n.ID
+}
+
+// sameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
+func (c *Catalogue) sameText(a, b NodeID) bool { return c.Nodes[a].text == c.Nodes[b].text }
+
+// LabelOf is how a context is called in the state in which an entry means it: the url, else class and id, else the id. One
+// that is bound to no state although there are some is called by its id (attribution.md, rule 3).
+func (c *Catalogue) LabelOf(node NodeID, snapshot SnapshotID) string {
+	if snapshot == 0 {
+		if int(node) < len(c.States) && lastKnown(c.States[node]) != 0 {
+			return c.Nodes[node].ID
+		}
+		return c.Label(node, LastTime)
+	}
+	if url := c.Snapshots[snapshot].Url; url != "" {
+		return url
+	}
+	return c.Label(node, c.Snapshots[snapshot].TS)
+}
+
+// LastTime is later than everything in a trace. Asked for this time, the catalogue tells the last that was known.
+const LastTime timeline.Nanos = 1<<63 - 1

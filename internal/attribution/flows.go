@@ -1,0 +1,220 @@
+package attribution
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// carried is what a flow brings along (attribution.md, rule 6).
+type carried struct {
+	set    []entry
+	passed []uint64 // ordinals of the slices that it has passed
+}
+
+// maxPassed bounds how many slices a flow remembers; the latest count.
+const maxPassed = 256
+
+// flowStep handles a flow passing a slice: what it carries becomes entries of the slice, then it takes what is in effect
+// there.
+func (p *propagating) flowStep(s *flowbind.Step) error {
+	f := p.flows[s.Flow]
+	switch {
+	case f == nil && s.Last:
+		f = &carried{}
+	case f == nil:
+		if !p.hold(flowSize) {
+			return nil
+		}
+		f = &carried{}
+		p.flows[s.Flow] = f
+	case s.Last:
+		p.held -= flowSize + begunSize*len(f.set) + passedSize*len(f.passed)
+		delete(p.flows, s.Flow)
+	}
+	var th *openThread
+	if place := &p.found.tracks[s.Track]; place.Place == PlaceThread {
+		th = p.thread(place.Thread)
+		if err := p.closeBefore(th, s.At); err != nil {
+			return err
+		}
+	}
+	if s.In && len(f.set) > 0 {
+		for i := range f.set {
+			f.set[i].hops = min(f.set[i].hops+1, maxHops+1) // beyond the limit it does not matter by how much
+		}
+		if slices.Contains(f.passed, s.Ordinal) {
+			p.count(problem.FlowReturned, s)
+		} else if err := p.comeIn(th, s, f); err != nil {
+			return err
+		}
+	}
+	if s.Last {
+		return nil
+	}
+	if len(f.passed) < maxPassed && p.hold(passedSize) {
+		f.passed = append(f.passed, s.Ordinal)
+	} else if n := len(f.passed); n > 0 {
+		copy(f.passed, f.passed[1:])
+		f.passed[n-1] = s.Ordinal
+	}
+	if s.Out {
+		p.takeAlong(th, s, f)
+	}
+	return nil
+}
+
+// closeBefore ends the slices of a thread up to a time, where no slice begins at that.
+func (p *propagating) closeBefore(th *openThread, ts timeline.Nanos) error {
+	if th.endedAt == ts {
+		return nil
+	}
+	return p.closeUntil(th, ts)
+}
+
+func (p *propagating) count(k problem.Kind, s *flowbind.Step) {
+	p.problems.Add(k, problem.Position{Event: int64(s.Event), Offset: -1}, "")
+}
+
+// comeIn makes what a flow carries entries of a slice.
+func (p *propagating) comeIn(th *openThread, s *flowbind.Step, f *carried) error {
+	at := th.find(s.Ordinal)
+	for _, b := range f.set {
+		if b.hops > maxHops {
+			p.count(problem.FlowHopLimit, s)
+			continue
+		}
+		b.ordinal, b.Via = s.Ordinal, ViaFlow
+		switch {
+		case at >= 0:
+			p.enter(th, at, b)
+		case s.Ordinal > p.last && th != nil:
+			if p.hold(begunSize) {
+				p.pending[s.Ordinal] = append(p.pending[s.Ordinal], b)
+			}
+		default: // an instant or an asynchronous slice
+			if err := p.out.Add(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// find returns the index of an open slice, -1 if it is not open.
+func (th *openThread) find(ordinal uint64) int {
+	if th == nil {
+		return -1
+	}
+	last := th.slices.Len() - 1
+	for i := last; i >= below(last); i-- {
+		if th.slices.At(i).ordinal == ordinal {
+			return i
+		}
+	}
+	return -1
+}
+
+// enter makes a context that a flow brings an entry of an open slice.
+func (p *propagating) enter(th *openThread, at int, b entry) {
+	s := th.slices.At(at)
+	if e := th.active.of(b.Type); e != nil && e.Began == s.ts {
+		return
+	}
+	if own := s.of(b.Type); own != nil {
+		switch own.Via {
+		case ViaFlow:
+			*own = span(p.contexts, p.sets, own, &b, s.ts)
+		case viaRequest:
+			*own = b
+		}
+		return
+	}
+	around, ok := p.effectOf(th, at-1, b.Type)
+	if ok && around.Node != 0 && !p.contexts.isAncestor(p.contexts.LogicalOf(around.Node), p.contexts.LogicalOf(b.Node), s.ts) {
+		p.problems.Add(problem.FlowConflict, problem.Position{Event: int64(s.event), Offset: -1}, "")
+		switch p.opts.FlowConflict {
+		case KeepActive:
+			return
+		case CommonAncestor:
+			b = span(p.contexts, p.sets, &entry{ordinal: b.ordinal, Type: b.Type, Node: around.Node, Via: ViaFlow, hops: b.hops}, &b, s.ts)
+		}
+	}
+	s.add(b)
+}
+
+// span returns the entry for work that two contexts are the cause of (attribution.md, rule 4): their common ancestor, or
+// nobody.
+func span(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
+	if a.Node != 0 && c.LogicalOf(a.Node) == c.LogicalOf(b.Node) {
+		return *a
+	}
+	out := *a
+	out.hops = max(a.hops, b.hops)
+	list := []NodeID{a.Node}
+	if a.candidates != 0 {
+		list = slices.Clone(s.Candidates.At(uint32(a.candidates)))
+	}
+	if !slices.Contains(list, b.Node) {
+		list = append(list, b.Node)
+	}
+	out.candidates = s.Intern(list)
+	if a.Node != 0 {
+		out.Node = c.commonAncestor(c.LogicalOf(a.Node), c.LogicalOf(b.Node), ts)
+	}
+	return out
+}
+
+// takeAlong lets a flow take the contexts in effect where it goes out. For a type that it carries already the later ones
+// count.
+func (p *propagating) takeAlong(th *openThread, s *flowbind.Step, f *carried) {
+	for _, b := range p.setOf(th, s) {
+		if !p.travels(&b) {
+			continue
+		}
+		if old := ofType(f.set, b.Type); old != nil {
+			*old = b
+		} else if p.hold(begunSize) {
+			f.set = append(f.set, b)
+		}
+	}
+}
+
+// setOf returns the contexts in effect in the slice that a flow passes.
+func (p *propagating) setOf(th *openThread, s *flowbind.Step) []entry {
+	if th == nil {
+		track := p.asyncs[s.Track]
+		for i := range track.Len() {
+			if o := track.At(i); o.ordinal == s.Ordinal {
+				return o.set
+			}
+		}
+		return nil
+	}
+	if at := th.find(s.Ordinal); at >= 0 {
+		return p.inEffect(th, at)
+	}
+	if set, ok := th.endedSet(s.Ordinal); ok && th.endedAt == s.At {
+		return set
+	}
+	return p.ofInstant(s.Ordinal, p.inEffect(th, th.slices.Find(s.At)))
+}
+
+// ofInstant returns the contexts of an instant: what it names itself, then those in effect around it.
+func (p *propagating) ofInstant(ordinal uint64, around []entry) []entry {
+	for i := range p.instants {
+		own := p.instants[i]
+		if own.ordinal != ordinal {
+			continue
+		}
+		if other := ofType(around, own.Type); other != nil {
+			*other = own
+		} else {
+			around = append(around, own)
+		}
+	}
+	p.effect = around
+	return around
+}

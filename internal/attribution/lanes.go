@@ -1,0 +1,73 @@
+package attribution
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Limits within which a group is put in order: nothing but damage has more lanes, or more events at one time.
+const (
+	maxLaneStarts = 1 << 6
+	maxLaneGroup  = 1 << 12
+)
+
+// nested returns what happens at one time in the order in which the slices of each thread nest, the longest first
+// (attribution.md, Cost), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
+// from a Perfetto trace, as tracks of their own: then one track comes after the other. The result is valid until the
+// next call.
+func (f *found) nested(group []timeline.Head) ([]timeline.Head, bool) {
+	if !f.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {
+		return group, true
+	}
+	starts := 0
+	for i := range group {
+		if f.onLane(&group[i]) {
+			starts++
+		}
+	}
+	if starts == 0 || starts > maxLaneStarts {
+		return group, true
+	}
+	out := f.ofLanes[:0]
+	for i := range group {
+		if !f.onLane(&group[i]) {
+			out = append(out, group[i])
+		}
+	}
+	for i := range group {
+		if o := &group[i]; f.onLane(o) {
+			thread := f.tracks[o.Track].Thread
+			at := slices.IndexFunc(out, func(other timeline.Head) bool {
+				p := &f.tracks[other.Track]
+				return p.Place == PlaceThread && p.Thread == thread && other.Kind != timeline.ItemEnd && around(o, &other)
+			})
+			if at < 0 {
+				at = len(out)
+			}
+			out = slices.Insert(out, at, *o)
+		}
+	}
+	f.ofLanes = out
+	return out, false
+}
+
+// onLane reports whether a slice starts on a track of slices that overlap others of their thread.
+func (f *found) onLane(o *timeline.Head) bool {
+	return o.Kind == timeline.ItemBegin && f.tracks[o.Track].lane
+}
+
+// around reports whether, of two things that start at one time, the first is around the other: the longer slice, and every
+// slice with a length around what has none; else the order of the input counts.
+func around(a, b *timeline.Head) bool {
+	length := func(o *timeline.Head) timeline.Nanos {
+		if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime {
+			return o.End - o.TS
+		}
+		return 0
+	}
+	if x, y := length(a), length(b); x != y {
+		return x > y
+	}
+	return a.Event < b.Event
+}

@@ -1,0 +1,102 @@
+package attribution
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Result is an attribution. It must be closed.
+type Result struct {
+	Timeline  *timeline.Timeline
+	Contexts  *Catalogue
+	Sets      *Sets
+	Costs     *costs
+	Requests  []Request
+	Inputs    []Input
+	EventSets *extsort.Sorted[EventSet] // nil when they were handed over
+	Intervals *intervals                // nil: none were asked for
+	Used      Bitset                    // sets that slices and instants have
+	Own       ownTracks
+	Runs      map[IsolateRun]bool // frames and scripts that threads themselves name
+	Uses      firstUses
+
+	Attributed bool // the trace holds an earlier attribution
+
+	inputIndex map[NodeID]int
+}
+
+// Request is a network request.
+type Request struct {
+	ID         string
+	Set        SetID          // the contexts for which it was sent
+	Start, End timeline.Nanos // from the sending to the finish; NoTime if not seen
+	Bytes      int64          // that arrived, headers not included where the browser says so
+
+	Thread timeline.TrackID // that sent it; 0: unknown
+}
+
+// Run is the third pass: it finds what each slice and instant belongs to, and what each context cost.
+func sumCosts(ctx context.Context, f *found, e *Entries, opts Rules) (r *Result, err error) {
+	t, sets := f.T, e.Sets
+	r = &Result{Timeline: t, Contexts: f.Contexts, Sets: sets, Costs: newCosts(f.Contexts, sets, t, &opts.Cost)}
+	if opts.Intervals {
+		r.Intervals = newIntervals(f.Contexts, sets, t.Memory()/16, t.TempDir())
+		r.Costs.shown = r.Intervals
+	}
+	s := newCosting(f, e, r.Costs, opts)
+	defer s.eventSets.Close()
+	err = s.run(ctx)
+	if err == nil && r.Intervals != nil {
+		err = r.Intervals.err
+	}
+	if err == nil {
+		err = r.Costs.Cells.err
+	}
+	if err == nil {
+		r.EventSets, err = s.eventSets.Sort()
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	r.Requests, r.Inputs, r.inputIndex = s.finishRequests(e.Requests), f.inputs.List, f.inputs.byNode
+	r.Used, r.Own, r.Runs, r.Attributed, r.Uses = s.used, f.Own, f.Runs, f.attributed, s.uses
+	r.countLimits(f)
+	return r, nil
+}
+
+// countLimits counts what had no room.
+func (r *Result) countLimits(f *found) {
+	log := r.Timeline.Problems()
+	dropped := f.Contexts.dropped + r.Sets.Full
+	if len(f.Explicit) > 0 {
+		dropped += f.Contexts.unseen // else objects are not contexts: recordings of the compositor have very many
+	}
+	if dropped > 0 {
+		log.AddN(problem.ContextLimit, dropped, problem.NoPosition, "")
+	}
+	if r.Costs.limited > 0 {
+		log.AddN(problem.CostLimit, r.Costs.limited, problem.NoPosition, "")
+	}
+	if r.Intervals != nil && r.Intervals.full > 0 {
+		log.AddN(problem.IntervalLimit, r.Intervals.full, problem.NoPosition, "")
+	}
+}
+
+// Close frees the memory and the temporary files of the result.
+func (r *Result) Close() error {
+	err := r.Costs.Cells.close()
+	if r.EventSets != nil {
+		err = errors.Join(err, r.EventSets.Close())
+	}
+	if r.Intervals != nil {
+		err = errors.Join(err, r.Intervals.Sorted.Close())
+	}
+	return err
+}
+
+// Unattributed is in the place of a context where none of a type is in effect.
+const Unattributed = "(unattributed)"

@@ -1,0 +1,46 @@
+package timeline
+
+import "slices"
+
+// ArgFilter says which arguments of events readers keep, by the names that the input gives them. It touches neither the values of counters
+// nor what weft itself adds. The zero ArgFilter keeps all.
+type ArgFilter struct {
+	some  bool // only names
+	names map[string]bool
+}
+
+// NoArgs keeps no arguments.
+func NoArgs() ArgFilter { return ArgFilter{some: true} }
+
+// OnlyArgs keeps the arguments with these names, with all that is inside them.
+func OnlyArgs(names ...string) ArgFilter {
+	f := ArgFilter{some: true, names: make(map[string]bool, len(names))}
+	for _, name := range names {
+		f.names[name] = true
+	}
+	return f
+}
+
+// Keeps reports whether arguments of a name are kept.
+func (f *ArgFilter) Keeps(name []byte) bool { return !f.some || f.names[string(name)] }
+
+// KeepsText is Keeps for a string.
+func (f *ArgFilter) KeepsText(name string) bool { return !f.some || f.names[name] }
+
+// KeepsAll reports whether all arguments are kept.
+func (f *ArgFilter) KeepsAll() bool { return !f.some }
+
+// KeepsNone reports whether no arguments are kept.
+func (f *ArgFilter) KeepsNone() bool { return f.some && len(f.names) == 0 }
+
+// With returns a filter that keeps some names as well, and those of them that f does not keep.
+func (f ArgFilter) With(names ...string) (wider ArgFilter, added []string) {
+	if f.KeepsAll() {
+		return f, nil
+	}
+	all := slices.Clone(names)
+	for name := range f.names {
+		all = append(all, name)
+	}
+	return OnlyArgs(all...), slices.DeleteFunc(slices.Clone(names), func(name string) bool { return f.names[name] })
+}
