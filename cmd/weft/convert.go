@@ -22,6 +22,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/migrate"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
@@ -102,7 +103,7 @@ const leastMemory = 32 << 20
 
 // memoryOf returns the value of a flag like --memory.
 func memoryOf(c *cli.Context, flag string) (int64, error) {
-	memory, err := parseSize(c.String(flag))
+	memory, err := migrate.ParseSize(c.String(flag))
 	switch {
 	case err != nil:
 		return 0, usagef("--%s: %v", flag, err)

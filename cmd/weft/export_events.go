@@ -22,6 +22,7 @@ import (
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/load"
+	"github.com/weft-trace/weft/internal/migrate"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
@@ -144,7 +145,7 @@ func readSplit(c *cli.Context) (s splitRule, err error) {
 	}
 	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
 		s.events = n
-	} else if size, err := parseSize(text); err == nil {
+	} else if size, err := migrate.ParseSize(text); err == nil {
 		s.bytes = uint64(size)
 	} else {
 		return s, usagef("--split: %q is neither a size, such as 512MiB, nor a number of events", text)

@@ -588,7 +588,7 @@ func TestMigrateFullDisk(t *testing.T) {
 		defer cancel()
 		return exec.CommandContext(ctx, "mount", append(args, "tmpfs", small)...).Run()
 	}
-	if runtime.GOOS != "linux" || mount("-t", "tmpfs", "-o", "size=2M") != nil {
+	if runtime.GOOS != "linux" || mount("-t", "tmpfs", "-o", "size=1M") != nil {
 		t.Skip("a small file system cannot be made here; that needs Linux and root")
 	}
 	defer func() { _ = exec.Command("umount", small).Run() }()

@@ -26,27 +26,43 @@ func detect(in *replay) (Format, error) {
 	if err != nil {
 		return "", err
 	}
-	text := bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF"))
-	first := bytes.TrimLeft(text, " \t\r\n")
-	switch {
+	first := startOfText(head)
+	switch format := Sniff(head); {
 	case eventstream.Detect(head):
 		return "", fmt.Errorf("%w: this is a stream of resolved events, which weft export writes; use the trace that it was made from", ErrUnknownFormat)
-	case probes.Detect(head):
-		return FormatProbes, nil
-	case otlp.Detect(head): // before Perfetto's, whose packets begin with the same byte
-		return FormatOTLP, nil
-	case pfwire.LooksLikeTrace(head):
-		return FormatPerfetto, nil
+	case format == FormatAuto && first[0] == '[':
+		return detectArray(in, first)
+	case format == FormatAuto:
+		return detectObject(in, first)
+	case format != "":
+		return format, nil
 	case len(first) == 0:
 		return "", fmt.Errorf("%w: the input begins with nothing but white space", ErrUnknownFormat)
-	case first[0] == '[':
-		return detectArray(in, first)
-	case first[0] == '{':
-		return detectObject(in, first)
-	case bytes.HasPrefix(head, []byte("\xDC\xDF\x4AS\x4CB\x01\x00")): // JSLB, firefox.md 3
-		return FormatFirefox, nil
 	}
 	return "", notATrace(head)
+}
+
+// Sniff returns the format of an unpacked input as far as its first bytes show it: FormatAuto for JSON of any kind, "" for what is
+// in no format that weft knows.
+func Sniff(head []byte) Format {
+	switch text := startOfText(head); {
+	case probes.Detect(head):
+		return FormatProbes
+	case otlp.Detect(head): // before Perfetto's, whose packets begin with the same byte
+		return FormatOTLP
+	case pfwire.LooksLikeTrace(head):
+		return FormatPerfetto
+	case len(text) > 0 && (text[0] == '[' || text[0] == '{'):
+		return FormatAuto
+	case bytes.HasPrefix(head, []byte("\xDC\xDF\x4AS\x4CB\x01\x00")): // JSLB, firefox.md 3
+		return FormatFirefox
+	}
+	return ""
+}
+
+// startOfText returns what follows a byte order mark and white space.
+func startOfText(head []byte) []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF")), " \t\r\n")
 }
 
 // detectObject decides by the members of a JSON object. first begins with its brace and is the rest of what Peek gave.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
@@ -201,7 +202,7 @@ func (w *Worker) tryContent(ctx context.Context, c *content) (err error) {
 	if fail := checkOutputName(r.Output); fail != nil {
 		return fail
 	}
-	isPerfetto := w.isPerfetto(c.head)
+	isPerfetto := len(c.head) > 0 && load.Sniff(c.head) == load.FormatPerfetto
 	if isPerfetto && (w.Perfetto == "" || w.Perfetto == "skip") {
 		return failf(KindPerfetto, "a Perfetto trace; --perfetto copy or convert takes it")
 	}
@@ -409,7 +410,7 @@ func (w *Worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 
 // collide notes that another input has the same output, unless this one is not a trace.
 func (w *Worker) collide(c *content, other string) error {
-	if c.head != nil && !w.looksLikeTrace(c.head) {
+	if c.head != nil && load.Sniff(c.head) == "" {
 		w.failed(c, failf(KindUnrecognised, "%s", convert.ErrUnknownFormat))
 		if c.record.State == Skipped {
 			return nil

@@ -3,15 +3,11 @@ package migrate
 import (
 	"bytes"
 	"io"
-	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/weft-trace/weft/internal/pfwire"
-	"github.com/weft-trace/weft/internal/readers/otlp"
-	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/unpack"
 )
 
@@ -141,16 +137,4 @@ func zipMembers(f io.ReaderAt, size int64) (members []*zip.File, err error) {
 func isTar(head []byte) bool {
 	const at, magic = 257, "ustar"
 	return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
-}
-
-// isPerfetto reports whether the content is a Perfetto trace already.
-func (r *run) isPerfetto(head []byte) bool {
-	return len(head) > 0 && !probes.Detect(head) && !otlp.Detect(head) && pfwire.LooksLikeTrace(head)
-}
-
-// looksLikeTrace reports whether the content may be a trace, by its first bytes.
-func (r *run) looksLikeTrace(head []byte) bool {
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF")), " \t\r\n")
-	return probes.Detect(head) || otlp.Detect(head) || pfwire.LooksLikeTrace(head) || bytes.HasPrefix(head, []byte("\xDC\xDF\x4ASLCB")) ||
-		len(text) > 0 && strings.IndexByte("[{", text[0]) >= 0
 }

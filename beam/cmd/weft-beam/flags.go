@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 
 	"github.com/weft-trace/weft/beam/weftio"
+	"github.com/weft-trace/weft/internal/migrate"
 )
 
 // maxFilesOnPrism bounds what prism is given: it holds a few kilobytes for each file.
@@ -90,7 +90,7 @@ func defineFlags(set *flag.FlagSet) *options {
 		"quiet": &o.quiet, "verbose": &o.verbose, "status": &o.status} {
 		set.BoolVar(to, name, false, helpOf(name))
 	}
-	set.Func("file-memory", helpOf("file-memory"), func(v string) (err error) { o.FileMemory, err = parseSize(v); return err })
+	set.Func("file-memory", helpOf("file-memory"), func(v string) (err error) { o.FileMemory, err = migrate.ParseSize(v); return err })
 	set.BoolFunc("strict", helpOf("strict"), func(v string) (err error) {
 		if o.strictAll = v == "all"; !o.strictAll {
 			o.strict, err = strconv.ParseBool(v)
@@ -103,25 +103,6 @@ func defineFlags(set *flag.FlagSet) *options {
 		set.Func(name, text, func(v string) error { o.Settings[name] = v; return nil })
 	}
 	return o
-}
-
-// parseSize reads a number of bytes: 256MiB.
-func parseSize(text string) (int64, error) {
-	number, unit := strings.ToLower(strings.TrimSpace(text)), 1.0
-	for _, u := range []struct {
-		name string
-		size float64
-	}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"b", 1}} {
-		if rest, ok := strings.CutSuffix(number, u.name); ok {
-			number, unit = rest, u.size
-			break
-		}
-	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if v *= unit; err != nil || !(v >= 0 && v < math.MaxInt64) {
-		return 0, fmt.Errorf("%q is not a size; write, for example, 256MiB", text)
-	}
-	return int64(v), nil
 }
 
 // complete checks the command line and fills in what it leaves open.
