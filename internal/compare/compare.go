@@ -21,7 +21,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/ranktest"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -206,7 +205,7 @@ type Result struct {
 // Result compares what was added. Both sides have at least one recording.
 func (c *Comparison) Result(opts Options) *Result {
 	r := &Result{Base: c.recordings[Base], New: c.recordings[New], Others: c.others, Rows: make([]Row, 0, len(c.rows))}
-	test := ranktest.New(len(r.Base), len(r.New))
+	test := newRankTester(len(r.Base), len(r.New))
 	r.Smallest = test.Smallest()
 	r.Testable = r.Smallest < Alpha
 	for k, values := range c.rows {
@@ -273,7 +272,7 @@ const maxEnough = 25
 // enough returns the number of recordings of each side from which on one of so many rows can be significant.
 func enough(rows int) int {
 	n := 1
-	for n < maxEnough && ranktest.New(n, n).Smallest()*float64(rows) >= Alpha {
+	for n < maxEnough && newRankTester(n, n).Smallest()*float64(rows) >= Alpha {
 		n++
 	}
 	return n
@@ -322,7 +321,7 @@ func perSecond(n int64, length timeline.Nanos) int64 {
 }
 
 // judge compares both sides of a row.
-func (r *Row) judge(testable bool, test *ranktest.Tester) {
+func (r *Row) judge(testable bool, test *rankTester) {
 	r.BaseMedian, r.NewMedian = median(r.Base), median(r.New)
 	r.Change = r.NewMedian - r.BaseMedian
 	if r.BaseMedian > 0 {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/sampling"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // collector sums up what is selected of a timeline.
@@ -121,8 +121,8 @@ func (c *collector) measure(ctx context.Context) error {
 	})
 	for _, t := range c.sampled {
 		var ok bool
-		if t.interval, ok = sampling.Interval(t.gaps); !ok {
-			t.interval = sampling.DefaultInterval
+		if t.interval, ok = v8profile.SampleInterval(t.gaps); !ok {
+			t.interval = v8profile.DefaultInterval
 		}
 		t.gaps = nil
 	}
@@ -178,7 +178,7 @@ func (c *collector) sample(it *timeline.Item, owner timeline.TrackID, open *time
 		return c.add(&s, min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS))
 	}
 	if t.waits {
-		length, _ := sampling.Length(s.ts-t.waiting.ts, t.interval)
+		length, _ := v8profile.SampleLength(s.ts-t.waiting.ts, t.interval)
 		if err := c.add(&t.waiting, length); err != nil {
 			return err
 		}

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/sampling"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // Collect goes through a timeline, which is nested, and keeps what reports need of what is selected in it: samples cut to the
@@ -271,9 +271,9 @@ func measure(samples []observation) {
 	for i := 1; i < len(samples); i++ {
 		gaps = append(gaps, samples[i].ts-samples[i-1].ts)
 	}
-	interval, ok := sampling.Interval(gaps)
+	interval, ok := v8profile.SampleInterval(gaps)
 	if !ok {
-		interval = sampling.DefaultInterval
+		interval = v8profile.DefaultInterval
 	}
 	for i := range samples {
 		s := &samples[i]
@@ -281,7 +281,7 @@ func measure(samples []observation) {
 			s.dur = interval
 			break
 		}
-		s.dur, _ = sampling.Length(samples[i+1].ts-s.ts, interval)
+		s.dur, _ = v8profile.SampleLength(samples[i+1].ts-s.ts, interval)
 	}
 }
 

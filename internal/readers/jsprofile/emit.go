@@ -12,8 +12,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/sampling"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // writer adds profiles to a Builder.
@@ -259,10 +259,10 @@ func (p *profile) sampledInterval() timeline.Nanos {
 	for i := 1; i < p.samples.Len(); i++ {
 		gaps = append(gaps, p.samples.At(i).ts-p.samples.At(i-1).ts)
 	}
-	if interval, ok := sampling.Interval(gaps); ok {
+	if interval, ok := v8profile.SampleInterval(gaps); ok {
 		return interval
 	}
-	return sampling.DefaultInterval
+	return v8profile.DefaultInterval
 }
 
 // length returns how long sample i stands for what it saw, and how long nothing is known after it (C3).
@@ -270,7 +270,7 @@ func (t *thread) length(i int) (length, gap timeline.Nanos) {
 	ts := t.p.samples.At(i).ts
 	switch {
 	case i+1 < t.p.samples.Len():
-		return sampling.Length(t.p.samples.At(i+1).ts-ts, t.interval)
+		return v8profile.SampleLength(t.p.samples.At(i+1).ts-ts, t.interval)
 	case t.end != nil:
 		return max(*t.end-ts, 0), 0
 	}

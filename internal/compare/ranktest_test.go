@@ -1,4 +1,4 @@
-package ranktest
+package compare
 
 import (
 	"math"
@@ -30,13 +30,13 @@ func TestExact(t *testing.T) {
 		{"sizes that differ: 2 of 9", []int64{1}, []int64{2, 3, 4, 5, 6, 7, 8, 9}, 2.0 / 9},
 		{"extremes do not overflow", []int64{math.MinInt64, -1}, []int64{1, math.MaxInt64}, 2.0 / 6},
 	} {
-		tester := New(len(test.first), len(test.second))
+		tester := newRankTester(len(test.first), len(test.second))
 		for range 2 { // the second time with what was kept
 			if got := tester.P(test.first, test.second); math.Abs(got-test.want) > 1e-12 {
 				t.Errorf("%s: p = %v, want %v", test.name, got, test.want)
 			}
 		}
-		if got := New(len(test.second), len(test.first)).P(test.second, test.first); math.Abs(got-test.want) > 1e-12 {
+		if got := newRankTester(len(test.second), len(test.first)).P(test.second, test.first); math.Abs(got-test.want) > 1e-12 {
 			t.Errorf("%s, groups swapped: p = %v, want %v", test.name, got, test.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestAllDivisions(t *testing.T) {
 		{3, 1, 4, 1, 5, 9, 2, 6}, {0, 0, 0, 7, 0, 0, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {2, 2, 2, 1, 1, 1, 3},
 	} {
 		for n := 1; n < len(values); n++ {
-			got := New(n, len(values)-n).P(values[:n], values[n:])
+			got := newRankTester(n, len(values)-n).P(values[:n], values[n:])
 			if want := tryAll(values, n); math.Abs(got-want) > 1e-12 {
 				t.Errorf("%v, the first %d: p = %v, want %v", values, n, got, want)
 			}
@@ -100,8 +100,8 @@ func TestApproximate(t *testing.T) {
 	for i := range second {
 		second[i] = int64(2*i + 9)
 	}
-	approximate := New(20, 21).P(first, second)
-	exact := New(20, 20).P(first, second[:20])
+	approximate := newRankTester(20, 21).P(first, second)
+	exact := newRankTester(20, 20).P(first, second[:20])
 	if approximate >= exact || approximate < exact/2 {
 		t.Errorf("p of 41 values is %v, that of 40 is %v", approximate, exact)
 	}
@@ -109,7 +109,7 @@ func TestApproximate(t *testing.T) {
 	for i := range first {
 		first[i] = 0
 	}
-	tester := New(50, 50)
+	tester := newRankTester(50, 50)
 	if got, want := tester.Smallest(), math.Erfc(1249.5/math.Sqrt(2500*101.0/12)/math.Sqrt2); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("smallest p of 50 against 50 is %v, want %v", got, want)
 	}
@@ -124,7 +124,7 @@ func TestSmallest(t *testing.T) {
 		first, second int
 		want          float64
 	}{{1, 1, 1}, {3, 3, 0.1}, {4, 4, 2.0 / 70}, {2, 8, 2.0 / 45}, {1, 39, 2.0 / 40}} {
-		if got := New(test.first, test.second).Smallest(); math.Abs(got-test.want) > 1e-12 {
+		if got := newRankTester(test.first, test.second).Smallest(); math.Abs(got-test.want) > 1e-12 {
 			t.Errorf("%d against %d: %v, want %v", test.first, test.second, got, test.want)
 		}
 	}

@@ -1,31 +1,32 @@
-// Package ranktest is the Mann–Whitney U test, which is also called the Wilcoxon rank-sum test: how often do two groups of
-// measurements differ as much as they do if it is chance which measurement is in which group?
-//
-// It compares ranks, so that it assumes nothing about how measurements are distributed, and one measurement that went wrong
-// cannot decide. Values that are equal share the mean of their ranks (midranks).
-//
-// The p-value of up to MaxExact measurements is exact, with ties as well: every division of the measurements into two groups
-// of these sizes is as likely as any other, and the share of those counts whose rank sum is as far from its mean as the
-// observed one, to either side. Sums are counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and
-// rank tests", Statistical Software Newsletter 12 (1986): the number of ways to choose k of the first i ranks with sum s is
-// that without the i-th plus that with it. More measurements are compared with a normal distribution of the same mean and
-// variance, with the correction for ties and that for continuity of E. L. Lehmann, "Nonparametrics: Statistical Methods Based on
-// Ranks" (1975), section 1.4.
-package ranktest
+package compare
 
 import (
 	"math"
 	"slices"
 )
 
-// MaxExact is the number of measurements of both groups up to which p-values are exact.
-const MaxExact = 40
+// maxExactRanks is the number of measurements of both groups up to which p-values are exact.
+const maxExactRanks = 40
 
-// maxKept bounds the distributions that a Tester keeps.
+// maxKept bounds the distributions that a rankTester keeps.
 const maxKept = 1024
 
-// Tester tests groups of two sizes. The zero Tester is not usable. It keeps distributions for use again, so it is not safe for concurrent use.
-type Tester struct {
+// rankTester is the Mann–Whitney U test, which is also called the Wilcoxon rank-sum test: how often do two groups of
+// measurements differ as much as they do if it is chance which measurement is in which group?
+//
+// It compares ranks, so that it assumes nothing about how measurements are distributed, and one measurement that went wrong
+// cannot decide. Values that are equal share the mean of their ranks (midranks).
+//
+// The p-value of up to maxExactRanks measurements is exact, with ties as well: every division of the measurements into two groups
+// of these sizes is as likely as any other, and the share of those counts whose rank sum is as far from its mean as the
+// observed one, to either side. Sums are counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and
+// rank tests", Statistical Software Newsletter 12 (1986): the number of ways to choose k of the first i ranks with sum s is
+// that without the i-th plus that with it. More measurements are compared with a normal distribution of the same mean and
+// variance, with the correction for ties and that for continuity of E. L. Lehmann, "Nonparametrics: Statistical Methods Based on
+// Ranks" (1975), section 1.4.
+//
+// rankTester tests groups of two sizes. The zero rankTester is not usable. It keeps distributions for use again, so it is not safe for concurrent use.
+type rankTester struct {
 	first, all int
 	kept       map[string][]float64
 
@@ -33,14 +34,14 @@ type Tester struct {
 	ranks []int
 }
 
-// New returns what tests a group of first measurements against one of second. Both are at least 1.
-func New(first, second int) *Tester {
-	return &Tester{first: first, all: first + second, kept: map[string][]float64{}}
+// newRankTester returns what tests a group of first measurements against one of second. Both are at least 1.
+func newRankTester(first, second int) *rankTester {
+	return &rankTester{first: first, all: first + second, kept: map[string][]float64{}}
 }
 
 // Smallest returns the smallest p-value that the sizes of the groups allow: that of measurements of which all of one group are
 // larger than all of the other.
-func (t *Tester) Smallest() float64 {
+func (t *rankTester) Smallest() float64 {
 	values := make([]int64, t.all)
 	for i := range values {
 		values[i] = int64(i)
@@ -49,14 +50,14 @@ func (t *Tester) Smallest() float64 {
 }
 
 // P returns the p-value, with two sides: the probability of a difference as large as that of the two groups, or larger, if there is
-// none but chance. The groups have the sizes of New.
-func (t *Tester) P(first, second []int64) float64 {
+// none but chance. The groups have the sizes of newRankTester.
+func (t *rankTester) P(first, second []int64) float64 {
 	sum, tied := t.rank(first, second)
 	if tied == cube(t.all) {
 		return 1 // all are equal
 	}
 	distance := math.Abs(float64(sum - t.first*(t.all+1)))
-	if t.all > MaxExact {
+	if t.all > maxExactRanks {
 		return t.approximate(distance, tied)
 	}
 	as, all := 0.0, 0.0 // integers
@@ -71,7 +72,7 @@ func (t *Tester) P(first, second []int64) float64 {
 
 // rank finds the ranks of all values, sorted and doubled, so that the mean of two ranks is an integer. It returns the sum of those of
 // the first group, and that of the n³−n of all n values that are equal to each other.
-func (t *Tester) rank(first, second []int64) (sum, tied int) {
+func (t *rankTester) rank(first, second []int64) (sum, tied int) {
 	at := func(i int) int64 {
 		if i < len(first) {
 			return first[i]
@@ -112,10 +113,10 @@ func (t *Tester) rank(first, second []int64) (sum, tied int) {
 func cube(n int) int { return n*n*n - n }
 
 // distribution returns in how many ways the first group's doubled ranks have each sum.
-func (t *Tester) distribution() []float64 {
-	key := make([]byte, 0, MaxExact)
+func (t *rankTester) distribution() []float64 {
+	key := make([]byte, 0, maxExactRanks)
 	for _, rank := range t.ranks {
-		key = append(key, byte(rank)) // at most 2·MaxExact
+		key = append(key, byte(rank)) // at most 2·maxExactRanks
 	}
 	if ways, ok := t.kept[string(key)]; ok {
 		return ways
@@ -144,7 +145,7 @@ func (t *Tester) distribution() []float64 {
 }
 
 // approximate returns the p-value of a normal distribution; the distance is that of the sum of doubled ranks from its mean.
-func (t *Tester) approximate(distance float64, tied int) float64 {
+func (t *rankTester) approximate(distance float64, tied int) float64 {
 	n, m, all := float64(t.first), float64(t.all-t.first), float64(t.all)
 	variance := n * m / 12 * (all + 1 - float64(tied)/(all*(all-1)))
 	z := max(distance/2-0.5, 0) / math.Sqrt(variance)

@@ -1,4 +1,4 @@
-package sampling
+package v8profile
 
 import (
 	"math"
@@ -26,13 +26,13 @@ func TestInterval(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got, ok := Interval(test.gaps); !ok || got != test.want {
+			if got, ok := SampleInterval(test.gaps); !ok || got != test.want {
 				t.Errorf("Interval = %d, %v; want %d", got, ok, test.want)
 			}
 		})
 	}
 	for _, gaps := range [][]timeline.Nanos{nil, {0, ms - 1}} {
-		if got, ok := Interval(gaps); ok {
+		if got, ok := SampleInterval(gaps); ok {
 			t.Errorf("Interval(%v) = %d; want none", gaps, got)
 		}
 	}
@@ -48,7 +48,7 @@ func TestLength(t *testing.T) {
 		{math.MaxInt64, math.MaxInt64 / 2, math.MaxInt64, 0}, // five of these are beyond every time
 	}
 	for _, test := range tests {
-		length, uncovered := Length(test.gap, test.interval)
+		length, uncovered := SampleLength(test.gap, test.interval)
 		if length != test.length || uncovered != test.uncovered {
 			t.Errorf("Length(%d, %d) = %d, %d; want %d, %d", test.gap, test.interval, length, uncovered, test.length, test.uncovered)
 		}

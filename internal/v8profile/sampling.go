@@ -1,7 +1,4 @@
-// Package sampling turns points in time at which something was sampled into intervals: how far apart samples were meant
-// to be, and how long each one stands for. The rules are C2 and C3 of
-// docs/formats/jsprofile.md; reports apply them to every thread whose samples do not say how long they last.
-package sampling
+package v8profile
 
 import (
 	"math"
@@ -9,6 +6,10 @@ import (
 
 	"github.com/weft-trace/weft/internal/timeline"
 )
+
+// This file turns points in time at which something was sampled into intervals: how far apart samples were meant to be, and how long
+// each one stands for. The rules are C2 and C3 of docs/formats/jsprofile.md; reports apply them to every thread whose samples do not say
+// how long they last.
 
 const (
 	// DefaultInterval is taken where no two samples are far enough apart to tell: what browsers take at the least.
@@ -21,13 +22,13 @@ const (
 	maxIntervals = 5
 )
 
-// Interval returns the interval at which samples were taken, from the gaps between one and the next in time: the median
+// SampleInterval returns the interval at which samples were taken, from the gaps between one and the next in time: the median
 // of the fullest bin of half a millisecond, of equally full ones the later (C2). It is false if no gap is long enough.
 // The gaps are reordered.
 //
 // The median of all gaps would be wrong: browsers take extra samples when the code of a page changes, which in a busy
 // page are most of all samples.
-func Interval(gaps []timeline.Nanos) (timeline.Nanos, bool) {
+func SampleInterval(gaps []timeline.Nanos) (timeline.Nanos, bool) {
 	gaps = slices.DeleteFunc(gaps, func(g timeline.Nanos) bool { return g < minGap })
 	if len(gaps) == 0 {
 		return 0, false
@@ -62,9 +63,9 @@ func median(sorted []timeline.Nanos) timeline.Nanos {
 	return low + (high-low+1)/2
 }
 
-// Length returns how long a sample stands for what it saw, if the next one follows after gap: until then, or one
+// SampleLength returns how long a sample stands for what it saw, if the next one follows after gap: until then, or one
 // interval if gap is more than five of them; the rest of it is not covered (C3).
-func Length(gap, interval timeline.Nanos) (length, uncovered timeline.Nanos) {
+func SampleLength(gap, interval timeline.Nanos) (length, uncovered timeline.Nanos) {
 	if interval <= math.MaxInt64/maxIntervals && gap > maxIntervals*interval {
 		return interval, gap - interval
 	}
