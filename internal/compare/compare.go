@@ -6,7 +6,7 @@
 // each Key. Keys are names, never ids, since another recording has other ids; docs/reports.md says what is compared with what.
 // Comparison.Result makes the rows.
 //
-// What is compared is the median of each group. Whether a difference is noise says the Mann–Whitney U test (package ranktest), and,
+// What is compared is the median of each group. Whether a difference is noise says the Mann–Whitney U test (ranktest.go), and,
 // because it is asked of many rows at once, the procedure of Benjamini and Hochberg: of the rows that are called slower or faster at most
 // the share Alpha is expected to be so by chance. The answers have a bound that depends on how many recordings there are: with up
 // to three in each group no difference is significant at Alpha, and then Result says so (Result.Testable) rather than anything about noise.
