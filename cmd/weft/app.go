@@ -103,7 +103,10 @@ func run(ctx context.Context, args []string, env *environment) int {
 // goneFlags are flags that weft had, or that other programs have, and what to use.
 var goneFlags = map[string]string{
 	"from": "unknown flag --from; the format of the input is --format",
-	"join": "there is no --join any more; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
+	"join": "--join is gone; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
+
+	"report": "--report is gone; --json prints the report as JSON",
+	"tmp":    "--tmp is gone; temporary files go to the folder that the environment variable TMPDIR names",
 }
 
 // runApp reads the command line and does what it says.

@@ -347,7 +347,7 @@ func (j *convertJob) check() error {
 		case j.env.isTerminal(j.env.stdout):
 			return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
 		case j.reportJSON && j.reportFile == "":
-			return usagef("standard output cannot hold both the trace and the JSON report; use --report-file FILE")
+			return usagef("standard output cannot hold both the trace and the JSON report; use -o FILE")
 		}
 	}
 	return nil
@@ -451,7 +451,7 @@ func (j *convertJob) run(ctx context.Context) error {
 // selfProfileMissing reports whether there are flags that need a self-profile and no input was one.
 func (j *convertJob) selfProfileMissing() bool {
 	return len(j.selfProfile) > 0 && !slices.ContainsFunc(j.conversions, func(c *conversion) bool {
-		return c.report.Format == convert.FormatJSProfile
+		return c.report != nil && c.report.Format == convert.FormatJSProfile
 	})
 }
 

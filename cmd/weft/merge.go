@@ -425,32 +425,20 @@ func (j *mergeJob) checkOutput() error {
 		return usagef("weft merge needs a place for the trace: -o FILE")
 	case j.output == "-" && j.env.isTerminal(j.env.stdout):
 		return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
-	case j.output == "-" && j.reportJSON && j.reportFile == "":
-		return usagef("standard output cannot hold both the trace and the JSON report; use --report-file FILE")
+	case j.output == "-" && j.reportJSON:
+		return usagef("standard output cannot hold both the trace and the JSON report; use -o FILE")
 	}
 	return nil
 }
 
 // run merges the inputs.
 func (j *mergeJob) run(ctx context.Context) error {
-	reportOutput, err := j.openReport(ctx)
-	if err != nil {
-		return err
-	}
-	if reportOutput != nil {
-		defer reportOutput.Abort()
-	}
 	report, err := j.write(ctx)
 	if err != nil && !errors.Is(err, merge.ErrDryRun) {
 		return err
 	}
-	if err := j.writeMerged(report, reportOutput); err != nil {
+	if err := j.writeMerged(report); err != nil {
 		return err
-	}
-	if reportOutput != nil {
-		if err := reportOutput.Commit(); err != nil {
-			return err
-		}
 	}
 	for i := range j.Failed {
 		fmt.Fprintf(j.env.stderr, "%s left out %s: %s\n", messageHead(j.env), printable(j.Sources[j.Failed[i].Input].Name), printable(advised(j.Failed[i].Err)))

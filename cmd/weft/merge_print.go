@@ -199,8 +199,8 @@ func known(t timeline.Nanos, ok bool) *int64 {
 }
 
 // writeMerged writes the report of a job.
-func (j *mergeJob) writeMerged(report *convert.Report, file *output) error {
-	w := j.reportWriter(file)
+func (j *mergeJob) writeMerged(report *convert.Report) error {
+	w := j.reportWriter(nil)
 	if w == nil {
 		return nil
 	}

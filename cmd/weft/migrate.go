@@ -68,7 +68,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 		&cli.StringFlag{Name: "file-memory", Value: "128MiB", Usage: "use up to `SIZE` of memory for each of these"},
 		&cli.DurationFlag{Name: "file-timeout", Usage: "fail a file that takes longer than `TIME`", DefaultText: "never"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done, and write nothing", DisableDefaultText: true},
-		&cli.StringFlag{Name: "redo", Usage: "convert again what is `WHICH`: version (made by another version of weft) or all"},
+		&cli.StringFlag{Name: "redo", Usage: "convert again `WHICH`: version (what another version of weft made) or all"},
 		&cli.BoolFlag{Name: "verify", Usage: "verify outputs before they get their names", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "retry-failed", Usage: "try again what failed, and nothing else", DisableDefaultText: true},
 		&cli.StringFlag{Name: "shard", Usage: "do part `I/N`, with I from 0"},

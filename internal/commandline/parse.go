@@ -23,8 +23,8 @@ type Call struct {
 	Words   []string // after the names of program and command, as they were given
 }
 
-// Parse reads a command line, whose first word is the name of the program. gone are flags that do not exist any more or are called otherwise,
-// and what to say about them.
+// Parse reads a command line, whose first word is the name of the program. gone are flags that no longer exist or have another name, and
+// what to say about them.
 func Parse(app *cli.App, args []string, gone map[string]string) (*Call, error) {
 	first := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
 	if first == 0 {

@@ -1,9 +1,7 @@
 package inputs
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -90,7 +88,7 @@ func SplitPattern(pattern string) (folder, glob string) {
 // pattern in quotes. What is the name of a file, or matches nothing, stays as it is.
 func Expand(names []string) (expanded []string) {
 	for _, name := range names {
-		if _, err := os.Lstat(name); !IsPattern(name) || !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(name); !IsPattern(name) || err == nil { // the error for a name that cannot be differs among systems
 			expanded = append(expanded, name)
 			continue
 		}

@@ -127,9 +127,11 @@ func (r *tracedReader) event(ev *timeline.Event) {
 	}
 }
 
-// room reports whether n more times may be kept, and counts them.
+// room reports whether n more times may be kept, and counts them. Once it has refused some it refuses all: with a gap in them, the times
+// of a profile would match nothing.
 func (r *tracedReader) room(n int) bool {
 	if r.kept+n > maxTracedSamples {
+		r.kept = maxTracedSamples
 		return false
 	}
 	r.kept += n

@@ -314,15 +314,6 @@ func (r *run) find(yield func(*Task) bool) error {
 	}
 }
 
-// ChooseRoot returns the folder below which the outputs of a configuration mirror their inputs.
-func (c *Config) ChooseRoot() (string, error) {
-	root, err := c.chooseRoot()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Abs(root)
-}
-
 // Take returns a function that reports whether filters take the path of an input.
 func Take(all []Filter) (func(path string) bool, error) {
 	list, err := parseFilters(all)

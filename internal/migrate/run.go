@@ -352,10 +352,11 @@ func (r *run) nothingThere() error {
 func (r *run) runWorkers(ctx context.Context) (err error) {
 	tasks := make(chan *dispatched)
 	var workers, open sync.WaitGroup
+	var inUse atomic.Int64 // goroutines that tasks have
 	finished := make(chan struct{})
 	for range r.Jobs {
 		w := &Worker{run: r}
-		workers.Go(func() { w.loop(ctx, tasks, finished, &open) })
+		workers.Go(func() { w.loop(ctx, tasks, finished, &open, &inUse) })
 	}
 	for {
 		var t *Task
@@ -365,9 +366,10 @@ func (r *run) runWorkers(ctx context.Context) (err error) {
 		}
 		open.Add(1)
 		d := &dispatched{t, 1}
-		if left >= 0 && left+1 < r.Jobs {
-			d.workers = r.Jobs / (left + 1) // idle ones help
+		if left >= 0 {
+			d.workers = max(1, (r.Jobs-int(inUse.Load()))/(left+1)) // idle ones help
 		}
+		inUse.Add(int64(d.workers))
 		select {
 		case tasks <- d:
 		case <-ctx.Done():
@@ -389,7 +391,7 @@ type dispatched struct {
 	workers int
 }
 
-func (w *Worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-chan struct{}, open *sync.WaitGroup) {
+func (w *Worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-chan struct{}, open *sync.WaitGroup, inUse *atomic.Int64) {
 	for {
 		select {
 		case d := <-tasks:
@@ -397,6 +399,7 @@ func (w *Worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-
 			if err := w.do(ctx, d.Task); err != nil {
 				w.cancel(err)
 			}
+			inUse.Add(-int64(d.workers))
 			open.Done()
 		case m := <-w.members:
 			w.workers = 1

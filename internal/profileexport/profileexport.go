@@ -2,7 +2,7 @@
 // that each had for itself. Collect goes through a resolved timeline and sums up; WritePprof and WriteFolded write the sums,
 // WriteSpeedscope and WriteCPUProfile what happened one after the other.
 //
-// Samples count for their weights if these are nanoseconds, else for the time until the next one (package sampling), as in
+// Samples count for their weights if these are nanoseconds, else for the time until the next one (v8profile.SampleLength), as in
 // package report. Slices count for the time in which no slice inside of them was open, on the tracks of threads. Calls that weft
 // puts on a track of their own are a profile of their own; so are, where stacks are told one after the other, the lanes of a
 // thread. Slices that never end take no time: that goes to the slice around them.

@@ -11,15 +11,15 @@
 // the same numbers. Of a sampled thread it uses
 //
 //   - the call-stack samples. If their weights are nanoseconds they are the time that a sample stands for; else a sample
-//     lasts until the next one (package sampling);
-//   - the state track below the thread, timeline.BrowserActivityName or timeline.V8StateName, which says what the thread
-//     was doing at each sample. Without one it is script where there is a stack, and idle where there is none;
+//     lasts until the next one (v8profile.SampleLength);
+//   - the state track below the thread, which has a role of timeline (RoleV8States, …) and records what the thread was doing at each
+//     sample. Without one it is script where there is a stack, and idle where there is none;
 //   - in Chrome's traces, slices of style and layout inside of slices that run script.
 //
 // Collect goes through the timeline once. The reports on samples (Samples, GC, LayoutThrashing) are computed from what it
 // keeps, of 32 bytes for each sample. docs/reports.md defines every number.
 //
-// What does not live here: printing (cmd/weft), and anything that reads files.
+// What does not live here: printing (package table), and anything that reads files.
 package report
 
 import (

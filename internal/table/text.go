@@ -101,7 +101,7 @@ func (r *Report) LastRows() {
 	}
 }
 
-// Fold leaves of sections that people can do without only what they are about, in one line at the end, unless there are no others.
+// Fold replaces the sections that people can do without by one line with their names, unless there are no others.
 func (r *Report) Fold(text func(count int, names string) string) {
 	loud := slices.DeleteFunc(slices.Clone(r.Sections), func(s Section) bool { return s.Quiet != "" })
 	if len(loud) == 0 || len(loud) == len(r.Sections) {

@@ -112,9 +112,6 @@ func (t *Timeline) TempDir() string { return t.opts.TempDir }
 // Len returns the number of records and samples, those without a place in the output included.
 func (t *Timeline) Len() int { return t.store.len() + t.sampled.len() }
 
-// RecordCount returns the number of records: all ordinals are below it.
-func (t *Timeline) RecordCount() int { return t.store.len() }
-
 // Attributes returns the facts about the whole trace in the order in which they were first set.
 func (t *Timeline) Attributes() []Attribute { return t.attributes }
 

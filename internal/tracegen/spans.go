@@ -17,9 +17,6 @@ type Spans struct {
 	Protobuf bool // each message after its length in four bytes; else JSON lines. Both are forms of the Collector's file exporter
 }
 
-// SpansOfRequest is the number of spans of a request.
-const SpansOfRequest = 10
-
 // requestsOfMessage is the number of requests in a message. As an exporter writes spans when they have ended, children come before parents.
 const requestsOfMessage = 16
 

@@ -64,7 +64,6 @@ func (p *profile) times(origin *timeline.Nanos) Times {
 const (
 	fineStep   timeline.Nanos = 5_000
 	coarseStep timeline.Nanos = 100_000
-	traceStep  timeline.Nanos = 1_000 // of the times in traces
 )
 
 // stepOf returns the step of a page's times.
