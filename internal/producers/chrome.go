@@ -38,6 +38,9 @@ var ChromeLayout = []LayoutEvent{
 	{"RecalculateStyles", PhaseFrameConstruction, ""},
 }
 
+// runTask is a task of an event loop.
+const runTask = "RunTask"
+
 // IsTask reports whether a slice of a thread is one of the tasks that the message loop of the thread runs one after the other.
 // They nest only while a task runs a loop of its own.
 func IsTask(name []byte) bool {
@@ -45,7 +48,7 @@ func IsTask(name []byte) bool {
 		return false // a switch would copy a long name
 	}
 	switch string(name) {
-	case "RunTask", "ThreadControllerImpl::RunTask", "ThreadPool_RunTask", // a task
+	case runTask, "ThreadControllerImpl::RunTask", "ThreadPool_RunTask", // a task
 		"ThreadController active", "WorkerThread active", // a time with tasks
 		"EpollEvent": // not a task, but keeps the loop busy as well
 		return true
@@ -60,7 +63,7 @@ func IsLoopTask(name []byte) bool {
 		return false // a switch would copy a long name
 	}
 	switch string(name) {
-	case "RunTask", "ThreadControllerImpl::RunTask":
+	case runTask, "ThreadControllerImpl::RunTask":
 		return true
 	}
 	return false

@@ -23,7 +23,7 @@ func ClassOf(name []byte) Class {
 		return classOfV8(name)
 	}
 	switch string(name) {
-	case "RunTask":
+	case runTask:
 		return Task
 	case "RunMicrotasks":
 		return Microtasks

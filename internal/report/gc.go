@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -221,24 +222,13 @@ func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, op
 		}
 	}
 	slices.SortFunc(rows, func(a, b FunctionGC) int {
-		return cmp.Or(cmp.Compare(b.GC, a.GC), CompareUnknown(a.Function == "", b.Function == ""), compareFrames(a.Frame, b.Frame))
+		return cmp.Or(cmp.Compare(b.GC, a.GC), table.FalseFirst(a.Function == "", b.Function == ""), compareFrames(a.Frame, b.Frame))
 	})
 	return top(rows, opts), len(rows)
 }
 
 // hasGC reports whether the collector ran at all, be it for no time that was measured.
 func (g *GCTime) hasGC() bool { return g.GCSamples > 0 || g.GC > 0 }
-
-// CompareUnknown compares two things of which only one may be unknown, which comes last.
-func CompareUnknown(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
 
 func (g *GCTime) sum(other *GCTime) {
 	g.Samples += other.Samples

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -123,7 +124,7 @@ func (c layoutContext) String() string {
 // compare orders numbers as DTrace does, unsigned, and texts after them.
 func (c layoutContext) compare(d layoutContext) int {
 	if c.isText != d.isText {
-		return CompareUnknown(c.isText, d.isText)
+		return table.FalseFirst(c.isText, d.isText)
 	}
 	return cmp.Or(cmp.Compare(c.number, d.number), cmp.Compare(c.text, d.text))
 }

@@ -11,6 +11,7 @@ import (
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -227,20 +228,9 @@ func (c *overviewCollector) addPages() error {
 		sum(&c.out.Pages[k].Busy, r.Self)
 	}
 	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int {
-		return cmp.Or(compareBools(isOwnPage(a.URL), isOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
+		return cmp.Or(table.FalseFirst(isOwnPage(a.URL), isOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
 	})
 	return nil
-}
-
-// compareBools sorts false before true.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // isOwnPage reports whether a page is part of the browser itself.

@@ -118,7 +118,7 @@ func (t *Table) sortBy(at int, reversed bool) {
 	t.fill()
 	slices.SortStableFunc(t.Rows, func(x, y Row) int {
 		a, b := &x.cells[at], &y.cells[at]
-		if last := cmp.Or(order(x.Last, y.Last), order(a.Absent, b.Absent)); last != 0 || a.Absent {
+		if last := cmp.Or(FalseFirst(x.Last, y.Last), FalseFirst(a.Absent, b.Absent)); last != 0 || a.Absent {
 			return last
 		}
 		order := cmp.Compare(b.Number, a.Number)
@@ -135,8 +135,8 @@ func (t *Table) sortBy(at int, reversed bool) {
 	})
 }
 
-// order compares two things of which those come last of which something is so.
-func order(a, b bool) int {
+// FalseFirst compares two answers: things for which something holds come after those for which it does not.
+func FalseFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

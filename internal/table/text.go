@@ -97,7 +97,7 @@ func (r *Report) Apply(o *Order) {
 // LastRows moves the rows to the end that are Last, as people read tables.
 func (r *Report) LastRows() {
 	for t := range r.tables() {
-		slices.SortStableFunc(t.Rows, func(a, b Row) int { return order(a.Last, b.Last) })
+		slices.SortStableFunc(t.Rows, func(a, b Row) int { return FalseFirst(a.Last, b.Last) })
 	}
 }
 
