@@ -99,7 +99,7 @@ func TestCluster(t *testing.T) {
 	for range 2 {
 		weftBeam(t, exitDone, args...)
 	}
-	if diff := cmp.Diff(wantContent(t, in), contentOf(t, out, false)); diff != "" {
+	if diff := cmp.Diff(wantContent(t, in), contentOf(t, out)); diff != "" {
 		t.Errorf("one process (-), three (+):\n%.2000s", diff)
 	}
 }
