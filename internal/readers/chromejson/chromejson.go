@@ -17,11 +17,12 @@
 // Later passes pair begins with ends, nest slices, resolve flows and assign processes ids that Perfetto can represent.
 // Package jsonscan reads the text.
 //
-// Bad data in single events is counted in Options.Problems and never stops reading. An error from Read means that the
+// Bad data in single events is counted in readers.Options.Problems and never stops reading. An error from Read means that the
 // input as a whole cannot be read.
 package chromejson
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,29 +32,23 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // Options says how Read reads.
 type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
-	// Args says which arguments of events are kept.
-	Args timeline.ArgFilter
-	// Offset is added to all timestamps, before negative ones are dropped.
-	Offset timeline.Nanos
+	readers.Options
+
 	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are then
 	// not events of the trace. If nil, they are kept as events.
 	Profiles *v8profile.Assembler
 	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling goroutine, and more than 64 count as
 	// 64. It does not change the result.
 	Workers int
-	// NoScreenshots leaves the pictures of screenshots out.
-	NoScreenshots bool
 
-	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
-	block  int // size of a block; 0: blockSize
+	block int // size of a block; 0: blockSize
 }
 
 // droppedKeys returns a cache of keys that are not kept; nil if all are.
@@ -118,10 +113,7 @@ type reader struct {
 const maxWorkers = 64
 
 func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) *reader {
-	window := opts.window
-	if window == 0 {
-		window = jsonscan.DefaultWindow
-	}
+	window := cmp.Or(opts.Window, jsonscan.DefaultWindow)
 	opts.Workers = min(opts.Workers, maxWorkers)
 	spare := spares.Get().(*spare)
 	rd := &reader{

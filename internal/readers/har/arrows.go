@@ -191,8 +191,7 @@ type joiner struct {
 const maxSame = 64
 
 func newJoiner(r *reader) *joiner {
-	memory := max(cmp.Or(max(r.opts.Memory, 0), timeline.DefaultMemory)/8, minSpool)
-	return &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, memory, r.opts.TempDir)}
+	return &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}
 }
 
 // run draws all arrows.

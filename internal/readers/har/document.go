@@ -15,7 +15,7 @@ import (
 type reader struct {
 	*jsondoc.Reader
 	b    *timeline.Builder
-	opts Options
+	opts readers.Options
 	enc  *timeline.ArgsEncoder
 
 	entries          *readers.Spool[head]

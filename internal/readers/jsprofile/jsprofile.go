@@ -17,7 +17,7 @@
 // are read where they describe the profile (wrapper.go). Where a profile belongs in the trace of Chrome that was recorded
 // beside it is found by the clues in that (clues.go, traced.go, match.go); package merge asks for it.
 //
-// Bad data in single samples is counted in Options.Problems and never stops reading. An error from Read means that the
+// Bad data in single samples is counted in readers.Options.Problems and never stops reading. An error from Read means that the
 // input as a whole cannot be read.
 package jsprofile
 
@@ -28,8 +28,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
-	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -38,8 +38,7 @@ const DefaultThreadName = "JS main"
 
 // Options says how Read reads. It can supply what a profile lacks, and overrides what a profile says.
 type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
+	readers.Options
 
 	// Interval is the time between two samples; 0: what the file says, else what its samples show (C2).
 	Interval timeline.Nanos
@@ -48,8 +47,6 @@ type Options struct {
 	// End is the end of the recording, counted like the times in the file; the last sample lasts until then. nil: what the
 	// file says; if it says nothing, the last sample lasts one interval.
 	End *timeline.Nanos
-	// Offset is added to all times.
-	Offset timeline.Nanos
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
 	ThreadName string
@@ -59,14 +56,8 @@ type Options struct {
 	// NoCalls leaves the slices of frames and markers out.
 	NoCalls bool
 
-	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
-	Memory int64
-
-	// Args says which arguments are kept: those that say where a function is defined, and the members of what wrappers
-	// add.
-	Args timeline.ArgFilter
-
-	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+	// ProfileMemory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
+	ProfileMemory int64
 }
 
 // Place is where a profile goes in a trace that was recorded beside it.
@@ -90,13 +81,9 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 
 // parse reads the columns of all profiles of an input.
 func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
-	window := opts.window
-	if window == 0 {
-		window = jsonscan.DefaultWindow
-	}
 	rd := &reader{
-		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.Args,
-		members: map[string]bool{}, room: collections.RoomOfProfiles(opts.Memory),
+		Reader: opts.Document(ctx, r), b: b, keep: opts.Args,
+		members: map[string]bool{}, room: collections.RoomOfProfiles(opts.ProfileMemory),
 	}
 	rd.Numbered = true
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {

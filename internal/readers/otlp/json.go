@@ -24,7 +24,7 @@ type jsonReader struct {
 }
 
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
-	s := jsonscan.NewSize(in, cmp.Or(c.opts.window, jsonscan.DefaultWindow))
+	s := jsonscan.NewSize(in, cmp.Or(c.opts.Window, jsonscan.DefaultWindow))
 	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c, unknown: map[string]bool{}}
 	r.Numbered = true
 	return r
