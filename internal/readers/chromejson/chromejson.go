@@ -103,7 +103,6 @@ type reader struct {
 	ids     idCache
 	roles   map[roleKey]timeline.TrackID
 	objects map[objectsKey]timeline.TrackID
-	members map[string]bool // unknown members of events that were counted
 	meta    metadata
 	stacks  stacks
 	clues   *producers.ChromeClues // nil: nobody wants them
@@ -129,12 +128,11 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		opts:    opts,
 		roles:   map[roleKey]timeline.TrackID{},
 		objects: map[objectsKey]timeline.TrackID{},
-		members: map[string]bool{},
 		meta:    newMetadata(),
 		stacks:  newStacks(),
 		clues:   producers.NewChromeClues(b),
 	}
-	rd.unknown = rd.unknownMember
+	rd.unknown = func(key []byte) { rd.doc.Unknown(key, rd.position()) }
 	rd.doc = jsondoc.New(rd.s, rd.log)
 	rd.doc.Repeats = func(key []byte) bool { return string(key) == "traceEvents" }
 	return rd

@@ -216,12 +216,8 @@ func (es *eventScanner) scanID2() {
 	s, ev := es.s, &es.ev
 	ev.Seen &^= 1<<fieldID2Local | 1<<fieldID2Global
 	kind, _ := s.Value()
-	if kind == jsonscan.Array {
-		for s.Elem() {
-			s.Skip()
-		}
-	}
 	if kind != jsonscan.Object {
+		s.SkipRest(kind)
 		return
 	}
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
@@ -237,18 +233,6 @@ func (es *eventScanner) scanID2() {
 		ev.Seen |= 1 << f
 		ev.set(f, s)
 	}
-}
-
-// maxUnknownMembers bounds the keys that event_unknown_member tells apart.
-const maxUnknownMembers = 1000
-
-// unknownMember counts a member that the format does not know, once for a key.
-func (rd *reader) unknownMember(key []byte) {
-	if rd.members[string(key)] || len(rd.members) >= maxUnknownMembers {
-		return
-	}
-	rd.members[string(key)] = true
-	rd.problem(problem.EventUnknownMember, string(key))
 }
 
 // name returns the text of a field: numbers and bools become text, other values nothing.

@@ -368,7 +368,7 @@ func (rd *reader) sample(at problem.Position) error {
 		case "cpu":
 			cpu = v
 		default:
-			rd.unknownMember(key)
+			rd.unknown(key)
 		}
 	}
 	w := waitingSample{offset: at.Offset, name: string(name.name())}

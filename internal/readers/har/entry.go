@@ -131,26 +131,12 @@ func (r *reader) keeps(key []byte) bool {
 func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
 	kept := r.keeps(key)
 	kind, text = r.S.Value()
-	switch {
-	case kept:
+	if kept {
 		r.encode(kind, text, 1)
-	case kind == jsonscan.Object || kind == jsonscan.Array:
-		r.skipRest(kind)
+	} else {
+		r.S.SkipRest(kind)
 	}
 	return kind, text
-}
-
-// skipRest reads over an object or array whose bracket was read.
-func (r *reader) skipRest(kind jsonscan.Kind) {
-	if kind == jsonscan.Object {
-		for _, ok := r.S.Key(); ok; _, ok = r.S.Key() {
-			r.S.Skip()
-		}
-		return
-	}
-	for r.S.Elem() {
-		r.S.Skip()
-	}
 }
 
 // dict reads an object whose members are arguments if its own member is kept. own is called with each key first, and reports whether it
@@ -166,8 +152,8 @@ func (r *reader) dict(key []byte, own func(key []byte, kept bool) bool) {
 		}
 		if kept {
 			r.encode(kind, text, 1)
-		} else if kind == jsonscan.Array {
-			r.skipRest(kind)
+		} else {
+			r.S.SkipRest(kind)
 		}
 		return
 	case kept:
@@ -193,11 +179,10 @@ func (r *reader) dict(key []byte, own func(key []byte, kept bool) bool) {
 // inner reads a value of an object, which becomes an argument if it is kept.
 func (r *reader) inner(kept bool) (kind jsonscan.Kind, text []byte) {
 	kind, text = r.S.Value()
-	switch {
-	case kept:
+	if kept {
 		r.encode(kind, text, 2)
-	case kind == jsonscan.Object || kind == jsonscan.Array:
-		r.skipRest(kind)
+	} else {
+		r.S.SkipRest(kind)
 	}
 	return kind, text
 }

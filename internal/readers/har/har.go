@@ -34,7 +34,7 @@ var headForm = extsort.FormOf[head]()
 // its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
-		Reader: opts.Document(ctx, r), b: b, opts: opts, enc: b.Args(), pageIDs: map[string]uint32{}, unknown: map[string]bool{},
+		Reader: opts.Document(ctx, r), b: b, opts: opts, enc: b.Args(), pageIDs: map[string]uint32{},
 		entries: readers.NewSpool(opts.SpoolSize(), opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 	rd.Numbered = true

@@ -44,7 +44,7 @@ func (r *reader) socketMessages(kept bool) {
 	for index := 0; s.Elem(); index++ {
 		kind, _ := s.Value()
 		if kind != jsonscan.Object {
-			skipValue(s, kind)
+			s.SkipRest(kind)
 			r.now.invalid("_webSocketMessages")
 			continue
 		}
@@ -66,14 +66,14 @@ func readMessage(s *jsonscan.Scanner) (m socketMessage, ok bool) {
 		case "type":
 			kind, text := s.Value()
 			m.sent = string(text) == "send" && kind == jsonscan.String
-			skipValue(s, kind)
+			s.SkipRest(kind)
 		case "time":
 			kind, text := s.Value()
 			if kind == jsonscan.Integer || kind == jsonscan.Number {
 				ns, exact := jsonscan.Decimal(text, 9)
 				m.ts, ok = timeline.Nanos(ns), exact && ns >= 0 && ns < 1<<62
 			}
-			skipValue(s, kind)
+			s.SkipRest(kind)
 		default:
 			s.Skip()
 		}

@@ -83,7 +83,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
 	rd := &reader{
 		Reader: opts.Document(ctx, r), b: b, keep: opts.Args,
-		members: map[string]bool{}, room: collections.RoomOfProfiles(opts.ProfileMemory),
+		room: collections.RoomOfProfiles(opts.ProfileMemory),
 	}
 	rd.Numbered = true
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
@@ -100,7 +100,6 @@ type reader struct {
 
 	profiles []*profile
 	room     collections.Room
-	members  map[string]bool // unknown members that were counted
 }
 
 func (r *reader) problem(k problem.Kind, detail string) { r.Log.Add(k, r.Position(), detail) }
@@ -122,16 +121,6 @@ func (r *reader) take(n int) error {
 		return r.Failed(err)
 	}
 	return nil
-}
-
-// unknown counts a member that the format does not know, once per name.
-func (r *reader) unknown(key []byte) {
-	const most = 1000 // names that are remembered
-	if r.members[string(key)] || len(r.members) == most {
-		return
-	}
-	r.members[string(key)] = true
-	r.problem(problem.EventUnknownMember, string(key))
 }
 
 // ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -80,7 +79,7 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 		return r.Skip()
 	}
 	var read clocks
-	if err := r.Unit(func() { read = r.clocksValue() }); err != nil {
+	if err := r.Unit(func() { r.StartObject(); read = r.clockMembers(r.Key) }); err != nil {
 		return err
 	}
 	if read == (clocks{}) {
@@ -90,10 +89,9 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 	return nil
 }
 
-// clocksValue reads the object of a moment on two clocks.
-func (r *reader) clocksValue() (c clocks) {
-	r.StartObject()
-	for key, ok := r.Key(); ok; key, ok = r.Key() {
+// clockMembers reads the members of a moment on two clocks, of which next reads the keys.
+func (r *reader) clockMembers(next func() ([]byte, bool)) (c clocks) {
+	for key, ok := next(); ok; key, ok = next() {
 		var to **timeline.Nanos
 		switch string(key) {
 		case "relative":
@@ -101,7 +99,7 @@ func (r *reader) clocksValue() (c clocks) {
 		case "timeStamp":
 			to = &c.epoch
 		default:
-			r.unknown(key)
+			r.Unknown(key, r.Position())
 			r.S.Skip()
 			continue
 		}
@@ -176,7 +174,10 @@ func (r *reader) spanValue() (out span, timed bool) {
 	for key, ok := r.Key(); ok; key, ok = r.Key() {
 		switch string(key) {
 		case "startClocks":
-			if ck := r.startClocks(); ck.relative != nil {
+			kind, _ := r.S.Value()
+			if kind != jsonscan.Object {
+				r.S.SkipRest(kind)
+			} else if ck := r.clockMembers(r.S.Key); ck.relative != nil {
 				out.start, timed = *ck.relative, true
 			}
 			continue
@@ -200,19 +201,6 @@ func (r *reader) spanValue() (out span, timed bool) {
 	}
 	out.args = bytes.Clone(args.Args())
 	return out, timed
-}
-
-// startClocks reads a moment on two clocks inside a span; nothing if the value is not an object.
-func (r *reader) startClocks() clocks {
-	kind, raw := r.S.Scalar()
-	if kind != jsonscan.Object {
-		return clocks{}
-	}
-	var inner jsonscan.Scanner
-	inner.Reset(raw)
-	sub := reader{Reader: jsondoc.New(&inner, r.Log), members: r.members}
-	sub.StartPiece(r.Position())
-	return sub.clocksValue()
 }
 
 func nameRank(key []byte) int {

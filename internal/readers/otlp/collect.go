@@ -134,6 +134,9 @@ func (c *collector) checkFields(name string, m *message, encoded []byte, offset 
 	}
 }
 
+// maxUnknown bounds the unknown fields that are told apart.
+const maxUnknown = 1000
+
 // countUnknown counts an unknown field, once.
 func (c *collector) countUnknown(message string, number int, offset int64) {
 	key := unknownField{message, number}
