@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"io"
 	"math"
 	"strconv"
@@ -328,11 +329,10 @@ func validText(text string) string {
 
 // appendValid appends a text with each byte that is not UTF-8 written as prefix and two hexadecimal digits.
 func appendValid(to, text []byte, prefix string) []byte {
-	const hex = "0123456789abcdef"
 	for len(text) > 0 {
 		c, n := utf8.DecodeRune(text)
 		if c == utf8.RuneError && n == 1 {
-			to = append(append(to, prefix...), hex[text[0]>>4], hex[text[0]&15])
+			to = hex.AppendEncode(append(to, prefix...), text[:1])
 		} else {
 			to = append(to, text[:n]...)
 		}
