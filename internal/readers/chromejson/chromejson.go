@@ -117,7 +117,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	spare := spares.Get().(*spare)
 	rd := &reader{
 		eventScanner: eventScanner{
-			s: jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), enc: b.Args(), args: opts.Args, dropped: droppedKeys(&opts.Args),
+			ArgReader: newArgReader(jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: droppedKeys(&opts.Args),
 			tracing: opts.Profiles != nil,
 		},
 
@@ -133,7 +133,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		clues:   producers.NewChromeClues(b),
 	}
 	rd.unknown = func(key []byte) { rd.doc.Unknown(key, rd.position()) }
-	rd.doc = jsondoc.New(rd.s, rd.log)
+	rd.doc = jsondoc.New(rd.S, rd.log)
 	rd.doc.Repeats = func(key []byte) bool { return string(key) == "traceEvents" }
 	return rd
 }
@@ -156,9 +156,9 @@ var spares = sync.Pool{New: func() any { return new(spare) }}
 
 // leave leaves the memory of the reader for others, if its input was small.
 func (rd *reader) leave() {
-	small := rd.s.Offset() <= maxSpareInput
+	small := rd.S.Offset() <= maxSpareInput
 	spare := rd.spare
-	spare.window = rd.s.Leave()
+	spare.window = rd.S.Leave()
 	if !small {
 		return
 	}
@@ -189,9 +189,9 @@ func (rd *reader) finish() error {
 // position is the place of the current event, or of the scanner outside the event list.
 func (rd *reader) position() problem.Position {
 	if rd.inEvents {
-		return problem.Position{Event: rd.index, Offset: rd.s.Start()}
+		return problem.Position{Event: rd.index, Offset: rd.S.Start()}
 	}
-	return problem.Position{Event: -1, Offset: rd.s.Start()}
+	return problem.Position{Event: -1, Offset: rd.S.Start()}
 }
 
 // problem counts a problem of the current event.
@@ -200,9 +200,9 @@ func (rd *reader) problem(k problem.Kind, detail string) { rd.log.Add(k, rd.posi
 // failed adds the position of the scanner to an error.
 func (rd *reader) failed(err error) error {
 	if rd.inEvents {
-		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.s.Offset(), err)
+		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.S.Offset(), err)
 	}
-	return fmt.Errorf("byte %d: %w", rd.s.Offset(), err)
+	return fmt.Errorf("byte %d: %w", rd.S.Offset(), err)
 }
 
 // ended handles an error of Fill in the event list: the end of the input is noted and is not an error.
@@ -214,6 +214,6 @@ func (rd *reader) ended(err error) error {
 }
 
 // notes counts what the scanner tolerated in the current unit.
-func (rd *reader) notes() { rd.countNotes(&rd.s.Notes) }
+func (rd *reader) notes() { rd.countNotes(&rd.S.Notes) }
 
 func (rd *reader) countNotes(n *jsonscan.Notes) { rd.doc.CountNotesOf(n, rd.position()) }

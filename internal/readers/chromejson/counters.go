@@ -199,11 +199,10 @@ func (rd *reader) memoryDump() error {
 
 // dumpInstant adds an instant of the process that says which dump was made, and how detailed it is.
 func (rd *reader) dumpInstant(d *dumpReader) error {
-	rd.enc.Reset() // nothing of args is kept, should they be encoded
-	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
+	rd.Reset() // nothing of args is kept, should they be encoded
 	if len(d.level) > 0 {
 		rd.ownKey("level_of_detail")
-		rd.enc.String(d.level)
+		rd.Enc.String(d.level)
 	}
 	return rd.other(rd.roleTrack(d.process, timeline.RoleOther))
 }

@@ -124,7 +124,7 @@ func (rd *reader) prepareFlow(space timeline.FlowSpace, id uint64, text []byte) 
 	rd.flo = timeline.FlowEvent{
 		Space:  space,
 		Event:  uint32(rd.index),
-		Offset: rd.s.Start(),
+		Offset: rd.S.Start(),
 		TS:     rd.ev.ts,
 		ID:     id,
 		IDText: text,
