@@ -53,13 +53,8 @@ func (r *reader) initiatorOf(kept bool) (from []byte) {
 	if raw == nil {
 		return nil
 	}
-	outer := r.S
-	r.S = &r.sub
-	defer func() { r.S = outer }()
 	if kept {
-		r.sub.Reset(raw)
-		kind, text := r.sub.Value()
-		r.encode(kind, text, 1)
+		r.encodeText(raw, 1)
 	}
 	r.sub.Reset(raw)
 	from = findInitiator(&r.sub, 0)

@@ -16,7 +16,7 @@ type reader struct {
 	*jsondoc.Reader
 	b    *timeline.Builder
 	opts readers.Options
-	enc  *timeline.ArgsEncoder
+	args readers.ArgReader
 
 	entries          *readers.Spool[head]
 	pages            []page

@@ -34,10 +34,11 @@ var headForm = extsort.FormOf[head]()
 // its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
-		Reader: opts.Document(ctx, r), b: b, opts: opts, enc: b.Args(), pageIDs: map[string]uint32{},
+		Reader: opts.Document(ctx, r), b: b, opts: opts, pageIDs: map[string]uint32{},
 		entries: readers.NewSpool(opts.SpoolSize(), opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 	rd.Numbered = true
+	rd.args = readers.ArgReader{S: rd.S, Enc: b.Args(), MaxDepth: maxDepth}
 	defer func() { err = errors.Join(err, rd.entries.Close()) }()
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return err

@@ -25,13 +25,8 @@ func (r *reader) socketMessages(kept bool) {
 	if raw == nil {
 		return
 	}
-	outer := r.S
-	r.S = &r.sub
-	defer func() { r.S = outer }()
 	if kept {
-		r.sub.Reset(raw)
-		kind, text := r.sub.Value()
-		r.encode(kind, text, 1)
+		r.encodeText(raw, 1)
 	}
 	s := &r.sub
 	s.Reset(raw)
@@ -106,10 +101,10 @@ func (e *emitter) messages(h *head, track timeline.TrackID, payload []byte) ([]b
 		if err != nil {
 			continue
 		}
-		e.enc.Reset()
-		e.enc.Key([]byte("index"))
-		e.enc.Uint(index)
-		e.out = timeline.Event{Kind: timeline.Instant, TS: ts, Track: track, Name: []byte("WebSocket receive"), Category: []byte("network"), Args: e.enc.Args()}
+		e.args.Enc.Reset()
+		e.args.Enc.Key([]byte("index"))
+		e.args.Enc.Uint(index)
+		e.out = timeline.Event{Kind: timeline.Instant, TS: ts, Track: track, Name: []byte("WebSocket receive"), Category: []byte("network"), Args: e.args.Enc.Args()}
 		if v&1 != 0 {
 			e.out.Name = []byte("WebSocket send")
 		}

@@ -82,10 +82,11 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 // parse reads the columns of all profiles of an input.
 func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
 	rd := &reader{
-		Reader: opts.Document(ctx, r), b: b, keep: opts.Args,
+		Reader: opts.Document(ctx, r), keep: opts.Args,
 		room: collections.RoomOfProfiles(opts.ProfileMemory),
 	}
 	rd.Numbered = true
+	rd.args = readers.ArgReader{S: rd.S, Enc: b.Args()}
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 // reader reads the text of profiles.
 type reader struct {
 	*jsondoc.Reader
-	b    *timeline.Builder // for attributes, and to encode the arguments of what wrappers add
+	args readers.ArgReader // of what wrappers add
 	keep timeline.ArgFilter
 
 	profiles []*profile

@@ -168,8 +168,7 @@ var spanNames = [...]string{"viewName", "label", "name", "entryType", "viewId", 
 func (r *reader) spanValue() (out span, timed bool) {
 	out.dur = timeline.NoTime
 	best := len(spanNames)
-	args := r.b.Args()
-	args.Reset()
+	r.args.Reset()
 	r.StartObject()
 	for key, ok := r.Key(); ok; key, ok = r.Key() {
 		switch string(key) {
@@ -195,11 +194,15 @@ func (r *reader) spanValue() (out span, timed bool) {
 			best, out.name = rank, string(text)
 		}
 		if r.keep.Keeps(key) {
-			args.Key(key)
-			r.argument(args, kind, text)
+			r.args.Enc.Key(key)
+			if kind == jsonscan.Object || kind == jsonscan.Array {
+				r.args.Enc.String(r.S.ValidText(text))
+			} else {
+				r.args.Encode(kind, text, 1)
+			}
 		}
 	}
-	out.args = bytes.Clone(args.Args())
+	out.args = bytes.Clone(r.args.Enc.Args())
 	return out, timed
 }
 
@@ -210,26 +213,6 @@ func nameRank(key []byte) int {
 		}
 	}
 	return len(spanNames)
-}
-
-// argument encodes a value as an argument; objects and arrays become their text.
-func (r *reader) argument(args *timeline.ArgsEncoder, kind jsonscan.Kind, text []byte) {
-	switch kind {
-	case jsonscan.Null:
-		args.Null()
-	case jsonscan.True, jsonscan.False:
-		args.Bool(kind == jsonscan.True)
-	case jsonscan.Integer, jsonscan.Number:
-		if v, ok := jsonscan.Int64(text); ok && kind == jsonscan.Integer {
-			args.Int(v)
-		} else if f, ok := jsonscan.Float64(text); ok {
-			args.Double(f)
-		} else {
-			args.String(text)
-		}
-	default:
-		args.String(r.S.ValidText(text))
-	}
 }
 
 // name returns the attribute's key as an attribute of the trace; of several profiles in a file each has its own.
