@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -123,7 +124,7 @@ func tracedIn(tb testing.TB, trace string) *Traced {
 	b := timeline.NewBuilder(timeline.Options{Problems: log, Observer: c})
 	defer b.Close()
 	c.SetBuilder(b)
-	if err := chromejson.Read(context.Background(), strings.NewReader(trace), b, chromejson.Options{Problems: log}); err != nil {
+	if err := chromejson.Read(context.Background(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}); err != nil {
 		tb.Fatal(err)
 	}
 	return c.Finish(b.Clocks()).Traced
@@ -281,7 +282,7 @@ func FuzzTraced(f *testing.F) {
 		b := timeline.NewBuilder(timeline.Options{Problems: log, Observer: c})
 		defer b.Close()
 		c.SetBuilder(b)
-		if chromejson.Read(t.Context(), strings.NewReader(trace), b, chromejson.Options{Problems: log}) != nil {
+		if chromejson.Read(t.Context(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}) != nil {
 			return
 		}
 		if m, err := match(c.Finish(b.Clocks()).Traced, p); err == nil && m.Uncertainty > 100_000+traceStep+sameClock {
