@@ -237,14 +237,15 @@ const (
 
 // FlowEvent is one end of a flow, handed to Builder.AddFlow. Its byte slices are not kept.
 type FlowEvent struct {
-	Space   FlowSpace
-	Role    FlowRole
-	Binding FlowBinding
-	Track   TrackID // the thread; for BindCarrier the track of the carrier
-	Event   uint32  // as in Event
-	Offset  int64
-	TS      Nanos
-	After   Nanos // FlowNative: the flow passes its carrier at TS+After
+	Space    FlowSpace
+	Role     FlowRole
+	Binding  FlowBinding
+	Track    TrackID // the thread; for BindCarrier the track of the carrier
+	Event    uint32  // as in Event
+	Offset   int64
+	TS       Nanos
+	After    Nanos   // FlowNative: the flow passes its carrier at TS+After
+	Fallback TrackID // FlowV1: where it shows if it binds to nothing; 0: on the track of RoleOther of Track
 
 	ID       uint64 // numeric id
 	IDText   []byte // an id that is not a number; ID is not used then
