@@ -155,6 +155,7 @@ func (s *Stage) End() {
 		p.b.AddLabel(id, timeline.InputLabel+p.name)
 		p.b.SetProcessName(id, math.MaxInt64, []byte(s.view.Track(id).Name)) // what later inputs call it does not matter
 	}
+	p.describeSamples()
 	for _, a := range p.b.Attributes() {
 		key := a.Key
 		a.Key = timeline.InputFacts + p.name + "." + key
@@ -288,7 +289,10 @@ func (p *part) Event(ev *timeline.Event) error {
 			p.sampled[ev.Track] = p
 		}
 		out.Track = p.SampleThread(ev.Track)
-		p.weigh(out)
+		if p.describeSamples() {
+			out.Value, out.Name = timeline.Int(1), []byte("samples")
+			p.whole.Problems().Add(problem.ProfileWeightDropped, problem.Position{Event: int64(out.Event), Offset: out.Offset}, p.name)
+		}
 	}
 	if err := p.whole.Add(out); err != nil {
 		return err
@@ -314,19 +318,19 @@ func (p *part) moved(ts Nanos, event uint32, at int64) (Nanos, bool) {
 	return to, true
 }
 
-// weigh describes the samples of the trace, which has one description, that of the first input with samples. Samples that weigh something
-// else count as one each.
-func (p *part) weigh(ev *timeline.Event) {
+// describeSamples says what the samples of the trace are, which has one description: that of the first input with samples. It reports
+// whether the samples of this input cannot weigh what they say.
+func (p *part) describeSamples() (count bool) {
 	own, _ := p.b.SampleDescription()
-	all, any := p.whole.SampleDescription()
+	all, described := p.whole.SampleDescription()
 	switch {
 	case own == timeline.SampleDescription{}:
-	case !any:
+	case described:
+		return own.Counter != all.Counter || own.Unit != all.Unit
+	default:
 		p.whole.DescribeSamples(own)
-	case own.Counter != all.Counter || own.Unit != all.Unit:
-		ev.Value, ev.Name = timeline.Int(1), []byte("samples")
-		p.whole.Problems().Add(problem.ProfileWeightDropped, problem.Position{Event: int64(ev.Event), Offset: ev.Offset}, p.name)
 	}
+	return false
 }
 
 // Flow adds an end of a flow to the whole.
