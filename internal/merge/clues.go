@@ -1,11 +1,12 @@
-// Package merge finds how the clocks of several recordings relate, and which of their processes are the same. It reads no format: readers
-// say what they know (timeline.Observer), Collect keeps of it what tells one input's place among others (Clues), and Solve makes a Plan
-// of the clues of all inputs, or says why there is none.
+// Package merge finds how the clocks of several recordings relate, and which of their processes are the same, and puts their events on one
+// timeline. It reads no format: readers say what they know (timeline.Observer), a Collector keeps of it what tells one input's place among
+// others (Clues), and Solve makes a Plan of the clues of all inputs, or says why there is none. When the inputs are read again, a Stage adds
+// their events to the timeline where the plan places them.
 //
 // The rules R0 to R7 are those of docs/merge.md. Each gives an interval in which an offset lies, and none ever guesses: an offset
 // that nothing supports is an error, and so are two rules that contradict each other.
 //
-// What does not live here: reading inputs and writing the trace (package convert), flags and tables (cmd/weft).
+// What does not live here: reading inputs (package load), flags and tables (cmd/weft).
 package merge
 
 import (

@@ -7,7 +7,7 @@
 // the resolved events in the order in which a Perfetto trace must hold them: ends before begins, parents before
 // children, producers of flows before their consumers.
 //
-// What does not live here: anything that knows an input format (package convert and below) or Perfetto's packets
+// What does not live here: several inputs on one timeline (package merge), anything that knows an input format (package load and below) or Perfetto's packets
 // (package pfwire). The one exception are arguments: they are encoded once, by the reader, in the form in which they
 // stay up to the output (see Args).
 package timeline
