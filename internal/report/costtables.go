@@ -58,7 +58,7 @@ func CostTable(t *costtables.Table) *table.Table {
 		table.Texts("type", "", func(*costtables.Row) string { return t.Type }).Fixed(),
 		table.Texts("id", "", func(r *costtables.Row) string { return r.ID }).Fixed(),
 		table.Cells(table.Column{Key: "name", Title: table.Printable(title)}, func(r *costtables.Row) table.Cell {
-			return table.Cell{Text: r.Name, Short: names[r]}
+			return table.Cell{Text: r.Name, Short: names[r], Long: ContextName(t, r)}
 		}).Fixed().Is(table.Group),
 		table.Cells(table.Column{Key: "part", Title: split}, func(r *costtables.Row) table.Cell {
 			part := r.Part
@@ -117,6 +117,21 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }).Is(table.Sum))
 	}
 	return columns
+}
+
+// ContextName names a context where there is room; a page or frame of which no url is known by the start of its id.
+func ContextName(t *costtables.Table, r *costtables.Row) string {
+	typ := strings.TrimSuffix(t.Type, " (derived)")
+	isID := len(r.Name) == 32 && strings.Trim(r.Name, "0123456789ABCDEF") == "" // of a frame of Chrome
+	switch {
+	case (typ == costtables.TypePage || typ == "Frame") && isID:
+		return "frame " + r.Name[:8] + "… (url not recorded)"
+	case r.Name == "":
+		return r.ID
+	case r.Class != "" && !strings.Contains(r.Name, r.Class):
+		return r.Name + " (" + r.Class + ")"
+	}
+	return r.Name
 }
 
 // costNames returns what people see of the names of the rows: of several contexts that look the same with the id.

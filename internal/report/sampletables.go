@@ -57,13 +57,6 @@ func (s *Samples) Report(start timeline.Nanos) *table.Report {
 }
 
 func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
-	classes := func(key string, of func(*ClassTimes) ClassTime) table.Of[Function] {
-		return classTimes(key, func(f *Function) ClassTime { return of(&f.Self) })
-	}
-	functions := table.Table{
-		Name: "functions", Title: "functions, by self time", Key: "self_ns", What: "functions", All: t.FunctionCount,
-		Folding: table.Grouped, Total: int64(t.Covered - t.Classes.Idle.Time),
-	}
 	return []*table.Table{
 		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", Whole: true, Folding: table.Grouped, Total: int64(t.Covered)}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.Of[StateTime]{
 			table.Texts("state", "state", func(s *StateTime) string { return s.State }).Is(table.Group),
@@ -72,18 +65,7 @@ func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
 			table.Times("time_ns", "ms", func(s *StateTime) timeline.Nanos { return s.Time }).Is(table.Main),
 			table.Shares("share", func(s *StateTime) (part, all timeline.Nanos) { return s.Time, t.Covered }),
 		})...),
-		table.New(functions, t.Functions, columns(ofThread[Function](&t.ThreadID), []table.Of[Function]{
-			table.Counts("self_samples", "self samples", func(f *Function) int64 { return f.Self.Sum().Samples }).Spare(1).Is(table.Sum),
-			table.Times("self_ns", "self ms", func(f *Function) timeline.Nanos { return f.Self.Sum().Time }).Is(table.Main),
-			classes("script", func(c *ClassTimes) ClassTime { return c.Script }).Spare(3).Is(table.Sum),
-			classes("rendering", func(c *ClassTimes) ClassTime { return c.Rendering }).Spare(6).Is(table.Sum),
-			classes("gc", func(c *ClassTimes) ClassTime { return c.GC }).Spare(5).Is(table.Sum),
-			classes("other", func(c *ClassTimes) ClassTime { return c.Other }).Spare(4).Is(table.Sum),
-			table.Counts("total_samples", "total samples", func(f *Function) int64 { return f.Total.Samples }).Spare(2).Is(table.Sum),
-			table.Times("total_ns", "total ms", func(f *Function) timeline.Nanos { return f.Total.Time }).Is(table.Sum),
-			table.Texts("function", "function", func(f *Function) string { return f.Function }).Is(table.Group),
-			table.Texts("location", "location", func(f *Function) string { return f.Location() }).Is(table.Group),
-		})...),
+		t.functions(),
 		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", Whole: true}, t.Buckets, columns(ofThread[Bucket](&t.ThreadID), []table.Of[Bucket]{
 			table.Moments("start_ns", "from", start, func(b *Bucket) timeline.Nanos { return b.Start }),
 			table.Counts("samples", "samples", func(b *Bucket) int64 { return b.Sum().Samples }),
@@ -92,6 +74,29 @@ func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
 			classTimes("idle", func(b *Bucket) ClassTime { return b.Idle }),
 		})...),
 	}
+}
+
+// functions is the table of functions.
+func (t *ThreadSamples) functions() *table.Table {
+	classes := func(key string, of func(*ClassTimes) ClassTime) table.Of[Function] {
+		return classTimes(key, func(f *Function) ClassTime { return of(&f.Self) })
+	}
+	functions := table.Table{
+		Name: "functions", Title: "functions, by self time", Key: "self_ns", What: "functions", All: t.FunctionCount,
+		Folding: table.Grouped, Total: int64(t.Covered - t.Classes.Idle.Time),
+	}
+	return table.New(functions, t.Functions, columns(ofThread[Function](&t.ThreadID), []table.Of[Function]{
+		table.Counts("self_samples", "self samples", func(f *Function) int64 { return f.Self.Sum().Samples }).Spare(1).Is(table.Sum),
+		table.Times("self_ns", "self ms", func(f *Function) timeline.Nanos { return f.Self.Sum().Time }).Is(table.Main),
+		classes("script", func(c *ClassTimes) ClassTime { return c.Script }).Spare(3).Is(table.Sum),
+		classes("rendering", func(c *ClassTimes) ClassTime { return c.Rendering }).Spare(6).Is(table.Sum),
+		classes("gc", func(c *ClassTimes) ClassTime { return c.GC }).Spare(5).Is(table.Sum),
+		classes("other", func(c *ClassTimes) ClassTime { return c.Other }).Spare(4).Is(table.Sum),
+		table.Counts("total_samples", "total samples", func(f *Function) int64 { return f.Total.Samples }).Spare(2).Is(table.Sum),
+		table.Times("total_ns", "total ms", func(f *Function) timeline.Nanos { return f.Total.Time }).Is(table.Sum),
+		table.Texts("function", "function", func(f *Function) string { return f.Function }).Is(table.Group),
+		table.Texts("location", "location", func(f *Function) string { return f.Location() }).Is(table.Group),
+	})...)
 }
 
 // classTimes is a column with the time of one class of states and the samples behind it.
@@ -125,11 +130,7 @@ func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
 	return []*table.Table{
 		table.New(table.Table{Name: "stacks", Title: "call stacks that the collector interrupted", Key: "gc_ns", What: "stacks", All: t.Counts.ByStack}, t.ByStack,
 			columns(ofThread[StackGC](&t.ThreadID), gcTimes(func(s *StackGC) *GCTime { return &s.GCTime }), stackColumns(func(s *StackGC) []Frame { return s.Frames }))...),
-		table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", What: "functions", All: t.Counts.ByFunction, Folding: table.Grouped, Total: int64(t.Covered)}, t.ByFunction,
-			columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.Of[FunctionGC]{
-				table.Texts("function", "function", func(f *FunctionGC) string { return cmp.Or(f.Function, UnknownStack) }).Is(table.Group),
-				table.Texts("location", "location", func(f *FunctionGC) string { return f.Location() }).Is(table.Group),
-			})...),
+		t.FunctionTable(),
 		table.New(table.Table{Name: "runs", Title: "busy runs that are long only because of the collector", Key: "start_ns", Whole: true}, t.Runs, columns(ofThread[GCRun](&t.ThreadID), []table.Of[GCRun]{
 			table.Moments("start_ns", "from", start, func(r *GCRun) timeline.Nanos { return r.Start }),
 			table.Counts("samples", "samples", func(r *GCRun) int64 { return r.Samples }),
@@ -148,6 +149,15 @@ func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
 	}
 }
 
+// FunctionTable has a row for each function that the collector interrupted.
+func (t *ThreadGC) FunctionTable() *table.Table {
+	return table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", What: "functions", All: t.Counts.ByFunction, Folding: table.Grouped, Total: int64(t.Covered)}, t.ByFunction,
+		columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.Of[FunctionGC]{
+			table.Texts("function", "function", func(f *FunctionGC) string { return cmp.Or(f.Function, UnknownStack) }).Is(table.Group),
+			table.Texts("location", "location", func(f *FunctionGC) string { return f.Location() }).Is(table.Group),
+		})...)
+}
+
 func gcTimes[T any](of func(*T) *GCTime) []table.Of[T] {
 	return []table.Of[T]{
 		table.Counts("samples", "samples", func(row *T) int64 { return of(row).Samples }).Is(table.Sum),
@@ -164,7 +174,7 @@ func (l *LayoutThrashing) Report() *table.Report {
 	for i := range l.Threads {
 		t := &l.Threads[i]
 		basis := strings.TrimSuffix(string(t.Basis), "s")
-		out.Sections = append(out.Sections, table.Section{Title: t.title("", t.Source), Tables: t.tables(), Lines: []string{
+		out.Sections = append(out.Sections, table.Section{Title: t.title("", t.Source), Tables: []*table.Table{t.Table()}, Lines: []string{
 			fmt.Sprintf("style and layout forced by script: %s, %s ms; other: %s, %s ms", table.Count(t.Count, basis), table.Millis(t.Total),
 				table.Count(t.Unforced.Count, basis), table.Millis(t.Unforced.Total)),
 			fmt.Sprintf("stacks that force it: %s, thrashing: %s", table.Thousands(t.StackCount), table.Thousands(t.Thrashing)),
@@ -191,7 +201,8 @@ func (l *LayoutThrashing) Many() *table.Report {
 	return out
 }
 
-func (t *ThreadForced) tables() []*table.Table {
+// Table has a row for each stack.
+func (t *ThreadForced) Table() *table.Table {
 	form := table.Table{Name: "stacks", Title: "call stacks that force style and layout", Key: "total_ns", What: "stacks", All: t.StackCount, Folding: table.Grouped}
 	out := table.New(form, t.ByStack, columns(ofThread[StackForced](&t.ThreadID), []table.Of[StackForced]{
 		table.Texts("basis", "", func(*StackForced) string { return string(t.Basis) }),
@@ -208,7 +219,7 @@ func (t *ThreadForced) tables() []*table.Table {
 	for i := range t.ByStack {
 		out.Rows[i].Last = len(t.ByStack[i].Frames) == 1 && t.ByStack[i].Frames[0].Function == Unforced
 	}
-	return []*table.Table{out}
+	return out
 }
 
 // UnknownStack is shown where nothing is known of the stack.
