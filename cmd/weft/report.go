@@ -109,7 +109,7 @@ with --type), and print the same tables for all of them. "-" is standard input.`
 			}
 			forms := r.forms
 			if takesMany(c) {
-				forms = r.many.forms
+				forms = func() []*table.Table { return table.NewFold(r.formsOfEach(), 0, "").Tables() }
 			}
 			p, err := newPrinting(c, forms())
 			if err != nil {
@@ -326,6 +326,7 @@ type reportInput struct {
 	timeline *timeline.Timeline
 	selected *selection.Selection // nil: the whole trace
 	said     *convert.Report      // what its reading said
+	fold     *table.Fold          // of a report on many inputs; nil: it is the only one
 }
 
 // openReportInput reads the trace that is the second argument of the command, and selects what was asked for.
