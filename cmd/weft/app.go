@@ -154,7 +154,7 @@ func newApp(env *environment) *cli.App {
 	app := &cli.App{
 		Name:      "weft",
 		Usage:     "convert traces to Perfetto traces",
-		UsageText: "weft COMMAND [flags] FILE…\n   weft FILE…",
+		UsageText: "weft COMMAND [flags] FILE…\nweft FILE…",
 		Description: strings.TrimSpace(`
 weft reads Chrome JSON traces (Chrome, Node.js, PyTorch, JAX and many others),
 Firefox profiles, V8 CPU profiles (.cpuprofile), JS self-profiles, probe lines

@@ -183,8 +183,6 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 	switch {
 	case c.IsSet("html"):
 		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
-	case r.forms == nil && !c.Bool("json"):
-		return usagef("the report all is a page or JSON; use --html FILE or --json")
 	case r.forms == nil:
 		return nil
 	case c.Bool("json") && c.IsSet("table") && r.oneObject:
