@@ -362,8 +362,11 @@ func costQuestion(o *report.Overview) string {
 	return "what was the time spent on?"
 }
 
-// shellWord quotes a file name for a shell where it needs that.
+// shellWord quotes a file name for a shell where it needs that. One that starts with a dash, which would be a flag, is named with its folder.
 func shellWord(name string) string {
+	if len(name) > 1 && name[0] == '-' {
+		name = "./" + name
+	}
 	if name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_./:@%+,", r) || r > 0x7f)
 	}) < 0 {
