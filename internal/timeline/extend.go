@@ -196,7 +196,7 @@ func (d *disk) mergeWith(r *runs, opts Options) error {
 	if err := d.payloads.file.Flush(); err != nil {
 		return err
 	}
-	sequences := append([]extsort.Sequence[record]{d.records.reader(0, d.records.count, maxRecordBuffer).next}, added...)
+	sequences := append([]extsort.Sequence[record]{d.records.reader(0, d.records.count, maxRecordBuffer)}, added...)
 	d.payloads = newPayloadReader(d.payloads.file, d.runs+len(r.starts))
 	d.runs += len(r.starts)
 	if err := d.merge(sequences, shift, d.records, r.records); err != nil {
