@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -122,7 +123,7 @@ func tracedIn(tb testing.TB, trace string) *Traced {
 	log := new(problem.Log)
 	c, b := NewCollector(CollectOptions{Profiles: true}, timeline.Options{Problems: log})
 	defer b.Close()
-	if err := chromejson.Read(context.Background(), strings.NewReader(trace), b, chromejson.Options{Problems: log}); err != nil {
+	if err := chromejson.Read(context.Background(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}); err != nil {
 		tb.Fatal(err)
 	}
 	return c.Finish(b.Clocks()).Traced
@@ -279,7 +280,7 @@ func FuzzTraced(f *testing.F) {
 		log := new(problem.Log)
 		c, b := NewCollector(CollectOptions{Profiles: true}, timeline.Options{Problems: log})
 		defer b.Close()
-		if chromejson.Read(t.Context(), strings.NewReader(trace), b, chromejson.Options{Problems: log}) != nil {
+		if chromejson.Read(t.Context(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}) != nil {
 			return
 		}
 		if m, err := match(c.Finish(b.Clocks()).Traced, p); err == nil && m.Uncertainty > 100_000+traceStep+sameClock {

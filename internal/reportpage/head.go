@@ -202,7 +202,7 @@ func (p *page) busyFindings() (list []finding) {
 		t := a.Costs[0]
 		for i := range t.Rows {
 			if r := &t.Rows[i]; !r.None && t.Type != "Thread" && r.Self > t.Busy/10 {
-				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> accounts for %s, %s of the busy time of all %s.", typePrefix(t.Type), contextName(t, r), length(r.Self), share(r.Self, t.Busy),
+				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> accounts for %s, %s of the busy time of all %s.", typePrefix(t.Type), report.ContextName(t, r), length(r.Self), share(r.Self, t.Busy),
 					p.busyTracks("threads added up", "tracks added up, which overlap")))
 			}
 			if !t.Rows[i].None {
@@ -283,7 +283,7 @@ func (p *page) waitFindings() (list []finding) {
 		}
 	}
 	if a.FlowPairs != nil {
-		for i := range a.FlowPairs.Pairs[:min(len(a.FlowPairs.Pairs), maxPairs)] {
+		for i := range a.FlowPairs.Pairs {
 			if f := &a.FlowPairs.Pairs[i]; f.P95 > 50*millisecond && f.Arrows >= 10 {
 				list = append(list, p.finding(f.P95, Flows, "Work from <b>%s</b> waits for <b>%s</b>: 5 %% of %s arrive after %s or more.", f.From.ThreadTitle(), f.To.ThreadTitle(), table.Count(f.Arrows, "arrow"), length(f.P95)))
 				break

@@ -1,7 +1,7 @@
 // Package reportpage draws reports as a page of HTML: one file that needs no network, no server and no other file, prints, and can be read
 // without JavaScript.
 //
-// It reads the structs of internal/report, and computes nothing that is in them. Plots are SVG made here; a small script (page.js) adds
+// Its tables are those of internal/report (look and show, in table.go); what is around them is read from the structs of that package. Plots are SVG made here; a small script (page.js) adds
 // search and zoom to flame graphs, and a button for the colours. The page forbids itself everything else by its Content-Security-Policy,
 // which names style and script by their hashes: there are no style attributes.
 //
