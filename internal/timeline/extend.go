@@ -43,11 +43,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 	defer b.Close()
 	o := occurrences{t: t}
 	join := joiner{found: found}
-	groups := 0
-	err = t.groups(found != nil, func(g *group) error {
-		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	err = t.groups(ctx, found != nil, func(g *group) error {
 		if err := join.group(g); err != nil {
 			return err
 		}
