@@ -268,7 +268,7 @@ func (p *printing) print(c *cli.Context, env *environment, name string, r *table
 	}
 	if shownRows(c) > 0 && !c.IsSet("thread") {
 		r.Fold(func(n int, names string) string {
-			return fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", countText(n, "thread was", "threads were"), names)
+			return fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", table.Plural(n, "thread was", "threads were"), names)
 		})
 	}
 	return r.WriteText(env.stdout, env.terminal(env.stdout), p.only)

@@ -299,15 +299,15 @@ func (run *manyRun) writeFailed() error {
 
 // summary says what the tables are about.
 func (run *manyRun) summary() string {
-	line := count(run.sum.Files, "recording")
+	line := table.Count(run.sum.Files, "recording")
 	if run.lacking > 0 {
-		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
+		line += "; " + table.Plural(run.lacking, "other lacks", "others lack") + " what was asked for"
 	}
 	if run.partial > 0 {
-		line += "; " + countText(run.partial, "is incomplete", "are incomplete") + " (details: weft info --problems FILE)"
+		line += "; " + table.Plural(run.partial, "is incomplete", "are incomplete") + " (details: weft info --problems FILE)"
 	}
 	if n := len(run.failed); n > 0 {
-		line += fmt.Sprintf("; %s could not be read", thousands(n))
+		line += fmt.Sprintf("; %s could not be read", table.Thousands(n))
 	}
 	return line + run.sum.Says()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -210,5 +211,5 @@ func comparedTitle(list []compare.Recording) string {
 	if name := filepath.Base(dir); name != "." && name != ".." && name != string(filepath.Separator) {
 		return name
 	}
-	return count(len(list), "recording")
+	return table.Count(len(list), "recording")
 }
