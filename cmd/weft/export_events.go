@@ -24,6 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/migrate"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
@@ -281,10 +282,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	}
 	var result *engine.Result
 	if x.attribute {
-		if x.rules.Cost.Window.From, x.rules.Cost.Window.To = selected.Window(); selected != nil {
-			x.rules.Cost.Counts = selected.Head
-			x.rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.Unnamed() }
-		}
+		report.SelectCosts(&x.rules, selected)
 		if result, err = engine.Run(ctx, tl, x.rules); err != nil {
 			return fmt.Errorf("%s: %w", inputName(x.input), err)
 		}

@@ -136,7 +136,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 // collectOverview attributes a trace and sums up what is selected in it.
 func collectOverview(c *cli.Context, in *reportInput) (*report.Overview, error) {
 	rules := engine.Rules{}
-	in.selectCosts(&rules)
+	report.SelectCosts(&rules, in.selected)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)

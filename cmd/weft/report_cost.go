@@ -76,7 +76,7 @@ func withCosts(c *cli.Context, in *reportInput, limit int, fn func(*costQuery, *
 	if err != nil {
 		return err
 	}
-	in.selectCosts(&rules)
+	report.SelectCosts(&rules, in.selected)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(in.name), err)
@@ -114,14 +114,6 @@ func costRules(c *cli.Context) (rules engine.Rules, err error) {
 		return rules, unknownValue("charge", "way", charge, "exact", "begin")
 	}
 	return engine.RulesOf(how)
-}
-
-// selectCosts has an attribution add up the costs of what is selected.
-func (in *reportInput) selectCosts(rules *engine.Rules) {
-	if rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window(); in.selected != nil {
-		rules.Cost.Counts = in.selected.Head
-		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return in.selected.Track(thread) && in.selected.Unnamed() }
-	}
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.

@@ -141,7 +141,7 @@ func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pag
 // collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
 func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
 	rules := engine.Rules{}
-	in.selectCosts(&rules)
+	report.SelectCosts(&rules, in.selected)
 	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)

@@ -112,7 +112,7 @@ func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) 
 	})
 	r.StackCount = len(ids)
 	r.ByStack = []StackForced{}
-	for _, id := range top(ids, opts) {
+	for _, id := range cut(ids, opts.Top) {
 		row := tally.stacks[id].StackForced
 		row.Frames = p.stacks.list(id)
 		r.ByStack = append(r.ByStack, row)

@@ -289,7 +289,7 @@ func (c *sliceCounter) begin(it *timeline.Item, o *openSum) error {
 	o.group = c.groupOf(kind, it)
 	g := &c.groups[o.group]
 	g.Count++
-	sumInt(&g.Bytes, moved)
+	sum(&g.Bytes, moved)
 	c.out.Slices++
 	if g.Name == OthersGroup {
 		c.out.Others++
@@ -487,6 +487,3 @@ func (g *groupSum) finish(tl *timeline.Timeline) SliceGroup {
 	}
 	return g.SliceGroup
 }
-
-// sumInt adds a number that is not negative to another, up to the largest there is.
-func sumInt(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }
