@@ -191,13 +191,7 @@ func (p *Profiles) interruptedStacks(times map[stackID]*GCTime, opts Options) (r
 			ids = append(ids, id)
 		}
 	}
-	ranks := p.stacks.ranks(ids)
-	slices.SortFunc(ids, func(a, b stackID) int {
-		if c := cmp.Compare(times[b].GC, times[a].GC); c != 0 {
-			return c
-		}
-		return cmp.Compare(ranks[a], ranks[b])
-	})
+	p.stacks.sort(ids, func(id stackID) timeline.Nanos { return times[id].GC })
 	rows = []StackGC{}
 	for _, id := range cut(ids, opts.Top) {
 		rows = append(rows, StackGC{p.stacks.list(id), *times[id]})
