@@ -91,8 +91,7 @@ other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
 
 With --html a report is a page to read in a browser and to send around; "all" is
-the page of the whole trace. "weft report compare" is weft compare, with such a page
-of what became slower or faster.
+the page of the whole trace.
 
 All reports but layout-phases and js-funcalls take many files and folders (cost
 with --type), and print the same tables for all of them. "-" is standard input.`,
@@ -185,8 +184,6 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 	switch {
 	case c.IsSet("html"):
 		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
-	case r.forms == nil && !c.Bool("json"):
-		return usagef("the report all is a page or JSON; use --html FILE or --json")
 	case r.forms == nil:
 		return nil
 	case c.Bool("json") && c.IsSet("table") && r.oneObject:
