@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -88,8 +89,8 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 	if !r.OK() {
 		verdict = on.Severe("INVALID")
 	}
-	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, thousands(r.Packets),
-		thousands(r.Events), thousands(r.Violations), thousands(r.Warnings))
+	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, table.Thousands(r.Packets),
+		table.Thousands(r.Events), table.Thousands(r.Violations), table.Thousands(r.Warnings))
 	if detail := notPerfetto(r, json); detail != "" {
 		// What else there is of a file of another format says nothing.
 		_, err := fmt.Fprintf(env.stdout, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
@@ -100,7 +101,7 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 		if finding.Warning {
 			kind = on.Warning("warning") + "  "
 		}
-		fmt.Fprintf(&b, "  %s  %s ×%s: %s\n", kind, finding.Rule, thousands(finding.Count), finding.Sentence)
+		fmt.Fprintf(&b, "  %s  %s ×%s: %s\n", kind, finding.Rule, table.Thousands(finding.Count), finding.Sentence)
 		for _, found := range finding.Cases {
 			fmt.Fprintf(&b, "               %s\n", printable(found.String()))
 		}
