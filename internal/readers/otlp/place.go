@@ -34,9 +34,8 @@ func newRows(b *timeline.Builder, parent timeline.TrackID, first ...timeline.Tra
 	return &rows{tracks: readers.NewLanes(b, parent, spansSpec, first...), open: map[spanKey]openSpan{}}
 }
 
-// place returns the track of a span. If the slice of its parent is the one around it, nested is true, and parent is the number of the
-// parent. Spans come in the order of their starts.
-func (r *rows) place(h *head, number uint32) (track timeline.TrackID, parent uint32, nested bool) {
+// place returns the track of a span. If the slice of its parent is the one around it, nested is true. Spans come in the order of their starts.
+func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested bool) {
 	s := openSpan{key: h.key(), number: number, end: h.end}
 	if s.end == timeline.NoTime {
 		s.end = endless
@@ -45,7 +44,7 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, parent uin
 		r.close(p.lane, h.start)
 		around := r.spans[p.lane]
 		if n := len(around); n > 0 && around[n-1].number == p.number && s.end <= p.end {
-			track, s.lane, parent, nested = r.tracks.Track(p.lane), p.lane, p.number, true
+			track, s.lane, nested = r.tracks.Track(p.lane), p.lane, true
 		}
 	}
 	if !nested {
@@ -60,7 +59,7 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, parent uin
 	}
 	s.end = max(s.end, h.start+1) // what starts with a span without length is not below it
 	r.spans[s.lane] = append(r.spans[s.lane], s)
-	return track, parent, nested
+	return track, nested
 }
 
 // close forgets the spans of a lane that have ended.
