@@ -24,7 +24,7 @@ func infoCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "info",
 		Usage:     "show what a trace contains",
-		UsageText: "weft info [flags] FILE…",
+		UsageText: "weft info [flags] FILE|FOLDER…",
 		Description: `Prints on one screen what a recording is: who made it and when, which pages and
 commands it shows, which processes and threads were busy, its longest tasks and
 slowest inputs, and which commands of weft say more. weft reads the input as for
@@ -59,7 +59,7 @@ Examples:
 				return err
 			}
 			several := false
-			return eachFile(c, env, func(name string, src *input) error {
+			return eachFile(c, env, false, func(name string, src *input) error {
 				err := info(c, env, name, src, opts, filter, several)
 				several = several || err == nil
 				return err

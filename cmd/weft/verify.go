@@ -18,11 +18,11 @@ func verifyCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
 		Usage:     "check Perfetto traces against the rules of the format",
-		UsageText: "weft verify [flags] FILE…",
+		UsageText: "weft verify [flags] FILE|FOLDER…",
 		Description: `Checks packets, interning, tracks, times, nesting, flows and arguments. A violation
 is something that Perfetto would drop or show wrongly; weft prints the index of
-the packet and its byte offset in the unpacked file. A warning is legal. "-" is
-standard input.
+the packet and its byte offset in the unpacked file. A warning is legal. A folder means
+the Perfetto traces in it, by their names. "-" is standard input.
 
 Traces of other programs, such as ring-buffer recordings, may end slices or flows
 that they never began. weft warns about that; --pedantic makes it a violation.
@@ -33,7 +33,7 @@ The exit code is 1 if there is a violation.`,
 			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
 		},
 		Action: func(c *cli.Context) error {
-			return eachFile(c, env, func(name string, src *input) error {
+			return eachFile(c, env, true, func(name string, src *input) error {
 				return verify(c, env, name, src)
 			})
 		},

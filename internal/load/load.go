@@ -139,7 +139,7 @@ func newLoader(opts Options) *loader {
 		KnownName:   engine.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
-	l.js = jsThreads{opts: &l.opts, problems: l.problems}
+	l.js = jsThreads{opts: &l.opts, problems: l.problems, whole: l.builder}
 	return l
 }
 

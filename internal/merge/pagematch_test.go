@@ -120,10 +120,9 @@ func match(c *Traced, p *jsprofile.Times) (Match, error) {
 // tracedIn reads what a Chrome JSON trace says of its pages.
 func tracedIn(tb testing.TB, trace string) *Traced {
 	tb.Helper()
-	c, log := NewCollector(CollectOptions{Profiles: true}), new(problem.Log)
-	b := timeline.NewBuilder(timeline.Options{Problems: log, Observer: c})
+	log := new(problem.Log)
+	c, b := NewCollector(CollectOptions{Profiles: true}, timeline.Options{Problems: log})
 	defer b.Close()
-	c.SetBuilder(b)
 	if err := chromejson.Read(context.Background(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}); err != nil {
 		tb.Fatal(err)
 	}
@@ -278,10 +277,9 @@ func FuzzTraced(f *testing.F) {
 	p := page(times, 0, 5_000)
 	p.Resources = []string{"a"}
 	f.Fuzz(func(t *testing.T, trace string) {
-		c, log := NewCollector(CollectOptions{Profiles: true}), new(problem.Log)
-		b := timeline.NewBuilder(timeline.Options{Problems: log, Observer: c})
+		log := new(problem.Log)
+		c, b := NewCollector(CollectOptions{Profiles: true}, timeline.Options{Problems: log})
 		defer b.Close()
-		c.SetBuilder(b)
 		if chromejson.Read(t.Context(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}) != nil {
 			return
 		}
