@@ -111,7 +111,7 @@ func callsOf(t *testing.T, output []byte) []callThread {
 	var threads []callThread
 	next := 0 // of the projected slices, which come in the order of their events
 	for i := range all {
-		if kind := all[i].event.GetType(); kind != pb.TrackEvent_TYPE_SLICE_BEGIN && kind != pb.TrackEvent_TYPE_INSTANT {
+		if !all[i].starts() {
 			continue
 		}
 		s := p.slices[next]

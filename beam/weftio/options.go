@@ -66,7 +66,7 @@ var settings = map[string]setting{
 		}
 		return nil
 	}},
-	"compress":    {"zlib", func(c *migrate.Config, v string) error { c.Convert.Compression = pftrace.Compression(v); return nil }},
+	"compress":    {"zstd", func(c *migrate.Config, v string) error { c.Convert.Compression = pftrace.Compression(v); return nil }},
 	"packets":     {"compact", func(c *migrate.Config, v string) error { c.Convert.Packets = pftrace.Packets(v); return nil }},
 	"samples":     {"stack-sample", func(c *migrate.Config, v string) error { c.Convert.Samples = pftrace.Samples(v); return nil }},
 	"screenshots": {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoScreenshots })},
@@ -99,7 +99,7 @@ func (o *Options) config() (c migrate.Config, err error) {
 		Force: true, RetryFailed: o.RetryFailed, Redo: o.Redo,
 		Settings: map[string]string{},
 	}
-	c.Convert.Compression, c.Convert.Packets = pftrace.Zlib, pftrace.Compact
+	c.Convert.Compression, c.Convert.Packets = pftrace.Zstd, pftrace.Compact
 	if c.Convert.Memory = o.FileMemory; c.Convert.Memory == 0 {
 		c.Convert.Memory = defaultFileMemory
 	}

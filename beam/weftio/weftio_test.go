@@ -118,7 +118,7 @@ func wantContent(t *testing.T, c migrate.Config) map[string]string {
 	t.Helper()
 	c.Out = filepath.Join(t.TempDir(), "want")
 	if c.Convert.Compression == "" {
-		c.Convert.Compression, c.Convert.Packets = "zlib", "compact"
+		c.Convert.Compression, c.Convert.Packets = "zstd", "compact"
 	}
 	c.Convert.Memory = defaultFileMemory
 	if _, err := migrate.Run(t.Context(), c); err != nil {

@@ -57,8 +57,8 @@ in the format have.`,
 			filesFromFlag(),
 			formatFlag(),
 			argsFlag(),
-			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9",
-				DefaultText: "zlib; none for standard output"},
+			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zstd, zlib (for Perfetto before v58) or none; with a level as in zstd:9 or zlib:6",
+				DefaultText: "zstd; none for standard output"},
 			&cli.StringFlag{Name: "packets", Usage: "write event packets in `FORM`: compact, or plain (larger, for programs that read packet by packet)",
 				DefaultText: "compact; plain for standard output"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (needs Perfetto v58) or none"},
@@ -472,7 +472,7 @@ func defaultForm(place string) (pftrace.Compression, pftrace.Packets) {
 	if place == "-" {
 		return pftrace.Uncompressed, pftrace.Plain
 	}
-	return pftrace.Zlib, pftrace.Compact
+	return pftrace.Zstd, pftrace.Compact
 }
 
 // inputReport is what --json writes, one line for each input.

@@ -228,7 +228,7 @@ var byteFlags = []string{
 
 // settings returns those of byteFlags that are not the default.
 func (m *migration) settings() map[string]string {
-	defaults := map[string]string{"compress": "zlib", "packets": "compact"}
+	defaults := map[string]string{"compress": "zstd", "packets": "compact"}
 	set := map[string]string{}
 	for _, name := range byteFlags {
 		flag := commandline.FindFlag(m.context.Command.Flags, name)
