@@ -72,7 +72,7 @@ in the format have.`,
 			jsonFlag("print the report to standard output as JSON, one object per line"),
 			&cli.BoolFlag{Name: "attribute", Usage: "attribute time to contexts and write them into the trace (docs/attribution.md)", DisableDefaultText: true},
 			writeBackFlag(),
-		}, slices.Concat(contextFlags(), profileFlags(), selfProfileFlags())...),
+		}, slices.Concat(contextFlags(), profileFlags(), []cli.Flag{callDetailsFlag()}, selfProfileFlags())...),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {

@@ -42,7 +42,7 @@ func (l *loader) placeCalls(t *jsThread, known int) {
 func (l *loader) cpuProfile() cpuprofile.Options {
 	o := &l.opts
 	opts := cpuprofile.Options{
-		Problems: l.problems, Offset: o.TimeOffset, Args: l.args, Memory: o.profileMemory(),
+		Problems: l.problems, Offset: o.TimeOffset, Args: l.args, CallDetails: o.CallDetails, Memory: o.profileMemory(),
 		NoCalls: o.JSCalls == JSCallsOff, Thread: l.profileOf,
 	}
 	if l.profileOf == 0 || opts.NoCalls {
