@@ -75,8 +75,8 @@ var outputCases = []struct {
 {"ph":"X","pid":1,"tid":1,"ts":5,"dur":3,"name":"b","args":{"frame":"B"}}`,
 		want: []string{
 			`outer    contexts={ Frame={ id="(unattributed)" name="(unattributed)" via="descendants" candidates={ ="frame/A" ="frame/B"}}}`,
-			`1 1000 1/1/Context: Frame 0/0 A context frame/A`, `2 4000 1/1/Context: Frame`,
-			`1 5000 1/1/Context: Frame 0/0 B context frame/B`, `2 8000 1/1/Context: Frame`,
+			`1 1000 1/1/Context: Frame 0/0 frame A context frame/A`, `2 4000 1/1/Context: Frame`,
+			`1 5000 1/1/Context: Frame 0/0 frame B context frame/B`, `2 8000 1/1/Context: Frame`,
 		},
 		never: "Context: Frame 0/0 (unattributed)",
 	},

@@ -36,13 +36,13 @@ const ownNames = `{"traceEvents": [
 
 // wantNotes says what the slices of ownNames have under the two names: the input's own value, or the frame.
 var wantNotes = map[string][2]string{
-	"none":       {"{Frame={F}}", ""},
-	"text":       {`"mine"`, "{Frame={F}}"},
-	"alike":      {`{Frame={X}}`, "{Frame={F}}"},
+	"none":       {"{Frame={frame F}}", ""},
+	"text":       {`"mine"`, "{Frame={frame F}}"},
+	"alike":      {`{Frame={X}}`, "{Frame={frame F}}"},
 	"both":       {"{=2:1 =2:2}", "{Frame=2:1}"},
-	"other":      {"{Frame={F}}", "2:7"},
-	"at the end": {"{a={}}", "{Frame={F}}"}, // what stands at the end of a slice belongs to it as well
-	"Contexts":   {"{Frame={F}}", ""},
+	"other":      {"{Frame={frame F}}", "2:7"},
+	"at the end": {"{a={}}", "{Frame={frame F}}"}, // what stands at the end of a slice belongs to it as well
+	"Contexts":   {"{Frame={frame F}}", ""},
 }
 
 // Arguments and tracks of a trace that happen to have the names of those that attribution writes stay as they are,
@@ -178,7 +178,7 @@ func TestAttributionOfThreadWithoutTrack(t *testing.T) {
 		if again := attributed(t, once, convert.Options{KeepPackets: true}); !bytes.Equal(again, once) {
 			t.Errorf("attributing again gives\n%q, want\n%q", again, once)
 		}
-		const want = `1 100 3/4/Context: Frame 0/0 F context frame/F  id="frame/F" self_ns=2:100 type="Frame"`
+		const want = `1 100 3/4/Context: Frame 0/0 frame F context frame/F  id="frame/F" self_ns=2:100 type="Frame"`
 		if lines := seen(t, once); !slices.Contains(lines, want) {
 			t.Errorf("there is no %q in %q", want, lines)
 		}

@@ -215,7 +215,7 @@ func TestLongTasksWithContexts(t *testing.T) {
 	if !slices.Equal(marks, want) {
 		t.Errorf("marks %q, want %q", marks, want)
 	}
-	if got, want := ranFor(t, convertedWith(t, input, opts)), "Frame F 60000000"; got != want {
+	if got, want := ranFor(t, convertedWith(t, input, opts)), "Frame frame F 60000000"; got != want {
 		t.Errorf("the task ran for %q, want %q", got, want)
 	}
 	if got := ranFor(t, convertedWith(t, input, convert.Options{})); got != "" {

@@ -210,7 +210,13 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		if err != nil || set == 0 {
 			return err
 		}
-		a.Contexts = append(a.Contexts, fmt.Sprintf("%d %d %s: %v", it.Ordinal, it.TS, it.Name, res.Set(set)))
+		contexts := res.Set(set)
+		for i := range contexts {
+			if contexts[i].ID.Scope == engine.ScopeIsolate {
+				contexts[i].Name = "" // that of its process or thread
+			}
+		}
+		a.Contexts = append(a.Contexts, fmt.Sprintf("%d %d %s: %v", it.Ordinal, it.TS, it.Name, contexts))
 		return nil
 	})
 	if err != nil {
@@ -262,6 +268,9 @@ func costsOf(t *testing.T, res *engine.Result) map[string][]string {
 			for _, row := range table.Rows {
 				if slices.Contains(made.TrackTypes(), typ) {
 					row.ID, row.Name = idsOf(row.ID), idsOf(row.Name)
+				}
+				if strings.HasPrefix(row.ID, engine.ScopeIsolate+"/") {
+					row.Name = ""
 				}
 				if by == "process" || by == "thread" {
 					row.Part = idsOf(row.Part)

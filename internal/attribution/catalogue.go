@@ -74,6 +74,7 @@ type Catalogue struct {
 	links     []link
 	Entered   map[NodeID]enteredAs // of explicit contexts
 	classes   map[NodeID]string    // of contexts without snapshots
+	names     map[NodeID]string    // of contexts that have no url, see contextNames
 
 	// Happened says of input events when they happened, from the start of the trace.
 	Happened map[NodeID]timeline.Nanos
@@ -326,9 +327,10 @@ func (c *Catalogue) classified(logical NodeID, ts timeline.Nanos) (class string,
 }
 
 // scopeWords are put before numeric ids of contexts that have no class.
-var scopeWords = map[string]string{ScopeIsolate: "isolate", scopeGraphics: "frame", scopeTab: "tab"}
+var scopeWords = map[string]string{ScopeIsolate: "isolate", scopeGraphics: "frame", scopeTab: "tab", ScopeWindow: "window"}
 
-// Label is how a context is called: its url, else its class and id, else its id (attribution.md, What is written).
+// Label is how a context is called: its url, otherwise its class and id, otherwise what contextNames found, otherwise its id
+// (attribution.md, What is written).
 func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 	n := &c.Nodes[node]
 	if n.Scope == scopeScript {
@@ -344,6 +346,18 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 		}
 		return class + " " + c.Nodes[member].ID
 	}
+	return c.nameOfID(node)
+}
+
+// nameOfID names a context that has no url and no class.
+func (c *Catalogue) nameOfID(node NodeID) string {
+	n := &c.Nodes[node]
+	if name := c.names[node]; name != "" {
+		return name
+	}
+	if n.Scope == ScopeFrame && n.IsFrame {
+		return shortFrame(n.ID)
+	}
 	if word := scopeWords[n.Scope]; word != "" {
 		return word + " " + n.ID
 	}
@@ -353,12 +367,12 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 // sameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
 func (c *Catalogue) sameText(a, b NodeID) bool { return c.Nodes[a].text == c.Nodes[b].text }
 
-// LabelOf is how a context is called in the state in which an entry means it: the url, else class and id, else the id. One
-// that is bound to no state although there are some is called by its id (attribution.md, rule 3).
+// LabelOf is how a context is called in the state in which an entry means it: the url, otherwise as Label has it. One
+// that is bound to no state although there are some is called as if it had no url and no class (attribution.md, rule 3).
 func (c *Catalogue) LabelOf(node NodeID, snapshot SnapshotID) string {
 	if snapshot == 0 {
 		if int(node) < len(c.States) && lastKnown(c.States[node]) != 0 {
-			return c.Nodes[node].ID
+			return c.nameOfID(node)
 		}
 		return c.Label(node, LastTime)
 	}

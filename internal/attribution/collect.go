@@ -43,6 +43,7 @@ type collecting struct {
 	problems  *problem.Log
 	args      *timeline.ArgSelection
 	providers []provider
+	names     *contextNames
 
 	open  map[uint32]openBegin // slices that have an end event, by the event that began them
 	ends  [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
@@ -104,8 +105,9 @@ func newCollecting(t *timeline.Timeline, workers int) *collecting {
 			f.Contexts.mainPIDs[f.tracks[id].idSpace] = f.tracks[id].pid
 		}
 	}
+	names := new(contextNames)
 	return &collecting{
-		found: f, contexts: f.Contexts, t: t, problems: t.Problems(), providers: providers(t),
+		found: f, contexts: f.Contexts, t: t, problems: t.Problems(), providers: providers(t, names), names: names,
 		args: t.SelectArgs(func(name string) bool { return factNames[name] }),
 		open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
 		isolateOf: map[timeline.TrackID]isolateChoice{}, frames: map[NodeID]NodeID{}, renumbered: renumberedProcesses(f),
@@ -192,6 +194,7 @@ func (c *collecting) run(ctx context.Context) error {
 	for _, thread := range slices.Sorted(maps.Keys(c.found.isolates)) {
 		c.found.isolates[thread] = c.isolate(thread)
 	}
+	c.names.finish(c)
 	c.contexts.Finish()
 	c.contexts.markContexts()
 	if err := c.contexts.build(ctx, c.problems); err != nil {

@@ -34,6 +34,7 @@ type arguments struct {
 	window      int64   // Firefox: innerWindowID; 0: none
 	tab         int64   // of the window
 	domType     []byte  // Firefox: eventType
+	caller      []byte  // url of the script that the stack of an event was in
 	marker      []byte  // Firefox: the name of a marker that is shown by its label
 	asyncID     []byte  // of an asynchronous slice that was read from a Perfetto trace of weft
 	latency     float64 // in milliseconds
@@ -143,7 +144,7 @@ func (f *arguments) read(t *timeline.ArgSelection, args timeline.Args) {
 		case "event_latency":
 			f.readTraceID(t, a, "event_latency_id")
 		case "stackTrace":
-			f.hasStack = true
+			f.readStack(t, a)
 		case "url":
 			f.ownURL = text(&a)
 		case "innerWindowID":
@@ -225,10 +226,28 @@ func (f *arguments) readData(t *timeline.ArgSelection, data timeline.Arg, from f
 				f.happened = us * int64(timeline.Microsecond)
 			}
 		case "stackTrace":
-			f.hasStack = true
+			f.readStack(t, a)
 		}
 	}
 	f.hasTimes = f.hasTimes || start && stamp
+}
+
+// readStack reads where the innermost function of a stack is.
+func (f *arguments) readStack(t *timeline.ArgSelection, stack timeline.Arg) {
+	f.hasStack = true
+	if stack.Kind != timeline.ArgArray {
+		return
+	}
+	for function := range t.Members(stack) {
+		if function.Kind == timeline.ArgDict {
+			for a := range t.Members(function) {
+				if string(a.Key) == "url" {
+					f.caller = text(&a)
+				}
+			}
+		}
+		return
+	}
 }
 
 // readReporter reads which frame of an animation a slice reports on.

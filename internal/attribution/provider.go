@@ -18,10 +18,11 @@ type starter interface {
 }
 
 // providers returns all providers. The order matters only among those that concern the same events.
-func providers(t *timeline.Timeline) []provider {
+func providers(t *timeline.Timeline, names *contextNames) []provider {
 	return []provider{
 		newExplicitEvents(t),
 		&chromeFrames{},
+		names,
 		&chromeInput{},
 		&chromeRequests{},
 		&chromeGraphics{},

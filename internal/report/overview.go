@@ -216,7 +216,7 @@ func (c *overviewCollector) addPages() error {
 	index := map[string]int{}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		if r.None || r.Self == 0 || !isURL(r.Name) {
+		if r.None || r.Self == 0 || !r.HasURL || !isURL(r.Name) {
 			continue
 		}
 		k, ok := index[r.Name]
@@ -243,7 +243,7 @@ func isOwnPage(url string) bool {
 	return false
 }
 
-// isURL reports whether a name is a url and no id. Pages that were only opened to be filled, about:blank, do not count.
+// isURL reports whether the url of a page is that of a document. Pages that were only opened to be filled, about:blank, do not count.
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // maxCategories bounds the categories that are counted.

@@ -212,7 +212,5 @@ func (s *ArgSelection) List(args Args) iter.Seq[Arg] {
 	return s.t.annotations(args, schema.TrackEvent_DebugAnnotations, s.wanted)
 }
 
-// Members is Timeline.Members of an ArgDict, as List.
-func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] {
-	return s.t.annotations(a.bytes, schema.DebugAnnotation_DictEntries, s.wanted)
-}
+// Members is Timeline.Members, of an ArgDict as List.
+func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.t.members(a, s.wanted) }

@@ -369,12 +369,15 @@ func (t *Timeline) ScreenshotOf(args Args) []byte {
 }
 
 // Members returns the members of an ArgDict or ArgArray.
-func (t *Timeline) Members(a Arg) iter.Seq[Arg] {
+func (t *Timeline) Members(a Arg) iter.Seq[Arg] { return t.members(a, nil) }
+
+// members returns the members, of an ArgDict those with wanted names if that is not nil.
+func (t *Timeline) members(a Arg, wanted []bool) iter.Seq[Arg] {
 	field := schema.DebugAnnotation_DictEntries
 	if a.Kind == ArgArray {
 		field = schema.DebugAnnotation_ArrayValues
 	}
-	return t.annotations(a.bytes, field, nil)
+	return t.annotations(a.bytes, field, wanted)
 }
 
 // ArgList returns the arguments that are encoded in args, in their order.

@@ -160,6 +160,8 @@ type Row struct {
 
 	lacks columnSet
 	None  bool // it is of what has no context
+	// HasURL is set if Name is the url of the context.
+	HasURL bool
 }
 
 // ByCategory is a time for each category.

@@ -172,6 +172,7 @@ func (b *tabulator) name(row *Row, key *rowKey) {
 
 func (b *tabulator) nameContext(row *Row, node attribution.NodeID) {
 	row.ID, row.Name = b.result.Contexts.Nodes[node].Identity.String(), b.result.Contexts.Label(node, attribution.LastTime)
+	row.HasURL = b.result.Contexts.UrlOf(node) != ""
 	row.Class = b.result.Contexts.Class(node, attribution.LastTime)
 	if in, ok := b.result.InputOf(node); ok {
 		row.Input = inputInfo(in)
