@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -115,7 +116,7 @@ func scanEvent(s *jsonscan.Scanner) {
 func readAll(trace []byte, workers int) error {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log})
-	err := chromejson.Read(context.Background(), bytes.NewReader(trace), b, chromejson.Options{Problems: log, Workers: workers})
+	err := chromejson.Read(context.Background(), bytes.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}, Workers: workers})
 	if err != nil {
 		return err
 	}

@@ -31,22 +31,7 @@ type Index struct {
 }
 
 // Flow is one flow of the input: from the start of its id to the end, or to the next start.
-type Flow struct {
-	Kind string // of the id: "event" or "bind_id" (both Chrome's), "perfetto" or "firefox"
-	ID   string // of the input, in the form that Index.Find understands; ids can be used again and again
-
-	// Name and Category are those of the events that make the flow. Only flows of the kind "event" have them, where they are
-	// a part of the id.
-	Name, Category string
-
-	Start   trace.Nanos // when the id became active
-	End     trace.Nanos // when the last of the members ends, as far as they end
-	Ended   bool        // the input says that the flow ends; if not, its id stays active to the end of the trace
-	Members int         // number of slices and instants, at least 1; one to which a flow comes back counts again
-	Threads int         // number of threads, or of other tracks, that they are on
-
-	found flowindex.Flow
-}
+type Flow = flowindex.Flow
 
 // Member is a slice or instant as a member of a flow.
 type Member struct {
@@ -63,13 +48,13 @@ type Member struct {
 }
 
 // Link says how one flow leads to another.
-type Link string
+type Link = flowindex.Link
 
 // The links.
 const (
-	Shared Link = "shared" // one slice or instant is a member of both
-	Inside Link = "inside" // a member of the flow that is reached lies in a member of the other: what happened there went on elsewhere
-	Around Link = "around" // a member of the flow that is reached contains a member of the other: in it, that was caused
+	Shared = flowindex.Shared // one slice or instant is a member of both
+	Inside = flowindex.Inside // a member of the flow that is reached lies in a member of the other: what happened there went on elsewhere
+	Around = flowindex.Around // a member of the flow that is reached contains a member of the other: in it, that was caused
 )
 
 // Connection is one step from a flow to another one.
@@ -121,12 +106,12 @@ func each[T any](ctx context.Context, search func(found func(T) error) error) it
 func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 	return each(x.ctx, func(found func(Flow) error) error {
 		if id != "" {
-			return x.x.Each(x.ctx, id, func(f flowindex.Flow) error { return found(flowOf(f)) })
+			return x.x.Each(x.ctx, id, found)
 		}
 		for number := range x.x.Len() {
 			f, err := x.x.Flow(number)
 			if err == nil {
-				err = found(flowOf(f))
+				err = found(f)
 			}
 			if err != nil {
 				return err
@@ -144,18 +129,13 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 // finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
 // the last, a zero that means nothing, may be left out.
 func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
-	found, err := x.x.Find(x.ctx, id, at)
-	var flows []Flow
-	for _, f := range found {
-		flows = append(flows, flowOf(f))
-	}
-	return flows, err
+	return x.x.Find(x.ctx, id, at)
 }
 
 // Members returns the members of a flow, in the order in which it passes them.
 func (x *Index) Members(f Flow) iter.Seq2[Member, error] {
 	return each(x.ctx, func(found func(Member) error) error {
-		return x.x.Members(x.ctx, f.found, func(m flowindex.Member) error { return found(x.member(f, m)) })
+		return x.x.Members(x.ctx, f, func(m flowindex.Member) error { return found(x.member(f, m)) })
 	})
 }
 
@@ -171,7 +151,7 @@ func (x *Index) Of(event trace.EventID) (all []Member, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, x.member(flowOf(f), m))
+		all = append(all, x.member(f, m))
 	}
 	return all, err
 }
@@ -183,27 +163,14 @@ func (x *Index) Of(event trace.EventID) (all []Member, err error) {
 // What was reached is remembered, which takes some 20 bytes for each flow and each slice.
 func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error] {
 	return each(x.ctx, func(found func(Connection) error) error {
-		var begin []flowindex.Flow
-		for _, f := range from {
-			begin = append(begin, f.found)
-		}
-		return x.x.Connected(x.ctx, begin, nested, func(c flowindex.Connection) error {
+		return x.x.Connected(x.ctx, from, nested, func(c flowindex.Connection) error {
 			before, err := x.x.Flow(c.From)
 			if err != nil {
 				return err
 			}
-			return found(Connection{
-				Through: x.member(flowOf(c.Flow), c.Through), From: flowOf(before), Link: Link(c.Link.String()), Distance: c.Distance,
-			})
+			return found(Connection{Through: x.member(c.Flow, c.Through), From: before, Link: c.Link, Distance: c.Distance})
 		})
 	})
-}
-
-func flowOf(f flowindex.Flow) Flow {
-	return Flow{
-		Kind: f.Kind(), ID: f.ID, Name: f.Name, Category: f.Category, Start: f.Start, End: f.End, Ended: f.Ended,
-		Members: f.Members, Threads: f.Threads, found: f,
-	}
 }
 
 func (x *Index) member(f Flow, m flowindex.Member) Member {

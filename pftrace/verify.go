@@ -141,6 +141,7 @@ type verifier struct {
 	event     message.TrackEvent
 	iids      []uint64 // scratch
 
+	versions    []string     // what has been noted by needsVersion
 	bundleCodec pfwire.Codec // pfwire.Zlib stands for pfwire.Gzip as well: both are in the same field
 	lastTime    int64
 
@@ -184,6 +185,15 @@ func (v *verifier) foundOn(r rule, at position, seq message.SequenceKey, format 
 	t.count++
 	if len(t.cases) < v.opts.MaxCases {
 		t.cases = append(t.cases, VerifyCase{Packet: at.packet, Offset: at.offset, Detail: fmt.Sprintf(format, args...)})
+	}
+}
+
+// needsVersion notes once that the trace has something which older Perfetto versions ignore: it is in every trace of weft that has it at
+// all, thousands of times.
+func (v *verifier) needsVersion(at position, what string) {
+	if !slices.Contains(v.versions, what) {
+		v.versions = append(v.versions, what)
+		v.foundAt(ruleNeedsVersion, at, "%s", what)
 	}
 }
 
@@ -256,7 +266,7 @@ func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 	if v.bundleCodec == pfwire.NoCodec {
 		v.bundleCodec = codec
 		if codec == pfwire.Zstd {
-			v.foundAt(ruleNeedsVersion, at, "zstd bundles: v58")
+			v.needsVersion(at, "zstd bundles: v58")
 		}
 	}
 	if codec != v.bundleCodec {

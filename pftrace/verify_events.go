@@ -39,7 +39,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 		v.found(ruleEndNamed, "track %d", e.TrackUUID)
 	}
 	if e.Type == schema.TrackEvent_TypeState {
-		v.found(ruleNeedsVersion, "state events: v57")
+		v.needsVersion(v.at, "state events: v57")
 	}
 	v.checkCounters(seq, e)
 	v.checkFlowIDs(e)

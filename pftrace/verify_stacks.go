@@ -107,7 +107,7 @@ func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	}
 	switch f.Payload {
 	case schema.TracePacket_StackSample:
-		v.found(ruleNeedsVersion, "stack_sample: v58")
+		v.needsVersion(v.at, "stack_sample: v58")
 		v.stackSample(seq)
 	case schema.TracePacket_PerfSample:
 		var p message.PerfSample

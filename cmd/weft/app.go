@@ -55,6 +55,9 @@ var errStrict = errors.New("data was lost (--strict)")
 // errShown ends a run of view, in which something failed that was printed and shown until Ctrl-C.
 var errShown = errors.New("failed, and shown")
 
+// errNoCommand ends a run that was given nothing, and has printed firstScreen.
+var errNoCommand = errors.New("no command")
+
 // errReported ends a run whose failures were printed where they happened.
 var errReported = errors.New("failed")
 
@@ -87,6 +90,8 @@ func run(ctx context.Context, args []string, env *environment) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(env.stderr, "%s %s\nRun \"weft --help\" or \"weft COMMAND --help\" for usage.\n", messageHead(env), printable(err.Error()))
 		return exitUsage
+	case errors.Is(err, errNoCommand):
+		return exitUsage
 	case errors.Is(err, errStrict):
 		return exitStrict
 	case errors.Is(err, errSlower):
@@ -111,7 +116,7 @@ var goneFlags = map[string]string{
 
 // runApp reads the command line and does what it says.
 func runApp(ctx context.Context, app *cli.App, args []string, env *environment) error {
-	call, err := commandline.Parse(app, reportCompare(app, args), goneFlags)
+	call, err := commandline.Parse(app, viewOfFile(app, args), goneFlags)
 	if err != nil {
 		return err
 	}
@@ -149,14 +154,14 @@ func newApp(env *environment) *cli.App {
 	app := &cli.App{
 		Name:      "weft",
 		Usage:     "convert traces to Perfetto traces",
-		UsageText: "weft COMMAND [flags] FILE…",
+		UsageText: "weft COMMAND [flags] FILE…\nweft FILE…",
 		Description: strings.TrimSpace(`
 weft reads Chrome JSON traces (Chrome, Node.js, PyTorch, JAX and many others),
 Firefox profiles, V8 CPU profiles (.cpuprofile), JS self-profiles, probe lines
 from DTrace and bpftrace, OpenTelemetry traces (OTLP), HTTP archives (HAR), and
 Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 
-   weft view trace.json             show it in the browser
+   weft trace.json                  show it in the browser: weft view
    weft convert trace.json          write trace.json.pftrace
    weft info trace.json             show what a trace contains
    weft report samples trace.json   show where the time went`),
@@ -208,19 +213,42 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 // onUsageError is for what package cli finds wrong, which Parse has let through.
 func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{Message: err.Error()} }
 
-// noCommand handles a command line whose first argument is not a command.
+// viewOfFile writes "weft FILE…" as "weft view FILE…".
+func viewOfFile(app *cli.App, args []string) []string {
+	if len(args) < 2 || commandline.FindCommand(app.Commands, args[1]) != nil {
+		return args
+	}
+	if info, err := os.Stat(args[1]); err != nil || !info.Mode().IsRegular() {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 1, "view")
+}
+
+// firstScreen is what weft prints if it is given nothing.
+const firstScreen = `weft reads traces and profiles of browsers, Node.js, PyTorch, OpenTelemetry and
+many others, says where the time went, and writes them for the Perfetto UI.
+
+   weft trace.json                  show it in the browser
+   weft report all trace.json       where the time went
+   weft convert trace.json          write trace.json.pftrace
+
+weft --help lists the commands; weft COMMAND --help explains one.
+`
+
+// noCommand handles a command line whose first argument is neither a command nor a file.
 func noCommand(c *cli.Context, env *environment) error {
 	name := c.Args().First()
 	if name == "" {
-		if err := printHelp(env.stderr, c.App, &commandline.Call{}, env); err != nil {
+		if _, err := io.WriteString(env.stderr, firstScreen); err != nil {
 			return err
 		}
-		return usagef("no command")
+		return errNoCommand
 	}
-	if name == "help" {
+	switch {
+	case name == "help":
 		name = c.Args().Get(1)
-	} else if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-		return usagef("unknown command %q; to convert this file run \"weft convert %s\"", name, name)
+	case strings.ContainsAny(name, "./"):
+		return usagef("there is no command and no file %q", name)
 	}
 	var names []string
 	for _, command := range c.App.Commands {

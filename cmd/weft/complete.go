@@ -200,26 +200,6 @@ func narrowHelp(command *cli.Command, args []string) (name string) {
 	return "weft report"
 }
 
-// reportCompare writes "report compare" as "compare": someone who wants a page of a comparison looks for it among the reports.
-func reportCompare(app *cli.App, args []string) []string {
-	if len(args) < 2 || args[1] != "report" {
-		return args
-	}
-	flags := commandline.FindCommand(app.Commands, "report").Flags
-	for i := 2; i < len(args); i++ {
-		if arg := args[i]; len(arg) < 2 || arg[0] != '-' {
-			if arg == "compare" {
-				return slices.Concat(args[:1], []string{"compare"}, args[2:i], args[i+1:])
-			}
-			break
-		}
-		if flag := commandline.FindFlag(flags, args[i]); flag != nil && commandline.TakesValue(flag, args[i]) {
-			i++
-		}
-	}
-	return args
-}
-
 // narrowUsage leaves out of what a flag does which reports it is about, where the help is about one.
 func narrowUsage(f cli.Flag, name string) {
 	switch f := f.(type) {

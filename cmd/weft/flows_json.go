@@ -59,7 +59,7 @@ type connectionObject struct {
 
 func (j *flowJSON) flowObject(f flowindex.Flow) *flowObject {
 	return &flowObject{
-		Flow: j.name(f), ID: f.ID, Kind: f.Kind(), Name: f.Name, Category: f.Category, Start: f.Start,
+		Flow: j.name(f), ID: f.ID, Kind: f.Kind, Name: f.Name, Category: f.Category, Start: f.Start,
 		End: f.End, Ended: f.Ended, Markers: f.Members, Threads: f.Threads,
 	}
 }
@@ -111,7 +111,7 @@ func (j *flowJSON) root(f flowindex.Flow) error { return j.flow(f) }
 
 func (j *flowJSON) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
 	return writeJSON(j.w, &connectionObject{
-		flowObject: j.flowObject(c.Flow), Steps: c.Distance, From: j.name(from), Link: c.Link.String(),
+		flowObject: j.flowObject(c.Flow), Steps: c.Distance, From: j.name(from), Link: string(c.Link),
 		Through: newMarkerObject(through),
 	})
 }

@@ -66,7 +66,7 @@ func (t *flowText) listEnd(listed, all int) error {
 }
 
 func (t *flowText) flow(f flowindex.Flow) error {
-	kind := f.Kind() + " id"
+	kind := f.Kind + " id"
 	if f.Name != "" || f.Category != "" {
 		kind += fmt.Sprintf(", name %q, category %q", f.Name, f.Category)
 	}

@@ -90,8 +90,7 @@ other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
 
 With --html a report is a page to read in a browser and to send around; "all" is
-the page of the whole trace. "weft report compare" is weft compare, with such a page
-of what became slower or faster.
+the page of the whole trace.
 
 All reports but layout-phases and js-funcalls take many files and folders (cost
 with --type), and print the same tables for all of them. "-" is standard input.`,
@@ -110,7 +109,7 @@ with --type), and print the same tables for all of them. "-" is standard input.`
 			}
 			forms := r.forms
 			if takesMany(c) {
-				forms = r.many.forms
+				forms = func() []*table.Table { return table.NewFold(r.formsOfEach(), 0, "").Tables() }
 			}
 			p, err := newPrinting(c, forms())
 			if err != nil {
@@ -184,8 +183,6 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 	switch {
 	case c.IsSet("html"):
 		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
-	case r.forms == nil && !c.Bool("json"):
-		return usagef("the report all is a page or JSON; use --html FILE or --json")
 	case r.forms == nil:
 		return nil
 	case c.Bool("json") && c.IsSet("table") && r.oneObject:
@@ -327,6 +324,7 @@ type reportInput struct {
 	timeline *timeline.Timeline
 	selected *selection.Selection // nil: the whole trace
 	said     *convert.Report      // what its reading said
+	fold     *table.Fold          // of a report on many inputs; nil: it is the only one
 }
 
 // openReportInput reads the trace that is the second argument of the command, and selects what was asked for.

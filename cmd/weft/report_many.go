@@ -13,165 +13,37 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	engine "github.com/weft-trace/weft/internal/attribution"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
-	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
-// manyReport is a report about many inputs: the tables of one input, added up.
-type manyReport struct {
-	tables []report.ManyTable
-	add    func(c *cli.Context, in *reportInput, to *report.Many) error
-	says   func(sum *report.Many) string   // what the first line says besides; nil: nothing
-	sums   func(sum *report.Many) manySums // numbers that only this report has; nil: none
-}
+// The reports on many inputs are those on one, whose tables are added up, but for those below.
 
-// manySums are numbers about all recordings that only some reports have.
-type manySums struct {
-	Tasks  *taskSums  `json:"tasks,omitempty"`
-	Inputs *inputSums `json:"inputs,omitempty"`
-	// Uncounted are slices of layout in no row.
-	Uncounted *int64 `json:"uncounted,omitempty"`
-}
-
-// taskSums are those of long tasks.
-type taskSums struct {
-	Count      int64          `json:"count"`
-	Recordings int            `json:"recordings"` // with long tasks
-	Blocking   timeline.Nanos `json:"blocking_ns"`
-	Uncounted  int64          `json:"uncounted"` // tasks beyond the longest of a recording, which are in no row
-}
-
-// inputSums are those of inputs.
-type inputSums struct {
-	Count      int64                      `json:"count"`
-	Recordings int                        `json:"recordings"` // with inputs
-	Omitted    map[report.InputKind]int64 `json:"omitted"`    // of the kinds that were not asked for
-}
-
-func manyInputs() *manyReport {
-	return &manyReport{
-		tables: []report.ManyTable{report.ManyKindsTable, report.ManyInputsTable}, says: (*report.Many).InputSums,
-		sums: func(sum *report.Many) manySums {
-			return manySums{Inputs: &inputSums{sum.Inputs.Count, sum.Inputs.Recordings, sum.Omitted}}
-		},
-		add: func(c *cli.Context, in *reportInput, to *report.Many) error {
-			r, err := collectInputs(c, in, true)
-			if err != nil {
-				return err
-			}
-			return to.AddInputs(inputName(in.name), r)
-		},
+func manyInputs(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
+	r, err := collectInputs(c, in, true)
+	if err != nil {
+		return nil, err
 	}
+	return r.Many(), nil
 }
 
-func manyTasks() *manyReport {
-	return &manyReport{
-		tables: []report.ManyTable{report.ManyPartsTable, report.ManyTasksTable}, says: (*report.Many).TaskSums,
-		sums: func(sum *report.Many) manySums {
-			return manySums{Tasks: &taskSums{sum.Tasks.Count, sum.Tasks.Recordings, sum.Blocking, sum.UncountedTasks}}
-		},
-		add: func(c *cli.Context, in *reportInput, to *report.Many) error {
-			r, err := collectTasks(c, in)
-			if err != nil {
-				return err
-			}
-			return to.AddTasks(inputName(in.name), r)
-		},
+func manyTasks(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
+	r, err := collectTasks(c, in)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func manySlices() *manyReport {
-	return &manyReport{tables: report.ManySlices(), add: func(c *cli.Context, in *reportInput, to *report.Many) error {
-		opts, err := slicesBy(c, in)
-		if err != nil {
-			return err
-		}
-		return to.AddSlices(c.Context, inputName(in.name), in.timeline, opts)
-	}}
-}
-
-func manySamples() *manyReport {
-	return manyProfiles(func(name string, p *report.Profiles, to *report.Many) error {
-		s, err := p.Samples(report.Options{})
-		if err == nil {
-			to.AddSamples(name, s)
-		}
-		return err
-	},
-		report.ManyTimes{Name: report.ManyFunctions, Title: "functions, by self time", Row: "function", Place: "location", Counts: "self samples", Self: "self ms", Total: "total ms"},
-		report.ManyTimes{Name: report.ManyStates, Title: "time by state", Row: "state", Place: "class", Counts: "samples", Self: "self ms", Total: "total ms"})
-}
-
-func manyGC() *manyReport {
-	return manyProfiles(func(name string, p *report.Profiles, to *report.Many) error {
-		g, err := p.GC(report.Options{})
-		if err == nil {
-			to.AddGC(name, g)
-		}
-		return err
-	}, report.ManyTimes{Name: report.ManyFunctions, Title: "functions that the collector interrupted", Row: "function", Place: "location", Counts: "gc samples",
-		Self: "gc ms", Total: "total ms", None: report.UnknownStack})
-}
-
-func manyForced() *manyReport {
-	return manyProfiles(func(name string, p *report.Profiles, to *report.Many) error {
-		to.AddForced(name, p.LayoutThrashing(report.Options{}))
-		return nil
-	}, report.ManyTimes{Name: report.ManyFunctions, Title: "functions that force style and layout", Row: "function", Place: "location", Counts: "count",
-		Self: "style and layout ms", None: report.UnknownStack, Rest: report.ManyUnforced})
-}
-
-// manyProfiles is a report on what is known of sampled threads.
-func manyProfiles(add func(name string, p *report.Profiles, to *report.Many) error, tables ...report.ManyTimes) *manyReport {
-	r := &manyReport{add: func(c *cli.Context, in *reportInput, to *report.Many) error {
-		p, err := report.Collect(c.Context, in.timeline, in.selected)
-		if err != nil {
-			return err
-		}
-		return add(inputName(in.name), p, to)
-	}}
-	for _, t := range tables {
-		r.tables = append(r.tables, t.Table)
-	}
-	return r
-}
-
-// manyLayout is a report on phases of layout.
-func manyLayout(name string, t report.ManyTable) *manyReport {
-	return &manyReport{
-		tables: []report.ManyTable{t}, says: func(sum *report.Many) string { return sum.LayoutSums(name) },
-		sums: func(sum *report.Many) manySums { return manySums{Uncounted: &sum.UncountedSlices} },
-		add: func(c *cli.Context, in *reportInput, to *report.Many) error {
-			l, err := collectLayout(c, in)
-			if err != nil {
-				return err
-			}
-			mode, err := timeMode(c, l)
-			if err == nil {
-				to.AddLayout(inputName(in.name), l, mode)
-			}
-			return err
-		},
-	}
-}
-
-// manyCosts is a report on costs of contexts of one type.
-func manyCosts() *manyReport {
-	costs := report.ManyTimes{Name: "costs", Title: "costs, by self time", Row: "context", Place: "part", Counts: "slices", Self: "self ms", Total: "total ms", Rest: engine.Unattributed}
-	return &manyReport{tables: []report.ManyTable{costs.Table}, add: addCosts}
+	return r.Many(), nil
 }
 
 // lackingError says why an input has nothing of what is asked for.
 type lackingError struct{ error }
 
-func addCosts(c *cli.Context, in *reportInput, to *report.Many) (err error) {
-	return withCosts(c, in, 0, func(query *costQuery, all *costtables.Tables) error {
+func manyCosts(c *cli.Context, in *reportInput, _ int) (r *table.Report, err error) {
+	err = withCosts(c, in, 0, func(query *costQuery, all *costtables.Tables) error {
 		if in.timeline.Totals().Any() {
 			if _, err := query.findType(all); err != nil && !asUsage(err) {
 				return lackingError{fmt.Errorf("%s: %w", inputName(in.name), err)}
@@ -184,24 +56,14 @@ func addCosts(c *cli.Context, in *reportInput, to *report.Many) (err error) {
 		case len(tables) == 0:
 			return lackingError{fmt.Errorf("%s: %s", inputName(in.name), note)}
 		}
-		to.Begin(inputName(in.name))
 		for i := range tables[0].Rows {
 			row := &tables[0].Rows[i]
-			to.Add("costs", cmp.Or(row.Name, row.ID), row.Part, row.Slices, row.Self, row.Total)
+			row.Name = cmp.Or(row.Name, row.ID)
 		}
-		to.EndTable(tables[0].Busy)
+		r = report.CostReport("", tables[:1])
 		return nil
 	})
-}
-
-// forms are the tables of a report without rows.
-func (r *manyReport) forms() []*table.Table { return r.tablesOf(new(report.Many)) }
-
-func (r *manyReport) tablesOf(sum *report.Many) (tables []*table.Table) {
-	for _, t := range r.tables {
-		tables = append(tables, t(sum))
-	}
-	return tables
+	return r, err
 }
 
 // manyNames returns the names of the reports about many inputs.
@@ -262,7 +124,7 @@ type manyRun struct {
 	kind   *reportKind
 	opts   convert.Options
 	filter *selection.Filter
-	sum    *report.Many
+	sum    *table.Fold
 
 	without error // why the first input without what is selected has nothing of it
 	lacking int   // number of these inputs
@@ -289,7 +151,7 @@ func runManyReport(c *cli.Context, env *environment, r *reportKind, p *printing)
 	}
 	files := found.Paths()
 	slices.SortFunc(files, inputs.Compare)
-	run.sum = report.NewMany(run.opts.Memory/8, run.opts.TempDir)
+	run.sum = table.NewFold(r.formsOfEach(), run.opts.Memory/8, run.opts.TempDir)
 	if err = run.collect(c, files); err == nil {
 		err = run.sum.Finish(c.Context)
 	}
@@ -328,7 +190,7 @@ func (run *manyRun) collect(c *cli.Context, files []string) error {
 		printError(run.env, err)
 		run.failed = append(run.failed, newFailed(name, err))
 	}
-	if run.sum.Recordings == 0 && run.without != nil {
+	if run.sum.Files == 0 && run.without != nil {
 		return run.without // in none of them
 	}
 	return nil
@@ -364,14 +226,20 @@ func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err er
 		}
 		return nil
 	}
-	err = run.kind.many.add(c, in, run.sum)
-	lacking := lackingError{}
-	switch {
-	case errors.As(err, &lacking):
+	in.fold = run.sum
+	tables, err := run.kind.many(c, in, 0)
+	if lacking := (lackingError{}); errors.As(err, &lacking) {
 		run.lacks(lacking.error)
 		return nil
-	case err != nil:
+	}
+	if err == nil {
+		err = run.sum.Add(inputName(name), tables)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), err)
+	}
+	for _, note := range tables.Notes {
+		printNote(run.env, name, note)
 	}
 	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool {
 		return slices.Contains(run.kind.problems, p.Name) && !slices.Contains(in.said.Usual, p.Name)
@@ -405,20 +273,17 @@ func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progres
 
 // report is the report about what was read.
 func (run *manyRun) report() *table.Report {
-	sums := manySums{}
-	if run.kind.many.sums != nil {
-		sums = run.kind.many.sums(run.sum)
-	}
 	return &table.Report{
-		Lines: true, Sections: []table.Section{{Lines: []string{run.summary()}, Tables: run.kind.many.tablesOf(run.sum)}},
+		Lines: true, Sections: []table.Section{{Lines: []string{run.summary()}, Tables: run.sum.Tables()}},
 		Head: []table.Record{table.JSON(struct {
-			Table      string `json:"table"`
-			Recordings int    `json:"recordings"`
-			Lacking    int    `json:"lacking"` // others, without what is selected
-			Partial    int    `json:"partial"` // of the recordings: with problems that make the numbers too small
-			Failed     int    `json:"failed"`
-			manySums
-		}{"summary", run.sum.Recordings, run.lacking, run.partial, len(run.failed), sums})},
+			Table      string           `json:"table"`
+			Recordings int              `json:"recordings"`
+			Lacking    int              `json:"lacking"` // others, without what is selected
+			Partial    int              `json:"partial"` // of the recordings: with problems that make the numbers too small
+			Failed     int              `json:"failed"`
+			Tasks      map[string]int64 `json:"tasks,omitempty"`
+			Inputs     map[string]int64 `json:"inputs,omitempty"`
+		}{"summary", run.sum.Files, run.lacking, run.partial, len(run.failed), run.sum.List("tasks"), run.sum.List("inputs")})},
 	}
 }
 
@@ -434,7 +299,7 @@ func (run *manyRun) writeFailed() error {
 
 // summary says what the tables are about.
 func (run *manyRun) summary() string {
-	line := count(run.sum.Recordings, "recording")
+	line := count(run.sum.Files, "recording")
 	if run.lacking > 0 {
 		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
 	}
@@ -444,10 +309,13 @@ func (run *manyRun) summary() string {
 	if n := len(run.failed); n > 0 {
 		line += fmt.Sprintf("; %s could not be read", thousands(n))
 	}
-	if says := run.kind.many.says; says != nil {
-		if more := says(run.sum); more != "" {
-			line += "; " + more
-		}
+	return line + run.sum.Says()
+}
+
+// formsOfEach are the tables of each of many inputs, without rows.
+func (r *reportKind) formsOfEach() []*table.Table {
+	if r.foldForms != nil {
+		return r.foldForms()
 	}
-	return line
+	return r.forms()
 }

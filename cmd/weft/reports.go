@@ -35,7 +35,9 @@ type reportKind struct {
 	forms func() []*table.Table // its tables without rows; nil: it is a page only
 	check func(c *cli.Context) error
 	make  func(c *cli.Context, in *reportInput, limit int) (*table.Report, error)
-	many  *manyReport // the same about many inputs; nil: it takes one
+	many  func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) // makes what is added up of each of many inputs; nil: it takes one
+
+	foldForms func() []*table.Table // the tables of many; nil: they are forms
 }
 
 // The names of reports on which other commands depend.
@@ -55,64 +57,65 @@ func reports() []reportKind {
 			example: "weft report input --kind click trace.json",
 			flags:   []string{"table", "kind"}, without: []string{"name", "category", "context"}, // inputs have none of these
 			sections: []reportpage.Section{reportpage.Inputs}, calls: true, slices: true, problems: costProblems,
-			forms: formsOf(new(report.Inputs).Report(0, false)), check: checkKinds, make: makeInputs, many: manyInputs(),
+			forms: formsOf(new(report.Inputs).Report(0, false)), check: checkKinds, make: makeInputs, many: manyInputs, foldForms: formsOf(new(report.Inputs).Many()),
 		},
 		{
 			name: "tasks", usage: "long tasks: where, for whom, what is in them, and where to split them",
 			example:  "weft report tasks --thread CrRendererMain trace.json",
 			flags:    []string{"table"},
 			sections: []reportpage.Section{reportpage.Tasks}, calls: true, slices: true, problems: costProblems,
-			forms: formsOf(new(report.Tasks).Report(0)), make: makeTasks, many: manyTasks(),
+			forms: formsOf(new(report.Tasks).Report(0)), make: makeTasks, many: manyTasks, foldForms: formsOf(new(report.Tasks).Many()),
 		},
 		{
 			name: "slices", usage: "how often and how long, by name; GPU kernels, streams and training steps",
 			example:  "weft report slices --by category trace.json",
 			flags:    []string{"by", "table"},
 			sections: []reportpage.Section{reportpage.Slices}, calls: true, slices: true, problems: costProblems,
-			forms: formsOf(new(report.Slices).Report("", false)), check: checkSlicesBy, make: makeSlices, many: manySlices(),
+			forms: formsOf(new(report.Slices).Report("", false)), check: checkSlicesBy, make: makeSlices, many: makeSlices,
 		},
 		{
 			name: "samples", usage: "where each sampled thread spent its time, by state and by function",
 			example: "weft report samples --bucket 500ms profile.cpuprofile",
 			flags:   []string{"table", "bucket"}, oneObject: true,
 			sections: []reportpage.Section{reportpage.Busy, reportpage.Code}, problems: sampleProblems,
-			forms: formsOf((&report.Samples{Threads: make([]report.ThreadSamples, 1)}).Report(0)), check: checkBucket, make: makeProfiles(true, "this trace has no samples", ofSamples), many: manySamples(),
+			forms: formsOf((&report.Samples{Threads: make([]report.ThreadSamples, 1)}).Report(0)), check: checkBucket, make: makeProfiles(true, "this trace has no samples", ofSamples), many: makeProfiles(true, "this trace has no samples", ofSamples),
 		},
 		{
 			name: "gc", usage: "which functions the garbage collector interrupted, and for how long",
 			example: "weft report gc --table stacks trace.json",
 			flags:   []string{"table", "bucket"}, oneObject: true,
 			sections: []reportpage.Section{reportpage.GC}, problems: sampleProblems,
-			forms: formsOf((&report.GC{Threads: make([]report.ThreadGC, 1)}).Report(0)), check: checkBucket, make: makeProfiles(false, "this trace has no samples of the garbage collector", ofGC), many: manyGC(),
+			forms: formsOf((&report.GC{Threads: make([]report.ThreadGC, 1)}).Report(0)), check: checkBucket, make: makeProfiles(false, "this trace has no samples of the garbage collector", ofGC), many: makeProfiles(false, "this trace has no samples of the garbage collector", ofGC),
 		},
 		{
 			name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
 			example: "weft report layout-thrashing --csv trace.json",
 			flags:   []string{"table"}, oneObject: true,
 			sections: []reportpage.Section{reportpage.Layout}, calls: true, slices: true, problems: sampleProblems,
-			forms: formsOf((&report.LayoutThrashing{Threads: make([]report.ThreadForced, 1)}).Report()), make: makeProfiles(false, noForced, ofForced), many: manyForced(),
+			forms: formsOf((&report.LayoutThrashing{Threads: make([]report.ThreadForced, 1)}).Report()), make: makeProfiles(false, noForced, ofForced), many: makeProfiles(false, noForced, manyForced),
+			foldForms: formsOf((&report.LayoutThrashing{Threads: make([]report.ThreadForced, 1)}).Many()),
 		},
 		{
 			name: costReport, usage: "what each page, frame, script, input event or other context costs",
 			example: "weft report cost --type script --by category --from 1.5s --to 2s trace.json",
 			flags:   namesOf(costFlags()), oneObject: true,
 			sections: []reportpage.Section{reportpage.Costs}, calls: true, slices: true, problems: costProblems,
-			forms: formsOf(report.CostReport("", []*costtables.Table{{}})), check: checkCosts, make: makeCosts, many: manyCosts(),
+			forms: formsOf(report.CostReport("", []*costtables.Table{{}})), check: checkCosts, make: makeCosts, many: manyCosts,
 		},
 		{
-			name: allReport, usage: "all of it as a page for the browser, with --html, or as JSON",
+			name: allReport, usage: "what stands out; with --html a page with everything, for the browser",
 			example: "weft report all --html report.html trace.json",
 			without: tableFlags, calls: true, slices: true, problems: costProblems,
 		},
 		{
 			name: "layout-count", usage: "how often each phase of layout began", example: "weft report layout-count trace.json",
 			flags: layoutFlags, slices: true, problems: costProblems,
-			forms: formsOf(new(report.Layout).CountReport(0)), check: checkLayout, make: makeLayout(layoutCounts), many: manyLayout(report.ManyLayoutCounts, report.ManyLayoutCountsTable),
+			forms: formsOf(new(report.Layout).CountReport(0)), check: checkLayout, make: makeLayout(layoutCounts), many: makeLayout(layoutCounts),
 		},
 		{
 			name: "layout-time", usage: "how long each phase of layout took", example: "weft report layout-time --mode inclusive trace.json",
 			flags: append([]string{"mode"}, layoutFlags...), slices: true, problems: costProblems,
-			forms: formsOf(new(report.Layout).TimeReport(0, 0)), check: checkLayout, make: makeLayout((*report.Layout).TimeReport), many: manyLayout(report.ManyLayoutTimes, report.ManyLayoutTimesTable),
+			forms: formsOf(new(report.Layout).TimeReport(0, 0)), check: checkLayout, make: makeLayout((*report.Layout).TimeReport), many: makeLayout((*report.Layout).TimeReport),
 		},
 		{
 			name: "layout-phases", usage: "count, total, longest and mean of each phase of layout, and how phases nest",
@@ -248,6 +251,11 @@ func slicesBy(c *cli.Context, in *reportInput) (opts report.SliceOptions, err er
 	if in != nil && in.selected != nil {
 		opts.Include = in.selected.Item
 	}
+	if in != nil && in.fold != nil {
+		opts.Length = func(kind report.SliceKind, group string, length timeline.Nanos) error {
+			return in.fold.AddValue(kind.String(), group, int64(length))
+		}
+	}
 	if !c.IsSet("by") {
 		return opts, nil
 	}
@@ -272,7 +280,7 @@ func makeSlices(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.By == report.ByArgument && len(r.Groups) > 0 && !slices.ContainsFunc(r.Groups, func(g report.SliceGroup) bool { return g.Name != "" }) {
+	if in.fold == nil && opts.By == report.ByArgument && len(r.Groups) > 0 && !slices.ContainsFunc(r.Groups, func(g report.SliceGroup) bool { return g.Name != "" }) {
 		return nil, usagef("--by: no slice has an argument %q; slices are also grouped by name, category, thread or process", opts.Argument)
 	}
 	by := ""
@@ -301,7 +309,7 @@ func checkBucket(c *cli.Context) error {
 func makeProfiles(shown bool, nothing string, of func(*report.Profiles, report.Options) (*table.Report, error)) func(*cli.Context, *reportInput, int) (*table.Report, error) {
 	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
 		p, err := report.Collect(c.Context, in.timeline, in.selected)
-		if err == nil && shown {
+		if err == nil && shown && in.fold == nil {
 			err = attributed(c, in, func(result *engine.Result) error { return p.FindShown(result) })
 		}
 		if err != nil {
@@ -336,6 +344,10 @@ func ofGC(p *report.Profiles, opts report.Options) (*table.Report, error) {
 
 func ofForced(p *report.Profiles, opts report.Options) (*table.Report, error) {
 	return p.LayoutThrashing(opts).Report(), nil
+}
+
+func manyForced(p *report.Profiles, opts report.Options) (*table.Report, error) {
+	return p.LayoutThrashing(opts).Many(), nil
 }
 
 // noForced says why nothing is known of style and layout.

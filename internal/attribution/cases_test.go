@@ -18,6 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -126,7 +127,7 @@ func readChrome(tb testing.TB, input []byte, memory int64) (*prepared, error) {
 	tb.Helper()
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir(), Memory: memory})
-	if err := chromejson.Read(context.Background(), bytes.NewReader(input), b, chromejson.Options{Problems: log}); err != nil {
+	if err := chromejson.Read(context.Background(), bytes.NewReader(input), b, chromejson.Options{Options: readers.Options{Problems: log}}); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return prepare(tb, b, log), nil

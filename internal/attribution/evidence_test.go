@@ -93,13 +93,16 @@ func TestPidOf(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	var now [3]timeline.TrackID
 	for i, space := range []string{"", "", "other"} { // the second is another container
-		b.BeginInput(timeline.Input{Name: fmt.Sprint("input", i), IDSpace: space})
+		b.SetMachine(uint32(i))
 		now[i] = b.Process(timeline.ProcessKey{Num: 7})
+		b.SetIDSpace(now[i], space)
+		if i > 0 {
+			b.NumberTaken(now[i], "another input")
+		}
 		ev := timeline.Event{Kind: timeline.Slice, Track: b.Thread(now[i], timeline.ThreadKey{Num: 7}), Dur: 1, Name: []byte("work")}
 		if err := b.Add(&ev); err != nil {
 			t.Fatal(err)
 		}
-		b.EndInput()
 	}
 	tl, err := b.Finish(t.Context())
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/firefox"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -140,7 +141,7 @@ func firefoxProfile(t *testing.T, profile string) *attributed {
 	ctx := context.Background()
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
-	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Problems: log}); err != nil {
+	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Options: readers.Options{Problems: log}}); err != nil {
 		t.Fatal(err)
 	}
 	return prepare(t, b, log).attribute(t, attribution.Rules{})

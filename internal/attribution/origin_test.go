@@ -10,6 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -22,7 +23,7 @@ func TestSelfProfile(t *testing.T) {
 	err := jsprofile.Read(t.Context(), strings.NewReader(`{"resources":["https://a.test/app.js","https://cdn.test/lib.js"],
 		"frames":[{"name":"main","resourceId":0,"line":1,"column":1},{"name":"lib","resourceId":1,"line":2,"column":2},{"name":"fetch"}],
 		"stacks":[{"frameId":0},{"frameId":1,"parentId":0},{"frameId":2,"parentId":1}],
-		"samples":[{"timestamp":10,"stackId":0},{"timestamp":20,"stackId":1},{"timestamp":30,"stackId":2},{"timestamp":40}]}`), b, jsprofile.Options{Problems: log})
+		"samples":[{"timestamp":10,"stackId":0},{"timestamp":20,"stackId":1},{"timestamp":30,"stackId":2},{"timestamp":40}]}`), b, jsprofile.Options{Options: readers.Options{Problems: log}})
 	if err != nil {
 		t.Fatal(err)
 	}

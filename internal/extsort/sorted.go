@@ -66,8 +66,11 @@ func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
 // Len returns the number of values.
 func (s *Sorted[T]) Len() int { return s.count }
 
-// Close removes the temporary file.
+// Close removes the temporary file. A nil Sorted has none.
 func (s *Sorted[T]) Close() error {
+	if s == nil {
+		return nil
+	}
 	s.held, s.order = collections.List[T]{}, nil
 	if s.file == nil {
 		return nil

@@ -160,7 +160,7 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 			// Every time in the flow finds it, or one of its id that has started since.
 			found, err := x.Find(context.Background(), f.ID, f.Start)
 			if err != nil || !slices.ContainsFunc(found, func(o flowindex.Flow) bool {
-				return o.Space == f.Space && o.Name == f.Name && o.Start == f.Start
+				return o.Kind == f.Kind && o.Name == f.Name && o.Start == f.Start
 			}) {
 				t.Errorf("flow %+v is not found by its name: %v, %v", f, found, err)
 			}

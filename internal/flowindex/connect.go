@@ -2,33 +2,17 @@ package flowindex
 
 import (
 	"context"
-	"fmt"
 )
 
 // Link says how one flow leads to another.
-type Link uint8
+type Link string
 
+// The links.
 const (
-	// Shared: one slice or instant is a member of both.
-	Shared Link = iota
-	// Inside: a member of the flow that is reached lies in a member of the other: what happened there went on elsewhere.
-	Inside
-	// Around: a member of the flow that is reached contains a member of the other: in it, that was caused.
-	Around
+	Shared Link = "shared" // one slice or instant is a member of both
+	Inside Link = "inside" // a member of the flow that is reached lies in a member of the other: what happened there went on elsewhere
+	Around Link = "around" // a member of the flow that is reached contains a member of the other: in it, that was caused
 )
-
-// String returns "shared", "inside" or "around".
-func (l Link) String() string {
-	switch l {
-	case Shared:
-		return "shared"
-	case Inside:
-		return "inside"
-	case Around:
-		return "around"
-	}
-	return fmt.Sprintf("Link(%d)", uint8(l))
-}
 
 // Connection is one step from a flow to another one.
 type Connection struct {

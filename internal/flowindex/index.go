@@ -32,12 +32,12 @@ type Index struct {
 
 // Flow is one flow of the input: from the start of its id to the end, or to the next start.
 type Flow struct {
-	Number int // in its Index
-	Space  timeline.FlowSpace
+	Number int    // in its Index
+	Kind   string // of the id: "event" or "bind_id" (both Chrome's), "perfetto", "firefox" or "link"
 	ID     string // of the input, in the form that Index.Find understands; ids can be used again and again
 
-	// Name and Category are those of the events that make the flow. Only Chrome's s, t and f have them, where they are a
-	// part of the id.
+	// Name and Category are those of the events that make the flow. Only flows of the kind "event" have them, where they are
+	// a part of the id.
 	Name, Category string
 
 	Start   timeline.Nanos // when the id became active
@@ -54,9 +54,6 @@ var flowKinds = map[timeline.FlowSpace]string{
 	timeline.FlowV1: "event", timeline.FlowV2: "bind_id", timeline.FlowNative: "perfetto", timeline.FlowFirefox: "firefox",
 	timeline.FlowLink: "link",
 }
-
-// Kind returns what kind of id the flow has: "event", "bind_id", "perfetto", "firefox" or "link".
-func (f *Flow) Kind() string { return flowKinds[f.Space] }
 
 // Member is a slice or instant as a member of a flow.
 type Member struct {
@@ -106,22 +103,7 @@ func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
 
 // Close frees the memory and the temporary files of the index.
 func (x *Index) Close() error {
-	var err error
-	if x.flows != nil {
-		err = x.flows.Close()
-	}
-	if x.members != nil {
-		err = errors.Join(err, x.members.Close())
-	}
-	if x.places != nil {
-		err = errors.Join(err, x.places.Close())
-	}
-	for _, n := range []*extsort.Sorted[nesting]{x.inner, x.outer} {
-		if n != nil {
-			err = errors.Join(err, n.Close())
-		}
-	}
-	return err
+	return errors.Join(x.flows.Close(), x.members.Close(), x.places.Close(), x.inner.Close(), x.outer.Close())
 }
 
 // indexer collects the flows that it is told of.

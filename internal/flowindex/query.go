@@ -27,7 +27,7 @@ func (x *Index) Flow(number int) (Flow, error) {
 // flow makes a Flow of its row.
 func (x *Index) flow(number int, row *flowRow) Flow {
 	f := Flow{
-		Number: number, Space: row.Space, ID: x.formatID(&row.Key), Start: row.start, End: row.end, Ended: row.ended,
+		Number: number, Kind: flowKinds[row.Space], ID: x.formatID(&row.Key), Start: row.start, End: row.end, Ended: row.ended,
 		Members: int(row.count), Threads: int(row.threads), first: int(row.first),
 	}
 	if row.Space == timeline.FlowV1 {

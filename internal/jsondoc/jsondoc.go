@@ -43,8 +43,9 @@ type Reader struct {
 	commas     bool              // json_trailing_comma was counted
 	partial    bool              // json_partial_event was counted
 	keys       keySet
-	unitKeys   keySet // of an object in the current unit
-	duplicates int    // keys that it has twice
+	unitKeys   keySet          // of an object in the current unit
+	duplicates int             // keys that it has twice
+	unknown    map[string]bool // members that Unknown has counted
 }
 
 // New returns a Reader of the input of s, which counts what is wrong in log.
@@ -447,6 +448,21 @@ func (r *Reader) Key() ([]byte, bool) {
 		}
 	}
 	return key, ok
+}
+
+// maxUnknown bounds the unknown members that are told apart.
+const maxUnknown = 1000
+
+// Unknown counts a member that the format does not know, once for each name.
+func (r *Reader) Unknown(key []byte, at problem.Position) {
+	if r.unknown[string(key)] || len(r.unknown) >= maxUnknown {
+		return
+	}
+	if r.unknown == nil {
+		r.unknown = map[string]bool{}
+	}
+	r.unknown[string(key)] = true
+	r.Log.Add(problem.EventUnknownMember, at, string(key))
 }
 
 // Comma counts extra and missing commas, once per input.

@@ -15,6 +15,20 @@ func (s *Scanner) Raw() []byte {
 	return s.buf[i:s.pos:s.pos]
 }
 
+// SkipRest reads over the rest of an object or array whose bracket Value has read; of any other kind there is no rest.
+func (s *Scanner) SkipRest(kind Kind) {
+	switch kind {
+	case Object:
+		for _, ok := s.Key(); ok; _, ok = s.Key() {
+			s.Skip()
+		}
+	case Array:
+		for s.Elem() {
+			s.Skip()
+		}
+	}
+}
+
 // Skip reads over a value. It checks the same grammar as the other methods do, so that what is an event does not
 // depend on which of its parts are wanted, but it decodes nothing and counts no Notes. Nesting is limited by the length
 // of the window only: a level costs one bit.

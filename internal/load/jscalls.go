@@ -43,6 +43,7 @@ type RefinedLost struct {
 type jsThreads struct {
 	opts     *Options
 	problems *problem.Log
+	whole    *timeline.Builder // that has the events of all inputs
 	threads  []*jsThread
 	profiles []foundProfile // all of the trace
 }
@@ -83,8 +84,8 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 	if err := c.Err(); err != nil {
 		return err
 	}
-	if c.Held() > 0 || !b.HasInputs() { // an input without profiles needs no room, and of many inputs each would be a run of its own
-		if err := b.MakeRoom(); err != nil {
+	if c.Held() > 0 || b == j.whole { // an input without profiles needs no room, and of many inputs each would be a run of its own
+		if err := j.whole.MakeRoom(); err != nil {
 			return err
 		}
 	}
@@ -128,15 +129,15 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 
 // describeSamples says what the samples of a profile weigh; beside samples that weigh something else each counts as one.
 func (j *jsThreads) describeSamples(b *timeline.Builder, t *jsThread) {
-	if t.CountSamples = !weighAs(b, cpuprofile.Samples); t.CountSamples {
+	if t.CountSamples = !j.weighAs(b, cpuprofile.Samples); t.CountSamples {
 		j.problems.AddN(problem.ProfileWeightDropped, uint64(t.Profile.Len()), problem.NoPosition, "")
 	}
 }
 
 // weighAs describes the samples of a trace, which has one description: it reports false if there are samples already that
 // weigh something else, as those of other profilers do.
-func weighAs(b *timeline.Builder, d timeline.SampleDescription) bool {
-	described, used := b.SampleDescription()
+func (j *jsThreads) weighAs(b *timeline.Builder, d timeline.SampleDescription) bool {
+	described, used := j.whole.SampleDescription()
 	if !used {
 		b.DescribeSamples(d)
 		return true

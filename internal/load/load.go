@@ -24,6 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/readers/firefox"
@@ -138,7 +139,7 @@ func newLoader(opts Options) *loader {
 		KnownName:   engine.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
-	l.js = jsThreads{opts: &l.opts, problems: l.problems}
+	l.js = jsThreads{opts: &l.opts, problems: l.problems, whole: l.builder}
 	return l
 }
 
@@ -220,7 +221,7 @@ func (l *loader) withinMemory(ctx context.Context, read func(ctx context.Context
 
 // readFormat reads an input of a format.
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
-	b, log, opts := l.builder, l.problems, &l.opts
+	b, opts := l.builder, &l.opts
 	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
 		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s or %s", formats[f], formats[FormatChromeJSON],
 			formats[FormatPerfetto])
@@ -233,43 +234,30 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	case FormatCPUProfile:
 		return cpuprofile.Read(ctx, r, b, l.cpuProfile())
 	case FormatFirefox:
-		return firefox.Read(ctx, r, b, firefox.Options{
-			Problems: log,
-			Args:     l.args,
-			Offset:   timeline.Nanos(opts.TimeOffset),
-			JSCalls:  opts.JSCalls != JSCallsOff,
-
-			NoScreenshots: opts.NoScreenshots,
-		})
+		return firefox.Read(ctx, r, b, firefox.Options{Options: l.readerOptions(), JSCalls: opts.JSCalls != JSCallsOff})
 	case FormatJSProfile:
 		return l.readSelfProfile(ctx, r)
 	case FormatProbes:
-		return probes.Read(ctx, r, b, probes.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
-		})
+		return probes.Read(ctx, r, b, l.readerOptions())
 	case FormatOTLP:
-		return otlp.Read(ctx, r, b, otlp.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
-		})
+		return otlp.Read(ctx, r, b, l.readerOptions())
 	case FormatHAR:
-		return har.Read(ctx, r, b, har.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), Args: l.args, Memory: opts.Memory, TempDir: opts.TempDir,
-		})
+		return har.Read(ctx, r, b, l.readerOptions())
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
 }
 
+// readerOptions returns the options that all readers have.
+func (l *loader) readerOptions() readers.Options {
+	o := &l.opts
+	return readers.Options{
+		Problems: l.problems, Args: l.args, Offset: o.TimeOffset, NoScreenshots: o.NoScreenshots, Memory: o.Memory, TempDir: o.TempDir,
+	}
+}
+
 // readChrome reads a Chrome JSON trace and what its V8 profiles make of it.
 func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
-	opts := chromejson.Options{
-		Problems: l.problems,
-		Args:     l.args,
-		Offset:   timeline.Nanos(l.opts.TimeOffset),
-		Workers:  l.opts.workers(),
-
-		NoScreenshots: l.opts.NoScreenshots,
-	}
-	opts.Profiles = l.profileAssembler()
+	opts := chromejson.Options{Options: l.readerOptions(), Workers: l.opts.workers(), Profiles: l.profileAssembler()}
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
@@ -293,5 +281,5 @@ func (l *loader) perfettoOptions() (perfetto.Options, error) {
 	if l.opts.TimeOffset != 0 {
 		return perfetto.Options{}, errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
 	}
-	return perfetto.Options{Problems: l.problems, Args: l.args, NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}, nil
+	return perfetto.Options{Options: l.readerOptions()}, nil
 }

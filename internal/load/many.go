@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,9 +23,10 @@ import (
 type merger struct {
 	*loader
 	job      *merge.Job
-	formats  []Format // "": the input is left out
-	profiles bool     // there are profiles without a trace around them
-	linked   [][]bool // by input, and by job.Links: an event has the argument
+	formats  []Format     // "": the input is left out
+	profiles bool         // there are profiles without a trace around them
+	linked   [][]bool     // by input, and by job.Links: an event has the argument
+	stage    *merge.Stage // of the inputs that are read
 }
 
 // Many reads the inputs of a job onto one timeline. With job.DryRun it only finds their places, and returns merge.ErrDryRun. The job gets
@@ -194,12 +193,11 @@ func (m *merger) open(ctx context.Context, i int, use func(in *input) error) err
 // collect reads an input for its clues.
 func (m *merger) collect(ctx context.Context, i int) (clues *merge.Clues, err error) {
 	problems := new(problem.Log) // they are counted when the events are read
-	c := merge.NewCollector(merge.CollectOptions{
-		Inputs: len(m.formats), Links: m.job.Watch(m.linked[i]), Flows: m.job.LinkFlows, Profiles: m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto),
-	})
-	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
+	c, b := merge.NewCollector(merge.CollectOptions{
+		Inputs: len(m.formats), Job: m.job, Linked: m.linked[i], Flows: m.job.LinkFlows,
+		Profiles: m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto),
+	}, timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems})
 	defer b.Close()
-	c.SetBuilder(b)
 	err = m.open(ctx, i, func(in *input) (err error) {
 		switch in.format {
 		case FormatCPUProfile:
@@ -224,7 +222,7 @@ func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, pr
 	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
 	opts.Workers = max(1, m.opts.workers()/atOnce)
 	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}, args: timeline.OnlyArgs(m.job.Args()...)}
-	l.js = jsThreads{opts: &l.opts, problems: problems}
+	l.js = jsThreads{opts: &l.opts, problems: problems, whole: b}
 	return l.withinMemory(ctx, func(ctx context.Context) error { return l.readFormat(ctx, in, in.format) })
 }
 
@@ -300,113 +298,57 @@ func (m *merger) startOver() error {
 	}
 	fresh := newLoader(m.opts)
 	m.builder, m.problems, m.report = fresh.builder, fresh.problems, fresh.report
-	m.js = jsThreads{opts: &m.opts, problems: m.problems}
+	m.js = fresh.js
+	m.js.opts = &m.opts
 	return nil
-}
-
-// placedInputs are the inputs of the Builder.
-type placedInputs struct {
-	of       []int   // the number that each has in the job
-	firsts   []int64 // the index of the first event of each
-	dropArgs []string
-	ranking  timeline.Ranking
-}
-
-// part returns the input of the job that an event is of, by its index, and the first event of that.
-func (p *placedInputs) part(event int64) (input int, first int64) {
-	after := sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i] > event })
-	return p.of[max(after-1, 0)], p.firsts[max(after-1, 0)]
 }
 
 // readPlaced reads the events of the inputs that have a place, one after the other.
 func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
-	plan, placed := m.job.Plan, &placedInputs{dropArgs: dropArgs}
 	m.job.Problems, m.job.Common = make([]*problem.Log, len(m.formats)), m.problems
-	m.problems.Divide(placed.part)
-	if m.job.Machines {
-		m.builder.SetMachines(plan.Machines)
-	}
+	leftOut := make([]bool, len(m.formats))
 	for i, f := range m.formats {
-		if f == "" {
+		leftOut[i] = f == ""
+	}
+	m.stage = merge.NewStage(m.job, m.builder, leftOut, dropArgs)
+	m.problems.Divide(m.stage.InputOf)
+	for i := range m.formats {
+		if leftOut[i] {
 			continue
 		}
-		if err := m.readOne(ctx, i, placed); err != nil {
+		if err := m.readOne(ctx, i); err != nil {
 			return err
 		}
 	}
-	if m.job.LinkFlows {
-		m.builder.JoinFlows()
-	}
-	m.builder.RankProcesses(placed.ranking)
-	m.builder.SetClocks(plan.Clocks)
-	m.report.Format = m.formats[plan.Reference]
-	m.describeInputs(placed.of)
+	m.stage.Finish()
+	m.report.Format = m.formats[m.job.Plan.Reference]
 	return nil
 }
 
 // readOne reads the events of one input. What is wrong with them counts for this input, and for all.
-func (m *merger) readOne(ctx context.Context, i int, placed *placedInputs) error {
-	in := m.builderInput(i, placed)
-	placed.of = append(placed.of, i)
-	common := m.problems
-	m.problems = new(problem.Log)
+func (m *merger) readOne(ctx context.Context, i int) error {
+	common, whole := m.problems, m.builder
+	offset := m.job.Plan.Inputs[i].Offset
+	if m.formats[i] == FormatJSProfile {
+		offset = 0 // its reader moves the profiles, each to the time origin of its page
+	}
+	known := len(m.js.threads)
+	m.builder, m.problems = m.stage.Next(i, offset, m.linked[i]), new(problem.Log)
 	m.js.problems = m.problems
-	err := m.addInput(in, func() error {
-		placed.firsts = append(placed.firsts, int64(m.builder.EventBase()))
-		return m.open(ctx, i, func(in *input) error { return m.readEvents(ctx, in, i) })
-	})
+	err := m.open(ctx, i, func(in *input) error { return m.readEvents(ctx, in, i) })
+	for _, t := range m.js.threads[known:] {
+		t.Shift += offset
+		t.Problems = common // what is found while calls are made
+		m.placeCalls(t, known)
+	}
+	m.stage.End()
 	common.Merge(m.problems)
 	m.job.Problems[i] = m.problems
-	m.problems, m.js.problems = common, common
+	m.builder, m.problems, m.js.problems = whole, common, common
 	if err != nil {
-		if err := m.fails(ctx, i, err); err != nil {
-			return err
-		}
+		return m.fails(ctx, i, err)
 	}
-	m.rank(i, placed)
 	return nil
-}
-
-// builderInput returns what the Builder is to know of an input.
-func (m *merger) builderInput(i int, placed *placedInputs) timeline.Input {
-	plan := m.job.Plan
-	in := timeline.Input{
-		Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference, DropArgs: placed.dropArgs,
-		KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(placed.of[earlier], i, id) },
-	}
-	if m.formats[i] == FormatJSProfile {
-		in.Offset = 0 // its reader moves the profiles, each to the time origin of its page
-	}
-	if m.job.Machines {
-		in.Machine = plan.Inputs[i].Machine
-	}
-	in.Owns = func(process timeline.ProcessKey, thread timeline.ThreadKey) bool {
-		own := plan.Detail(i, process, thread)
-		for k := range m.formats {
-			n := plan.Detail(k, process, thread)
-			if n >= own && n > 0 && (n > own || k < i) && m.formats[k] != "" && plan.Shares(k, i, process) {
-				return false
-			}
-		}
-		return true
-	}
-	if space := plan.IDSpace(i); len(placed.of) > 0 && space != plan.IDSpace(placed.of[0]) {
-		in.IDSpace = m.job.Sources[space].Name
-	}
-	watch := m.job.Watch(m.linked[i])
-	in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
-	return in
-}
-
-// rank says where the processes of the input that was read last come, and what is around their names.
-func (m *merger) rank(i int, placed *placedInputs) {
-	plan, r := m.job.Plan, &placed.ranking
-	order, prefix := plan.Order(i, len(placed.of)-1)
-	suffix := ""
-	if host := plan.Inputs[i].Host; plan.Hosts > 1 && host != "" && !m.job.Machines {
-		suffix = " @" + host
-	}
-	r.Order, r.Prefix, r.Suffix = append(r.Order, order), append(r.Prefix, prefix), append(r.Suffix, suffix)
 }
 
 // readEvents reads the events of an input, which is the current one of the Builder. A profile may be of a thread, or a page, of an earlier one.
@@ -445,32 +387,17 @@ func (m *merger) placePages(i int, all []merge.Page) (placed pages) {
 	return placed
 }
 
-// describeInputs notes in the trace where each input comes from and how it was placed.
-func (m *merger) describeInputs(of []int) {
-	for n, i := range of {
-		p := &m.job.Plan.Inputs[i]
-		text := func(key, value string) {
-			if value != "" {
-				m.builder.SetOwnAttribute(timeline.Attribute{Key: "weft.input." + strconv.Itoa(n) + "." + key, Text: value})
-			}
-		}
-		number := func(key string, v timeline.Nanos) {
-			m.builder.SetOwnAttribute(timeline.Attribute{Key: "weft.input." + strconv.Itoa(n) + "." + key, Int: int64(v), IsInt: true})
-		}
-		text("name", m.job.Sources[i].Name)
-		text("file", m.job.Sources[i].File)
-		text("format", string(m.formats[i]))
-		text("host", p.Host)
-		text("clock", p.Clock)
-		number("offset_ns", p.Offset)
-		if p.AtLeast {
-			number("uncertainty_at_least_ns", p.Uncertainty())
-		} else {
-			number("uncertainty_ns", p.Uncertainty())
-		}
-		if i != m.job.Plan.Reference {
-			text("by", p.Rule.String())
-			text("evidence", p.Evidence)
+// placeCalls finds where the calls of a sampled thread of the current input go: among the events that this input has on the thread, unless
+// calls are made among these already, of the samples of an input before, of which there are known threads.
+func (m *merger) placeCalls(t *jsThread, known int) {
+	t.events = m.stage.Place(t.Track)
+	if t.calls == t.Track {
+		t.calls = t.events
+	}
+	for _, other := range m.js.threads[:known] {
+		if cmp.Or(other.events, other.Track) == t.events {
+			t.calls = m.builder.RoleTrack(t.Track, timeline.RoleCalls)
+			t.events = t.calls // where no events are
 		}
 	}
 }

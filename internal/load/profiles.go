@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/trace"
@@ -104,3 +105,24 @@ func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process
 // profileMemory returns how many bytes sampled profiles may take while they are read, which cannot be used before: what
 // the budget says, but no less than what it is if nobody says anything.
 func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultMemory) }
+
+// cpuProfile returns the options of the reader of .cpuprofile files. Calls of a profile that is of a thread with events are made among
+// these, unless the thread has a profile already.
+func (l *loader) cpuProfile() cpuprofile.Options {
+	o := &l.opts
+	opts := cpuprofile.Options{
+		Options: l.readerOptions(), ProfileMemory: o.profileMemory(), CallDetails: o.CallDetails,
+		NoCalls: o.JSCalls == JSCallsOff, Thread: l.profileOf,
+	}
+	if l.profileOf == 0 || opts.NoCalls {
+		return opts
+	}
+	if slices.ContainsFunc(l.js.threads, func(t *jsThread) bool { return t.Track == l.profileOf }) {
+		opts.SeparateCalls = true
+		return opts
+	}
+	opts.Among = func(t *cpuprofile.Thread) {
+		l.js.threads = append(l.js.threads, &jsThread{Thread: *t, calls: t.Track})
+	}
+	return opts
+}

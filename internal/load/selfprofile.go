@@ -74,16 +74,14 @@ type pages struct {
 func (l *loader) selfProfileOptions() jsprofile.Options {
 	o := &l.opts
 	return jsprofile.Options{
-		Problems:   l.problems,
+		Options:    l.readerOptions(),
 		Interval:   o.SelfProfile.SampleInterval,
 		TimeOrigin: o.SelfProfile.TimeOrigin,
 		End:        o.SelfProfile.End,
 		ThreadName: o.SelfProfile.ThreadName,
-		Offset:     o.TimeOffset,
-		Memory:     o.profileMemory(),
+		NoCalls:    o.JSCalls == JSCallsOff,
 
-		NoCalls: o.JSCalls == JSCallsOff,
-		Args:    l.args,
+		ProfileMemory: o.profileMemory(),
 	}
 }
 

@@ -1,11 +1,12 @@
-// Package merge finds how the clocks of several recordings relate, and which of their processes are the same. It reads no format: readers
-// say what they know (timeline.Observer), Collect keeps of it what tells one input's place among others (Clues), and Solve makes a Plan
-// of the clues of all inputs, or says why there is none.
+// Package merge finds how the clocks of several recordings relate, and which of their processes are the same, and puts their events on one
+// timeline. It reads no format: readers say what they know (timeline.Observer), a Collector keeps of it what tells one input's place among
+// others (Clues), and Solve makes a Plan of the clues of all inputs, or says why there is none. When the inputs are read again, a Stage adds
+// their events to the timeline where the plan places them.
 //
 // The rules R0 to R7 are those of docs/merge.md. Each gives an interval in which an offset lies, and none ever guesses: an offset
 // that nothing supports is an error, and so are two rules that contradict each other.
 //
-// What does not live here: reading inputs and writing the trace (package convert), flags and tables (cmd/weft).
+// What does not live here: reading inputs (package load), flags and tables (cmd/weft).
 package merge
 
 import (
@@ -120,6 +121,7 @@ const (
 // A Collector gathers the clues of an input while it is read.
 type Collector struct {
 	b       *timeline.Builder
+	links   func(ev *timeline.Event) []string // nil: there are none
 	opts    CollectOptions
 	clues   *Clues
 	anchors []timeline.Anchor
@@ -138,10 +140,11 @@ type Collector struct {
 
 // CollectOptions say what to gather.
 type CollectOptions struct {
-	Inputs   int                                                    // how many there are: each gets its share of what is kept in memory
-	Links    func(b *timeline.Builder, ev *timeline.Event) []string // see timeline.Input.Watch; nil: there are none
-	Flows    bool                                                   // ids of flows connect inputs
-	Profiles bool                                                   // there are profiles whose place the input may tell
+	Inputs   int    // how many there are: each gets its share of what is kept in memory
+	Job      *Job   // nil: events have no links but those of which their reader knows
+	Linked   []bool // see Job.Watch
+	Flows    bool   // ids of flows connect inputs
+	Profiles bool   // there are profiles whose place the input may tell
 }
 
 // trackInfo is what is remembered of a track.
@@ -159,25 +162,23 @@ type openCalls struct {
 	since Nanos
 }
 
-// NewCollector returns a Collector. SetBuilder comes before its use.
-func NewCollector(opts CollectOptions) *Collector {
+// NewCollector returns a Collector, and the Builder for the reader of the input, which it observes.
+func NewCollector(opts CollectOptions, of timeline.Options) (*Collector, *timeline.Builder) {
 	c := &Collector{
 		opts: opts, clues: &Clues{processes: map[timeline.ProcessKey]bool{}, requests: map[string]string{}},
 		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]linkClue{},
 	}
 	c.clues.events.limit = min(maxEvents, max(maxAllEvents/max(opts.Inputs, 1), 512))
+	of.Observer = c
+	c.b = timeline.NewBuilder(of)
+	if opts.Job != nil {
+		c.links = opts.Job.Watch(c.b.View(), opts.Linked)
+	}
 	if opts.Profiles {
 		c.clues.Invocations = map[Thread][]Range{}
+		c.traced = newTracedReader(c.b)
 	}
-	return c
-}
-
-// SetBuilder says which Builder the Collector observes.
-func (c *Collector) SetBuilder(b *timeline.Builder) {
-	c.b = b
-	if c.opts.Profiles {
-		c.traced = newTracedReader(b)
-	}
+	return c, c.b
 }
 
 // Host notes the host of the input.
@@ -213,9 +214,9 @@ func (c *Collector) HostSync(s *timeline.HostSync) {
 }
 
 // Flow notes an end of a flow.
-func (c *Collector) Flow(f *timeline.FlowEvent) {
+func (c *Collector) Flow(f *timeline.FlowEvent) error {
 	if !c.opts.Flows {
-		return
+		return nil
 	}
 	h := newHash().number(uint64(f.Space))
 	if f.IDText != nil {
@@ -236,12 +237,22 @@ func (c *Collector) Flow(f *timeline.FlowEvent) {
 	if f.Space == timeline.FlowV2 || f.Space == timeline.FlowV1 {
 		c.link(linkClue{key: uint64(h), ts: f.TS, latest: f.TS, role: role})
 	}
+	return nil
 }
 
+// Process finds no process: there is but one input.
+func (c *Collector) Process(timeline.ProcessKey) (id timeline.TrackID, ok bool) { return 0, false }
+
+// SampleThread returns the thread itself.
+func (c *Collector) SampleThread(thread timeline.TrackID) timeline.TrackID { return thread }
+
+// Machine returns the machine itself.
+func (c *Collector) Machine(machine uint32, _ string) uint32 { return machine }
+
 // Link notes an event that carries a key, or a request whose key comes later.
-func (c *Collector) Link(l *timeline.Link) {
+func (c *Collector) Link(l *timeline.Link) error {
 	if l.To == timeline.LinkToLinked || l.To == timeline.LinkToParent {
-		return // at any time: the span of a document's load begins before that of the server, which is its parent
+		return nil // at any time: the span of a document's load begins before that of the server, which is its parent
 	}
 	late := max(l.Step-1, 0)
 	clue := linkClue{ts: l.TS, latest: plus(l.TS, late), role: l.Role, issued: l.Issued}
@@ -249,7 +260,7 @@ func (c *Collector) Link(l *timeline.Link) {
 		if len(c.waiting) < c.share(maxRequests, maxAllLinks) {
 			c.waiting[l.Request] = clue
 		}
-		return
+		return nil
 	}
 	clue.key = uint64(newHash().bytes([]byte(l.Key)))
 	if l.Role == timeline.LinkCall {
@@ -265,6 +276,7 @@ func (c *Collector) Link(l *timeline.Link) {
 		c.link(request)
 		c.clues.requests[l.LinkedBy] = l.Key
 	}
+	return nil
 }
 
 // share returns how many clues of a kind an input keeps: up to most, of all inputs together no more than all.
@@ -302,7 +314,7 @@ func (c *Collector) thinLinks(limit int) {
 }
 
 // Event notes an event.
-func (c *Collector) Event(ev *timeline.Event) {
+func (c *Collector) Event(ev *timeline.Event) error {
 	all := c.clues
 	end := ev.TS
 	if ev.Kind == timeline.Slice {
@@ -330,14 +342,14 @@ func (c *Collector) Event(ev *timeline.Event) {
 	switch ev.Kind {
 	case timeline.Slice, timeline.Begin, timeline.Instant:
 	default:
-		return
+		return nil
 	}
 	info.events++
 	if info.isThread && info.hash != 0 && len(ev.Name) > 0 {
 		all.events.add(uint64(hash(info.hash).bytes(ev.Name)), info.thread.PID, ev.TS)
 	}
-	if c.opts.Links != nil {
-		for _, key := range c.opts.Links(c.b, ev) {
+	if c.links != nil {
+		for _, key := range c.links(ev) {
 			role := timeline.LinkMember
 			if isSync(key) {
 				role = timeline.LinkSync
@@ -349,6 +361,7 @@ func (c *Collector) Event(ev *timeline.Event) {
 			}
 		}
 	}
+	return nil
 }
 
 // track returns what is known of a track.

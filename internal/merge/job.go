@@ -78,30 +78,31 @@ func (j *Job) Args() []string {
 	return names
 }
 
-// Watch returns the function that finds the keys of an event of one input by its name and arguments. It sets those of seen, which are as
-// Links, for which there is an event.
-func (j *Job) Watch(seen []bool) func(b *timeline.Builder, ev *timeline.Event) []string {
-	w := watcher{Job: j, seen: seen}
+// Watch returns the function that finds the keys of an event of one input by its name and arguments, whose texts are in view. It sets those
+// of seen, which are as Links, for which there is an event.
+func (j *Job) Watch(view *timeline.Timeline, seen []bool) func(ev *timeline.Event) []string {
+	w := watcher{Job: j, view: view, seen: seen}
 	known := -1 // how many names of arguments there were when they were looked at
 	any := len(j.Links) > 0
-	return func(b *timeline.Builder, ev *timeline.Event) []string {
+	return func(ev *timeline.Event) []string {
 		keys := nameKeys(ev.Name)
 		if len(ev.Args) == 0 {
 			return keys
 		}
-		if n := b.KeyCount(); !any && n != known {
-			known, any = n, b.KnowsKey("_"+linkArg) || b.KnowsKey("traceparent") || b.KnowsKey("traceresponse")
+		if n := view.KeyCount(); !any && n != known {
+			known, any = n, view.KnowsKey("_"+linkArg) || view.KnowsKey("traceparent") || view.KnowsKey("traceresponse")
 		}
 		if !any {
 			return keys
 		}
-		return w.argsKeys(keys, b, ev.Args)
+		return w.argsKeys(keys, ev.Args)
 	}
 }
 
 // watcher finds keys in the arguments of the events of one input.
 type watcher struct {
 	*Job
+	view *timeline.Timeline
 	seen []bool // by Links: an event has one
 }
 
@@ -117,15 +118,15 @@ func nameKeys(name []byte) []string {
 }
 
 // argsKeys appends the keys in arguments.
-func (w *watcher) argsKeys(keys []string, b *timeline.Builder, args timeline.Args) []string {
-	for arg := range b.ArgList(args) {
-		keys = w.argKeys(keys, b, arg)
+func (w *watcher) argsKeys(keys []string, args timeline.Args) []string {
+	for arg := range w.view.ArgList(args) {
+		keys = w.argKeys(keys, arg)
 	}
 	return keys
 }
 
 // argKeys appends the keys in one argument.
-func (w *watcher) argKeys(keys []string, b *timeline.Builder, arg timeline.Arg) []string {
+func (w *watcher) argKeys(keys []string, arg timeline.Arg) []string {
 	switch string(arg.Key) {
 	case "_" + linkArg:
 		if arg.Kind == timeline.ArgString {
@@ -139,7 +140,7 @@ func (w *watcher) argKeys(keys []string, b *timeline.Builder, arg timeline.Arg) 
 		}
 	}
 	for i, path := range w.Links {
-		for _, value := range valuesAt(b, arg, path) {
+		for _, value := range valuesAt(w.view, arg, path) {
 			if value == "" {
 				continue
 			}
@@ -151,10 +152,10 @@ func (w *watcher) argKeys(keys []string, b *timeline.Builder, arg timeline.Arg) 
 }
 
 // valuesAt returns the texts and whole numbers at a path.
-func valuesAt(b *timeline.Builder, a timeline.Arg, path string) (values []string) {
+func valuesAt(view *timeline.Timeline, a timeline.Arg, path string) (values []string) {
 	if rest, ok := strings.CutPrefix(path, string(a.Key)+"."); ok && a.Kind == timeline.ArgDict {
-		for m := range b.Members(a) {
-			values = append(values, valuesAt(b, m, rest)...)
+		for m := range view.Members(a) {
+			values = append(values, valuesAt(view, m, rest)...)
 		}
 		return values
 	}

@@ -13,14 +13,19 @@ import (
 
 // attends is an input that enters collectives at some times, and leaves each 10 µs later.
 func attends(name string, at map[string]timeline.Nanos) merge.Input {
-	c := merge.NewCollector(merge.CollectOptions{Inputs: 2, Links: func(_ *timeline.Builder, ev *timeline.Event) []string {
-		return []string{string(ev.Name)}
-	}})
-	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), Observer: c})
+	job := &merge.Job{Links: []string{"id"}}
+	c, b := merge.NewCollector(merge.CollectOptions{Inputs: 2, Job: job, Linked: make([]bool, 1)}, timeline.Options{Problems: new(problem.Log)})
 	defer b.Close()
-	c.SetBuilder(b)
 	for id, ts := range at {
-		slice(b, 1, "allreduce "+id, ts, 10_000)
+		args := b.Args()
+		args.Reset()
+		args.Key([]byte("id"))
+		args.String([]byte(id))
+		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 1})
+		err := b.Add(&timeline.Event{Kind: timeline.Slice, Track: thread, TS: ts, Dur: 10_000, Name: []byte("allreduce"), Args: args.Args()})
+		if err != nil {
+			panic(err)
+		}
 	}
 	return merge.Input{Name: name, Clues: c.Finish(nothing)}
 }

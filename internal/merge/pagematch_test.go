@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -119,11 +120,10 @@ func match(c *Traced, p *jsprofile.Times) (Match, error) {
 // tracedIn reads what a Chrome JSON trace says of its pages.
 func tracedIn(tb testing.TB, trace string) *Traced {
 	tb.Helper()
-	c, log := NewCollector(CollectOptions{Profiles: true}), new(problem.Log)
-	b := timeline.NewBuilder(timeline.Options{Problems: log, Observer: c})
+	log := new(problem.Log)
+	c, b := NewCollector(CollectOptions{Profiles: true}, timeline.Options{Problems: log})
 	defer b.Close()
-	c.SetBuilder(b)
-	if err := chromejson.Read(context.Background(), strings.NewReader(trace), b, chromejson.Options{Problems: log}); err != nil {
+	if err := chromejson.Read(context.Background(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}); err != nil {
 		tb.Fatal(err)
 	}
 	return c.Finish(b.Clocks()).Traced
@@ -277,11 +277,10 @@ func FuzzTraced(f *testing.F) {
 	p := page(times, 0, 5_000)
 	p.Resources = []string{"a"}
 	f.Fuzz(func(t *testing.T, trace string) {
-		c, log := NewCollector(CollectOptions{Profiles: true}), new(problem.Log)
-		b := timeline.NewBuilder(timeline.Options{Problems: log, Observer: c})
+		log := new(problem.Log)
+		c, b := NewCollector(CollectOptions{Profiles: true}, timeline.Options{Problems: log})
 		defer b.Close()
-		c.SetBuilder(b)
-		if chromejson.Read(t.Context(), strings.NewReader(trace), b, chromejson.Options{Problems: log}) != nil {
+		if chromejson.Read(t.Context(), strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}}) != nil {
 			return
 		}
 		if m, err := match(c.Finish(b.Clocks()).Traced, p); err == nil && m.Uncertainty > 100_000+traceStep+sameClock {

@@ -296,10 +296,8 @@ func TestManyContradictions(t *testing.T) {
 
 // finish makes the clues of an input with one event.
 func finish(clocks timeline.Clocks) *merge.Clues {
-	c := merge.NewCollector(merge.CollectOptions{Inputs: 2})
-	b := timeline.NewBuilder(timeline.Options{Observer: c})
+	c, b := merge.NewCollector(merge.CollectOptions{Inputs: 2}, timeline.Options{})
 	defer b.Close()
-	c.SetBuilder(b)
 	slice(b, 1, "work", second, second)
 	return c.Finish(clocks)
 }

@@ -482,11 +482,5 @@ func (p *Plan) Order(i, at int) (place int, prefix string) {
 	return int(p.ranks[i]), fmt.Sprintf("[rank %d] ", p.ranks[i])
 }
 
-// KeyOf returns the function that finds the keys of requests of an input.
-func (p *Plan) KeyOf(i int) func(request string) string {
-	requests := p.requests[i]
-	return func(request string) string { return requests[request] }
-}
-
 // seconds writes a time for messages.
 func seconds(t Nanos) string { return fmt.Sprintf("%d.%06d s", t/1e9, abs(t)%1e9/1e3) }

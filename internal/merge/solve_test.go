@@ -14,10 +14,8 @@ import (
 // input makes an input of what its reader says.
 func input(t *testing.T, name string, clocks timeline.Clocks, read func(b *timeline.Builder)) merge.Input {
 	t.Helper()
-	c := merge.NewCollector(merge.CollectOptions{Inputs: 2, Flows: true, Links: new(merge.Job).Watch(nil)})
-	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), Observer: c})
+	c, b := merge.NewCollector(merge.CollectOptions{Inputs: 2, Flows: true, Job: new(merge.Job)}, timeline.Options{Problems: new(problem.Log)})
 	defer b.Close()
-	c.SetBuilder(b)
 	read(b)
 	return merge.Input{Name: name, Clues: c.Finish(clocks)}
 }

@@ -81,6 +81,7 @@ const maxTracedSamples = 1 << 24
 // older version wrote them, from the startTime in it, so that all may be wrong by the difference.
 type tracedReader struct {
 	b       *timeline.Builder
+	view    *timeline.Timeline // of b
 	all     Traced
 	byID    map[tracedID]int // index in all.profiles
 	heads   []tracedHead
@@ -97,7 +98,7 @@ type tracedHead struct {
 }
 
 func newTracedReader(b *timeline.Builder) *tracedReader {
-	return &tracedReader{b: b, byID: map[tracedID]int{}, samples: map[threadKey][]Nanos{}}
+	return &tracedReader{b: b, view: b.View(), byID: map[tracedID]int{}, samples: map[threadKey][]Nanos{}}
 }
 
 // event looks at an event. Those at time 0 are metadata.
@@ -141,13 +142,13 @@ func (r *tracedReader) room(n int) bool {
 // data returns the members of the argument data of an event, and calls text instead if that is JSON text.
 func (r *tracedReader) data(ev *timeline.Event, text func(key []byte)) iter.Seq[timeline.Arg] {
 	return func(yield func(timeline.Arg) bool) {
-		for arg := range r.b.ArgList(ev.Args) {
+		for arg := range r.view.ArgList(ev.Args) {
 			if string(arg.Key) != "data" {
 				continue
 			}
 			switch arg.Kind {
 			case timeline.ArgDict:
-				r.b.Members(arg)(yield)
+				r.view.Members(arg)(yield)
 				return
 			case timeline.ArgString, timeline.ArgJSON:
 				r.sub.Reset(arg.Text())
@@ -221,7 +222,7 @@ func (r *tracedReader) piece(ev *timeline.Event) {
 		case string(arg.Key) == "startTime" && isHead:
 			p.start, p.headed = micros(&arg), true
 		case string(arg.Key) == "timeDeltas" && arg.Kind == timeline.ArgArray:
-			for delta := range r.b.Members(arg) {
+			for delta := range r.view.Members(arg) {
 				piece.deltas = append(piece.deltas, micros(&delta))
 			}
 		}
@@ -292,11 +293,11 @@ func inRange(n float64, exact Nanos) Nanos {
 
 // idOf returns the id of a piece, which readers keep beside the arguments.
 func (r *tracedReader) idOf(ev *timeline.Event) (id string) {
-	for arg := range r.b.ArgList(ev.Args) {
+	for arg := range r.view.ArgList(ev.Args) {
 		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
 			continue
 		}
-		for member := range r.b.Members(arg) {
+		for member := range r.view.Members(arg) {
 			if string(member.Key) == "id" && member.Kind == timeline.ArgString {
 				id = string(member.Text())
 			}

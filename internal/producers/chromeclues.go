@@ -14,8 +14,9 @@ import (
 // ChromeClues finds nothing.
 type ChromeClues struct {
 	b       *timeline.Builder
-	started timeline.Nanos    // TracingStartedInBrowser; NoTime: not seen
-	anchors []timeline.Anchor // the first ones, up to maxAnchors
+	view    *timeline.Timeline // of b
+	started timeline.Nanos     // TracingStartedInBrowser; NoTime: not seen
+	anchors []timeline.Anchor  // the first ones, up to maxAnchors
 }
 
 // NewChromeClues returns ChromeClues for what is added to a Builder; nil if nobody wants clues.
@@ -23,7 +24,7 @@ func NewChromeClues(b *timeline.Builder) *ChromeClues {
 	if !b.WantsLinks() && !b.WantsAnchors() {
 		return nil
 	}
-	return &ChromeClues{b: b, started: timeline.NoTime}
+	return &ChromeClues{b: b, view: b.View(), started: timeline.NoTime}
 }
 
 // The events that tell something.
@@ -107,11 +108,11 @@ type data struct {
 // data reads args.data.
 func (r *ChromeClues) data(ev *timeline.Event) (d data) {
 	d.received = -1
-	for arg := range r.b.ArgList(ev.Args) {
+	for arg := range r.view.ArgList(ev.Args) {
 		if string(arg.Key) != "data" || arg.Kind != timeline.ArgDict {
 			continue
 		}
-		for m := range r.b.Members(arg) {
+		for m := range r.view.Members(arg) {
 			r.member(&d, &m)
 		}
 	}
@@ -136,7 +137,7 @@ func (r *ChromeClues) member(d *data, m *timeline.Arg) {
 		d.stored = d.stored || m.Kind == timeline.ArgBool && m.Bool()
 	case "timing":
 		if m.Kind == timeline.ArgDict {
-			for t := range r.b.Members(*m) {
+			for t := range r.view.Members(*m) {
 				switch string(t.Key) {
 				case "requestTime":
 					d.requestTime = number(&t)
@@ -147,7 +148,7 @@ func (r *ChromeClues) member(d *data, m *timeline.Arg) {
 		}
 	case "headers":
 		if m.Kind == timeline.ArgArray {
-			for header := range r.b.Members(*m) {
+			for header := range r.view.Members(*m) {
 				r.header(d, &header)
 			}
 		}
@@ -160,7 +161,7 @@ func (r *ChromeClues) header(d *data, m *timeline.Arg) {
 		return
 	}
 	var name, value string
-	for part := range r.b.Members(*m) {
+	for part := range r.view.Members(*m) {
 		switch {
 		case part.Kind != timeline.ArgString:
 		case string(part.Key) == "name":

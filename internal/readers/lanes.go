@@ -1,4 +1,4 @@
-// Package readers has what the readers of several formats share: tracks for intervals that overlap (lanes.go), records that wait in
+// Package readers has what the readers of several formats share: options (options.go), tracks for intervals that overlap (lanes.go), records that wait in
 // the order of time (spool.go), and pictures (screenshot.go). Each format has its reader in a package below.
 package readers
 

@@ -3,6 +3,7 @@ package readertest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/pftrace"
@@ -27,9 +29,9 @@ const Memory = 16 << 20
 type Suite[O any] struct {
 	// Read is the reader.
 	Read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts O) error
-	// Prepare sets where the reader counts problems and where it writes temporary files.
-	Prepare func(opts *O, log *problem.Log, tempDir string)
-	// Option sets an option that the comment of a case names.
+	// Common returns the options that readers have in common.
+	Common func(opts *O) *readers.Options
+	// Option sets an option of this reader alone that the comment of a case names; nil: it has none. All have args and offset-ns.
 	Option func(opts *O, name, value string) error
 	// Lines: inputs end with a new line, unless their case has the option "cut".
 	Lines bool
@@ -39,6 +41,16 @@ type Suite[O any] struct {
 	Raises []problem.Kind
 }
 
+// Spooled returns the Suite of a reader that has no options but the common ones: of JSON or lines that are sorted on disk.
+func Spooled(read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) error, raises ...problem.Kind) Suite[readers.Options] {
+	return Suite[readers.Options]{
+		Read: read, Raises: raises, Common: func(o *readers.Options) *readers.Options { return o },
+		Ways: []func(*readers.Options){
+			func(o *readers.Options) { o.Window = 16 }, func(o *readers.Options) { o.Window = 100 }, func(o *readers.Options) { o.Spool = 1 },
+		},
+	}
+}
+
 // Options returns the options under which a case is read.
 func (s *Suite[O]) Options(tb testing.TB, c *Case) (opts O) {
 	tb.Helper()
@@ -46,7 +58,16 @@ func (s *Suite[O]) Options(tb testing.TB, c *Case) (opts O) {
 		if name == "cut" && s.Lines {
 			continue
 		}
-		if err := s.Option(&opts, name, value); err != nil {
+		var err error
+		switch {
+		case name == "args":
+			s.Common(&opts).Args = timeline.OnlyArgs(strings.Fields(value)...)
+		case name == "offset-ns":
+			_, err = fmt.Sscan(value, &s.Common(&opts).Offset)
+		case s.Option != nil:
+			err = s.Option(&opts, name, value)
+		}
+		if err != nil {
 			tb.Fatalf("%s: %s: %v", c.Name, name, err)
 		}
 	}
@@ -75,7 +96,8 @@ func (s *Suite[O]) Load(tb testing.TB, r io.Reader, opts O) (*timeline.Timeline,
 func (s *Suite[O]) LoadWithin(tb testing.TB, memory int64, r io.Reader, opts O) (*timeline.Timeline, *problem.Log, error) {
 	tb.Helper()
 	log, dir := new(problem.Log), tb.TempDir()
-	s.Prepare(&opts, log, dir)
+	common := s.Common(&opts)
+	common.Problems, common.TempDir = log, dir
 	tl, err := Resolve(tb, timeline.Options{Problems: log, TempDir: dir, Memory: memory}, func(b *timeline.Builder) error {
 		return s.Read(context.Background(), r, b, opts)
 	})

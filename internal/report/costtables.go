@@ -58,15 +58,15 @@ func CostTable(t *costtables.Table) *table.Table {
 		table.Texts("type", "", func(*costtables.Row) string { return t.Type }).Fixed(),
 		table.Texts("id", "", func(r *costtables.Row) string { return r.ID }).Fixed(),
 		table.Cells(table.Column{Key: "name", Title: table.Printable(title)}, func(r *costtables.Row) table.Cell {
-			return table.Cell{Text: r.Name, Short: names[r]}
-		}).Fixed(),
+			return table.Cell{Text: r.Name, Short: names[r], Long: ContextName(t, r)}
+		}).Fixed().Is(table.Group),
 		table.Cells(table.Column{Key: "part", Title: split}, func(r *costtables.Row) table.Cell {
 			part := r.Part
 			if t.Split == costtables.SplitProcess {
 				part = timeline.Program(part)
 			}
 			return table.Cell{Text: r.Part, Short: table.Elide(part, MaxName)}
-		}).Fixed(),
+		}).Fixed().Is(table.Group),
 		table.Texts("class", "", func(r *costtables.Row) string { return r.Class }),
 		table.Texts("parent", "", func(r *costtables.Row) string { return r.Parent }),
 		table.MomentCells("", "at", func(r *costtables.Row) table.Cell {
@@ -76,7 +76,7 @@ func CostTable(t *costtables.Table) *table.Table {
 			return table.Moment(r.Input.Start, t.Start)
 		}).Fixed().Only(slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.Input != nil })),
 	}
-	out := table.New(table.Table{Name: "costs", Key: "self_ns", Flush: true, All: len(t.Rows) + t.Omitted}, t.Rows, append(columns, costNumbers(t)...)...)
+	out := table.New(table.Table{Name: "costs", Key: "self_ns", Flush: true, All: len(t.Rows) + t.Omitted, Folding: table.Grouped, Total: int64(t.Busy)}, t.Rows, append(columns, costNumbers(t)...)...)
 	for i := range t.Rows {
 		out.Rows[i].Last = t.Rows[i].None
 	}
@@ -91,6 +91,14 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 	add := func(c table.Column, cell func(*costtables.Row) table.Cell) {
 		c.Spare = uint8(slices.Index(lessTelling, c.Title) + 1)
 		c.IfAny = c.Key != "self_ns" && c.Kind != table.PercentKind
+		switch {
+		case c.Key == "self_ns":
+			c.Role = table.Main
+		case c.Key == "worst_input_latency_ns":
+			c.Role = table.Largest
+		case c.Kind != table.PercentKind:
+			c.Role = table.Sum
+		}
 		columns = append(columns, table.Cells(c, cell))
 	}
 	for i := range costtables.Columns {
@@ -106,9 +114,24 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 		}
 	}
 	for c := producers.CategoryNone + 1; c < producers.CategoryCount; c++ {
-		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }))
+		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }).Is(table.Sum))
 	}
 	return columns
+}
+
+// ContextName names a context where there is room; a page or frame of which no url is known by the start of its id.
+func ContextName(t *costtables.Table, r *costtables.Row) string {
+	typ := strings.TrimSuffix(t.Type, " (derived)")
+	isID := len(r.Name) == 32 && strings.Trim(r.Name, "0123456789ABCDEF") == "" // of a frame of Chrome
+	switch {
+	case (typ == costtables.TypePage || typ == "Frame") && isID:
+		return "frame " + r.Name[:8] + "… (url not recorded)"
+	case r.Name == "":
+		return r.ID
+	case r.Class != "" && !strings.Contains(r.Name, r.Class):
+		return r.Name + " (" + r.Class + ")"
+	}
+	return r.Name
 }
 
 // costNames returns what people see of the names of the rows: of several contexts that look the same with the id.

@@ -58,9 +58,9 @@ func (l *Layout) CountReport(limit int) *table.Report {
 		b.WriteString(layoutCells(r.LayoutKey) + " " + right(decimal(r.Count), 5) + " " + left(escaped(r.Function), 30) + " \n")
 	}
 	return l.uncounted(fixed(b.String(), table.JSON(layoutRows[LayoutCount]{Rows: rows, Uncounted: l.Uncounted}), noLayout,
-		table.New(table.Table{Name: "counts"}, rows,
-			text("context", func(r *LayoutCount) string { return r.Context }), text("phase", func(r *LayoutCount) string { return r.Phase }),
-			text("function", func(r *LayoutCount) string { return r.Function }), number("count", func(r *LayoutCount) int64 { return r.Count }),
+		table.New(table.Table{Name: "counts", Folding: table.Grouped}, rows,
+			text("context", func(r *LayoutCount) string { return r.Context }), text("phase", func(r *LayoutCount) string { return r.Phase }).Is(table.Group),
+			text("function", func(r *LayoutCount) string { return r.Function }).Is(table.Group), number("count", func(r *LayoutCount) int64 { return r.Count }).Is(table.Sum),
 		)))
 }
 
@@ -76,9 +76,9 @@ func (l *Layout) TimeReport(mode TimeMode, limit int) *table.Report {
 		b.WriteString(layoutCells(r.LayoutKey) + " " + right(decimal(r.Micros), 5) + "\n")
 	}
 	return l.uncounted(fixed(b.String(), table.JSON(layoutRows[LayoutTime]{Mode: TimeModes[mode], Rows: rows, Uncounted: l.Uncounted}), noLayout,
-		table.New(table.Table{Name: "times"}, rows,
-			text("context", func(r *LayoutTime) string { return r.Context }), text("phase", func(r *LayoutTime) string { return r.Phase }),
-			number("time_us", func(r *LayoutTime) int64 { return r.Micros }),
+		table.New(table.Table{Name: "times", Folding: table.Grouped}, rows,
+			text("context", func(r *LayoutTime) string { return r.Context }), text("phase", func(r *LayoutTime) string { return r.Phase }).Is(table.Group),
+			number("time_us", func(r *LayoutTime) int64 { return r.Micros }).Is(table.Main),
 		)))
 }
 

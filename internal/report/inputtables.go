@@ -40,6 +40,44 @@ func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	return out
 }
 
+// Many prints the tables of many files: latencies and their parts by kind, and the inputs.
+func (r *Inputs) Many() *table.Report {
+	var parts []manyLatency
+	all := timeline.Nanos(0)
+	for i := range r.Inputs {
+		in := &r.Inputs[i]
+		sum(&all, in.Latency)
+		for part, length := range []*timeline.Nanos{&in.Latency, in.Delay, in.Processing, in.Presentation} {
+			if length != nil {
+				parts = append(parts, manyLatency{in.Kind, part, *length})
+			}
+		}
+	}
+	inputs := r.Table(r.Inputs)
+	inputs.Folding, inputs.Start = table.Listed, r.Start
+	for k := range inputs.Columns {
+		inputs.Columns[k].IfAny = inputs.Columns[k].Spare > 1 // what ran for inputs may not have been asked for
+	}
+	form := table.Table{Name: "kinds", Title: "latency and its parts, by kind of input", Folding: table.Ranked, Total: int64(all)}
+	return &table.Report{Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
+		table.Cells(table.Column{Key: "kind", Title: "input"}, func(l *manyLatency) table.Cell {
+			return table.Cell{Text: string(l.kind), Number: int64(slices.Index(InputKinds(), l.kind))} // which is their order
+		}).Is(table.Group),
+		table.Cells(table.Column{Key: "time", Title: "time"}, func(l *manyLatency) table.Cell {
+			return table.Cell{Text: [...]string{"latency", "delay", "processing", "presentation"}[l.part], Number: int64(l.part)}
+		}).Is(table.Group),
+		table.Counts("inputs", "inputs", func(*manyLatency) int { return 1 }).Is(table.Sum),
+		table.Times("total_ns", "total ms", func(l *manyLatency) timeline.Nanos { return l.length }).Spare(1).Is(table.Main),
+	), inputs}}}}
+}
+
+// manyLatency is the latency of one of the inputs of many files, or a part of it.
+type manyLatency struct {
+	kind   InputKind
+	part   int
+	length timeline.Nanos
+}
+
 // OmittedText lists the kinds of inputs that were not asked for.
 func OmittedText(omitted map[InputKind]int64) string {
 	var parts []string

@@ -57,29 +57,15 @@ func (s *Samples) Report(start timeline.Nanos) *table.Report {
 }
 
 func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
-	classes := func(key string, of func(*ClassTimes) ClassTime) table.Of[Function] {
-		return classTimes(key, func(f *Function) ClassTime { return of(&f.Self) })
-	}
 	return []*table.Table{
-		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", Whole: true}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.Of[StateTime]{
-			table.Texts("state", "state", func(s *StateTime) string { return s.State }),
-			table.Texts("class", "class", func(s *StateTime) string { return s.Class }),
-			table.Counts("samples", "samples", func(s *StateTime) int64 { return s.Samples }),
-			table.Times("time_ns", "ms", func(s *StateTime) timeline.Nanos { return s.Time }),
+		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", Whole: true, Folding: table.Grouped, Total: int64(t.Covered)}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.Of[StateTime]{
+			table.Texts("state", "state", func(s *StateTime) string { return s.State }).Is(table.Group),
+			table.Texts("class", "class", func(s *StateTime) string { return s.Class }).Is(table.Group),
+			table.Counts("samples", "samples", func(s *StateTime) int64 { return s.Samples }).Is(table.Sum),
+			table.Times("time_ns", "ms", func(s *StateTime) timeline.Nanos { return s.Time }).Is(table.Main),
 			table.Shares("share", func(s *StateTime) (part, all timeline.Nanos) { return s.Time, t.Covered }),
 		})...),
-		table.New(table.Table{Name: "functions", Title: "functions, by self time", Key: "self_ns", What: "functions", All: t.FunctionCount}, t.Functions, columns(ofThread[Function](&t.ThreadID), []table.Of[Function]{
-			table.Counts("self_samples", "self samples", func(f *Function) int64 { return f.Self.Sum().Samples }).Spare(1),
-			table.Times("self_ns", "self ms", func(f *Function) timeline.Nanos { return f.Self.Sum().Time }),
-			classes("script", func(c *ClassTimes) ClassTime { return c.Script }).Spare(3),
-			classes("rendering", func(c *ClassTimes) ClassTime { return c.Rendering }).Spare(6),
-			classes("gc", func(c *ClassTimes) ClassTime { return c.GC }).Spare(5),
-			classes("other", func(c *ClassTimes) ClassTime { return c.Other }).Spare(4),
-			table.Counts("total_samples", "total samples", func(f *Function) int64 { return f.Total.Samples }).Spare(2),
-			table.Times("total_ns", "total ms", func(f *Function) timeline.Nanos { return f.Total.Time }),
-			table.Texts("function", "function", func(f *Function) string { return f.Function }),
-			table.Texts("location", "location", func(f *Function) string { return f.Location() }),
-		})...),
+		t.functions(),
 		table.New(table.Table{Name: "buckets", Title: "time in buckets", Key: "start_ns", Whole: true}, t.Buckets, columns(ofThread[Bucket](&t.ThreadID), []table.Of[Bucket]{
 			table.Moments("start_ns", "from", start, func(b *Bucket) timeline.Nanos { return b.Start }),
 			table.Counts("samples", "samples", func(b *Bucket) int64 { return b.Sum().Samples }),
@@ -88,6 +74,29 @@ func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
 			classTimes("idle", func(b *Bucket) ClassTime { return b.Idle }),
 		})...),
 	}
+}
+
+// functions is the table of functions.
+func (t *ThreadSamples) functions() *table.Table {
+	classes := func(key string, of func(*ClassTimes) ClassTime) table.Of[Function] {
+		return classTimes(key, func(f *Function) ClassTime { return of(&f.Self) })
+	}
+	functions := table.Table{
+		Name: "functions", Title: "functions, by self time", Key: "self_ns", What: "functions", All: t.FunctionCount,
+		Folding: table.Grouped, Total: int64(t.Covered - t.Classes.Idle.Time),
+	}
+	return table.New(functions, t.Functions, columns(ofThread[Function](&t.ThreadID), []table.Of[Function]{
+		table.Counts("self_samples", "self samples", func(f *Function) int64 { return f.Self.Sum().Samples }).Spare(1).Is(table.Sum),
+		table.Times("self_ns", "self ms", func(f *Function) timeline.Nanos { return f.Self.Sum().Time }).Is(table.Main),
+		classes("script", func(c *ClassTimes) ClassTime { return c.Script }).Spare(3).Is(table.Sum),
+		classes("rendering", func(c *ClassTimes) ClassTime { return c.Rendering }).Spare(6).Is(table.Sum),
+		classes("gc", func(c *ClassTimes) ClassTime { return c.GC }).Spare(5).Is(table.Sum),
+		classes("other", func(c *ClassTimes) ClassTime { return c.Other }).Spare(4).Is(table.Sum),
+		table.Counts("total_samples", "total samples", func(f *Function) int64 { return f.Total.Samples }).Spare(2).Is(table.Sum),
+		table.Times("total_ns", "total ms", func(f *Function) timeline.Nanos { return f.Total.Time }).Is(table.Sum),
+		table.Texts("function", "function", func(f *Function) string { return f.Function }).Is(table.Group),
+		table.Texts("location", "location", func(f *Function) string { return f.Location() }).Is(table.Group),
+	})...)
 }
 
 // classTimes is a column with the time of one class of states and the samples behind it.
@@ -121,11 +130,7 @@ func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
 	return []*table.Table{
 		table.New(table.Table{Name: "stacks", Title: "call stacks that the collector interrupted", Key: "gc_ns", What: "stacks", All: t.Counts.ByStack}, t.ByStack,
 			columns(ofThread[StackGC](&t.ThreadID), gcTimes(func(s *StackGC) *GCTime { return &s.GCTime }), stackColumns(func(s *StackGC) []Frame { return s.Frames }))...),
-		table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", What: "functions", All: t.Counts.ByFunction}, t.ByFunction,
-			columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.Of[FunctionGC]{
-				table.Texts("function", "function", func(f *FunctionGC) string { return cmp.Or(f.Function, UnknownStack) }),
-				table.Texts("location", "location", func(f *FunctionGC) string { return f.Location() }),
-			})...),
+		t.FunctionTable(),
 		table.New(table.Table{Name: "runs", Title: "busy runs that are long only because of the collector", Key: "start_ns", Whole: true}, t.Runs, columns(ofThread[GCRun](&t.ThreadID), []table.Of[GCRun]{
 			table.Moments("start_ns", "from", start, func(r *GCRun) timeline.Nanos { return r.Start }),
 			table.Counts("samples", "samples", func(r *GCRun) int64 { return r.Samples }),
@@ -144,13 +149,22 @@ func (t *ThreadGC) tables(start timeline.Nanos) []*table.Table {
 	}
 }
 
+// FunctionTable has a row for each function that the collector interrupted.
+func (t *ThreadGC) FunctionTable() *table.Table {
+	return table.New(table.Table{Name: "functions", Title: "functions that the collector interrupted", Key: "gc_ns", What: "functions", All: t.Counts.ByFunction, Folding: table.Grouped, Total: int64(t.Covered)}, t.ByFunction,
+		columns(ofThread[FunctionGC](&t.ThreadID), gcTimes(func(f *FunctionGC) *GCTime { return &f.GCTime }), []table.Of[FunctionGC]{
+			table.Texts("function", "function", func(f *FunctionGC) string { return cmp.Or(f.Function, UnknownStack) }).Is(table.Group),
+			table.Texts("location", "location", func(f *FunctionGC) string { return f.Location() }).Is(table.Group),
+		})...)
+}
+
 func gcTimes[T any](of func(*T) *GCTime) []table.Of[T] {
 	return []table.Of[T]{
-		table.Counts("samples", "samples", func(row *T) int64 { return of(row).Samples }),
-		table.Counts("gc_samples", "gc samples", func(row *T) int64 { return of(row).GCSamples }),
-		table.Times("total_ns", "total ms", func(row *T) timeline.Nanos { return of(row).Total }).Spare(2),
-		table.Times("gc_ns", "gc ms", func(row *T) timeline.Nanos { return of(row).GC }),
-		table.Times("own_ns", "own ms", func(row *T) timeline.Nanos { return of(row).Own }).Spare(3),
+		table.Counts("samples", "samples", func(row *T) int64 { return of(row).Samples }).Is(table.Sum),
+		table.Counts("gc_samples", "gc samples", func(row *T) int64 { return of(row).GCSamples }).Is(table.Sum),
+		table.Times("total_ns", "total ms", func(row *T) timeline.Nanos { return of(row).Total }).Spare(2).Is(table.Sum),
+		table.Times("gc_ns", "gc ms", func(row *T) timeline.Nanos { return of(row).GC }).Is(table.Main),
+		table.Times("own_ns", "own ms", func(row *T) timeline.Nanos { return of(row).Own }).Spare(3).Is(table.Sum),
 	}
 }
 
@@ -160,7 +174,7 @@ func (l *LayoutThrashing) Report() *table.Report {
 	for i := range l.Threads {
 		t := &l.Threads[i]
 		basis := strings.TrimSuffix(string(t.Basis), "s")
-		out.Sections = append(out.Sections, table.Section{Title: t.title("", t.Source), Tables: t.tables(), Lines: []string{
+		out.Sections = append(out.Sections, table.Section{Title: t.title("", t.Source), Tables: []*table.Table{t.Table()}, Lines: []string{
 			fmt.Sprintf("style and layout forced by script: %s, %s ms; other: %s, %s ms", table.Count(t.Count, basis), table.Millis(t.Total),
 				table.Count(t.Unforced.Count, basis), table.Millis(t.Unforced.Total)),
 			fmt.Sprintf("stacks that force it: %s, thrashing: %s", table.Thousands(t.StackCount), table.Thousands(t.Thrashing)),
@@ -169,20 +183,43 @@ func (l *LayoutThrashing) Report() *table.Report {
 	return out
 }
 
-func (t *ThreadForced) tables() []*table.Table {
-	form := table.Table{Name: "stacks", Title: "call stacks that force style and layout", Key: "total_ns", What: "stacks", All: t.StackCount}
-	return []*table.Table{table.New(form, t.ByStack, columns(ofThread[StackForced](&t.ThreadID), []table.Of[StackForced]{
+// Unforced is the function of the row of style and layout that no script forced, in a report on many files.
+const Unforced = "(not forced)"
+
+// Many prints the table of many files: the innermost functions of stacks, and what no script forced.
+func (l *LayoutThrashing) Many() *table.Report {
+	for i := range l.Threads {
+		if t := &l.Threads[i]; t.Unforced.Count > 0 {
+			t.ByStack = append(t.ByStack, StackForced{Frames: []Frame{{Function: Unforced}}, ForcedTime: t.Unforced})
+		}
+	}
+	out := l.Report()
+	for i := range out.Sections {
+		t := out.Sections[i].Tables[0]
+		t.Name, t.Title, t.What = "functions", "functions that force style and layout", "functions"
+	}
+	return out
+}
+
+// Table has a row for each stack.
+func (t *ThreadForced) Table() *table.Table {
+	form := table.Table{Name: "stacks", Title: "call stacks that force style and layout", Key: "total_ns", What: "stacks", All: t.StackCount, Folding: table.Grouped}
+	out := table.New(form, t.ByStack, columns(ofThread[StackForced](&t.ThreadID), []table.Of[StackForced]{
 		table.Texts("basis", "", func(*StackForced) string { return string(t.Basis) }),
-		table.Counts("count", string(t.Basis), func(s *StackForced) int64 { return s.Count }),
-		table.CountedTimes("style_ns", "style_count", "style ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Style, s.StyleCount }),
-		table.CountedTimes("layout_ns", "layout_count", "layout ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Layout, s.LayoutCount }),
-		table.Times("total_ns", "total ms", func(s *StackForced) timeline.Nanos { return s.Total }),
-		table.Counts("episodes", "episodes", func(s *StackForced) int { return s.Episodes }).Spare(3),
-		table.Counts("runs", "runs", func(s *StackForced) int { return s.Runs }).Spare(4),
-		table.CountedTimes("max_ns_per_run", "max_ns_per_run_count", "max ms per run", func(s *StackForced) (timeline.Nanos, int64) { return s.MaxPerRun, s.MaxPerRunCount }).Spare(5),
-		table.Counts("max_episodes_per_run", "max episodes per run", func(s *StackForced) int { return s.MaxEpisodesPerRun }).Spare(6),
+		table.Counts("count", string(t.Basis), func(s *StackForced) int64 { return s.Count }).Is(table.Sum),
+		table.CountedTimes("style_ns", "style_count", "style ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Style, s.StyleCount }).Is(table.Sum),
+		table.CountedTimes("layout_ns", "layout_count", "layout ms", func(s *StackForced) (timeline.Nanos, int64) { return s.Layout, s.LayoutCount }).Is(table.Sum),
+		table.Times("total_ns", "total ms", func(s *StackForced) timeline.Nanos { return s.Total }).Is(table.Main),
+		table.Counts("episodes", "episodes", func(s *StackForced) int { return s.Episodes }).Spare(3).Is(table.Sum),
+		table.Counts("runs", "runs", func(s *StackForced) int { return s.Runs }).Spare(4).Is(table.Sum),
+		table.CountedTimes("max_ns_per_run", "max_ns_per_run_count", "max ms per run", func(s *StackForced) (timeline.Nanos, int64) { return s.MaxPerRun, s.MaxPerRunCount }).Spare(5).Is(table.Largest),
+		table.Counts("max_episodes_per_run", "max episodes per run", func(s *StackForced) int { return s.MaxEpisodesPerRun }).Spare(6).Is(table.Largest),
 		table.Flags("thrashing", "thrashing", func(s *StackForced) bool { return s.Thrashing }).Spare(2),
-	}, stackColumns(func(s *StackForced) []Frame { return s.Frames }))...)}
+	}, stackColumns(func(s *StackForced) []Frame { return s.Frames }))...)
+	for i := range t.ByStack {
+		out.Rows[i].Last = len(t.ByStack[i].Frames) == 1 && t.ByStack[i].Frames[0].Function == Unforced
+	}
+	return out
 }
 
 // UnknownStack is shown where nothing is known of the stack.
@@ -198,8 +235,8 @@ func stackColumns[T any](of func(*T) []Frame) []table.Of[T] {
 		return frames[len(frames)-1]
 	}
 	return []table.Of[T]{
-		table.Texts("function", "function", func(row *T) string { return innermost(row).Function }),
-		table.Texts("location", "location", func(row *T) string { return innermost(row).Location() }),
+		table.Texts("function", "function", func(row *T) string { return innermost(row).Function }).Is(table.Group),
+		table.Texts("location", "location", func(row *T) string { return innermost(row).Location() }).Is(table.Group),
 		table.Cells(table.Column{Key: "callers", Title: "called by"}, func(row *T) table.Cell {
 			var callers []string
 			for frames, i := of(row), len(of(row))-2; i >= 0; i-- {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -89,7 +90,7 @@ type SliceGroup struct {
 }
 
 // OthersGroup is the name of a group of what has no group of its own, because there are too many.
-const OthersGroup = "(others)"
+const OthersGroup = table.Others
 
 // GroupSlices says what slices have to have in common to be in one group.
 type GroupSlices uint8

@@ -77,10 +77,10 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 			list = append(list, r.Groups[i])
 		}
 	}
-	t := table.Table{Name: kind.String(), Title: kindTitles[kind], Key: "self_ns", Main: kind == ThreadSlices, Hidden: kind == StateSlices}
+	t := table.Table{Name: kind.String(), Title: kindTitles[kind], Key: "self_ns", Main: kind == ThreadSlices, Hidden: kind == StateSlices, Folding: table.RankedBy}
 	last := []table.Of[SliceGroup]{}
 	if kind == Copies {
-		last = append(last, table.Counts("bytes", "bytes", func(g *SliceGroup) int64 { return g.Bytes }))
+		last = append(last, table.Counts("bytes", "bytes", func(g *SliceGroup) int64 { return g.Bytes }).Is(table.Sum))
 	}
 	return table.New(t, list, columns(
 		[]table.Of[SliceGroup]{
@@ -91,17 +91,17 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 					name.Short = table.Elide(name.Long, nameWidth)
 				}
 				return name
-			}),
-			table.Counts("count", "count", func(g *SliceGroup) int64 { return g.Count }),
-			table.Counts("unfinished", "", func(g *SliceGroup) int64 { return g.Unfinished }),
-			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }),
-			table.Times("total_ns", "total ms", func(g *SliceGroup) timeline.Nanos { return g.Total }),
+			}).Is(table.Group),
+			table.Counts("count", "count", func(g *SliceGroup) int64 { return g.Count }).Is(table.Sum),
+			table.Counts("unfinished", "", func(g *SliceGroup) int64 { return g.Unfinished }).Is(table.Sum),
+			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }).Is(table.Main),
+			table.Times("total_ns", "total ms", func(g *SliceGroup) timeline.Nanos { return g.Total }).Is(table.Sum),
 			table.Times("mean_ns", "mean ms", func(g *SliceGroup) timeline.Nanos { return g.Mean }).Spare(2),
 			table.Times("p50_ns", "p50 ms", func(g *SliceGroup) timeline.Nanos { return g.P50 }).Spare(6),
 			table.Times("p95_ns", "p95 ms", func(g *SliceGroup) timeline.Nanos { return g.P95 }).Spare(1),
 			table.Times("p99_ns", "p99 ms", func(g *SliceGroup) timeline.Nanos { return g.P99 }).Spare(5),
 			table.Times("max_ns", "max ms", func(g *SliceGroup) timeline.Nanos { return g.Max }),
-			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).Spare(4).IfAny(),
+			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).Spare(4).IfAny().Is(table.Sum),
 			table.MomentCells("max_ts_ns", "max at", func(g *SliceGroup) table.Cell { return r.moment(g.MaxAt) }),
 		},
 		spareThreads(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,

@@ -14,7 +14,7 @@ import (
 // 0: all.
 func (r *Tasks) Report(limit int) *table.Report {
 	shown := cut(r.Tasks, limit)
-	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
+	out := &table.Report{Lines: true, Notes: r.notes(), Head: []table.Record{table.JSON(struct {
 		Table string `json:"table"`
 		*Tasks
 		Count int `json:"tasks"`
@@ -26,9 +26,6 @@ func (r *Tasks) Report(limit int) *table.Report {
 	out.Sections = []table.Section{s}
 	if len(r.Tasks) == 0 {
 		out.Nothing = fmt.Sprintf("no task takes %s or longer", table.WholeMillis(r.Min))
-	}
-	if r.Uncounted > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("too many long tasks: %s are in no row", table.Thousands(r.Uncounted)))
 	}
 	return out
 }
@@ -57,7 +54,7 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 		[]table.Of[Task]{
 			table.Moments("ts_ns", "at", r.Start, func(t *Task) timeline.Nanos { return t.Start }),
 			table.Times("dur_ns", "ms", func(t *Task) timeline.Nanos { return t.Duration }),
-			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3),
+			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3).Is(table.Sum),
 			table.OptionalTimes("cpu_ns", "CPU ms", func(t *Task) *timeline.Nanos { return t.CPU }).Spare(2).IfAny(),
 		},
 		threads("", "thread", func(t *Task) *ThreadID { return &t.ThreadID }, placeCell),
@@ -75,6 +72,45 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 			table.Texts("", "where to split it", func(t *Task) string { return splitText(t, func(name string) string { return name }) }).IfAny().OnlyPage(),
 		},
 	)...)
+}
+
+// Many prints the tables of many files: what is in long tasks, in how many of them and for how long, and the tasks.
+func (r *Tasks) Many() *table.Report {
+	var parts []manyPart
+	all := timeline.Nanos(0)
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		sum(&all, t.Duration)
+		for k := range t.Parts {
+			parts = append(parts, manyPart{t, &t.Parts[k]})
+		}
+	}
+	tasks := r.Table(r.Tasks)
+	tasks.Folding, tasks.Start = table.Listed, r.Start
+	form := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Folding: table.Ranked, Total: int64(all)}
+	return &table.Report{Notes: r.notes(), Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
+		table.Names("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).Is(table.Group),
+		table.Texts("location", "location", func(p *manyPart) string { return p.Location }).Spare(3).Is(table.Group),
+		table.Texts("category", "category", func(p *manyPart) string { return p.Category }).Spare(7).Is(table.Group),
+		table.Counts("tasks", "tasks", func(*manyPart) int { return 1 }).Is(table.Sum),
+		table.Times("self_ns", "self ms", func(p *manyPart) timeline.Nanos { return p.Self }).Is(table.Main),
+		table.Times("total_ns", "tasks ms", func(p *manyPart) timeline.Nanos { return p.task.Duration }).Spare(6).Is(table.Sum),
+		table.Times("blocking_ns", "blocking ms", func(p *manyPart) timeline.Nanos { return p.task.Blocking }).Spare(1).Is(table.Sum),
+	), tasks}}}}
+}
+
+// manyPart is a part of one of the tasks of many files.
+type manyPart struct {
+	task *Task
+	*WorkPart
+}
+
+// notes say what the numbers lack.
+func (r *Tasks) notes() (notes []string) {
+	if r.Uncounted > 0 {
+		notes = append(notes, fmt.Sprintf("too many long tasks: %s are in no row", table.Thousands(r.Uncounted)))
+	}
+	return notes
 }
 
 // taskPart is a part of a task.

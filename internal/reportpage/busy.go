@@ -2,7 +2,6 @@ package reportpage
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
@@ -42,7 +41,11 @@ func (p *page) busy() {
 		p.lane(&u.Threads[i], i*(laneName+laneHeight+laneGap))
 	}
 	p.p("</svg>\n</figure>\n")
-	p.busyTable()
+	note := ""
+	if p.all.Tasks != nil {
+		note = "A red line above a row: a task of 50 ms or longer."
+	}
+	p.show(u.Table(), look{fold: "The numbers", note: note})
 }
 
 // grid draws lines at five times and says which they are.
@@ -159,42 +162,4 @@ func (p *page) longMarks(t *report.ThreadUse, y int) {
 	if b.Len() > 0 {
 		p.p("<svg y=%d height=2 width=\"100%%\" viewBox=\"0 0 1000 2\" preserveAspectRatio=none><path class=long d=\"%s\"/></svg>\n", y, markup(b.String()))
 	}
-}
-
-// busyTable writes the numbers of the plot.
-func (p *page) busyTable() {
-	u := p.all.Utilisation
-	columns := []column{{title: "thread"}, {title: "process or page"}, {title: "busy ms", number: true}, {title: "share", number: true}}
-	hasCPU := slices.ContainsFunc(u.Threads, func(t report.ThreadUse) bool { return t.CPU != nil })
-	if hasCPU {
-		columns = append(columns, column{title: "CPU ms", number: true})
-	}
-	shown := []int{}
-	for k, kind := range u.Kinds {
-		if slices.ContainsFunc(u.Threads, func(t report.ThreadUse) bool { return t.ByKind[k] > 0 }) {
-			shown = append(shown, k)
-			columns = append(columns, column{title: kind + " ms", number: true})
-		}
-	}
-	t := p.table("Busy time of threads", "The numbers", columns...)
-	for i := range u.Threads {
-		row := &u.Threads[i]
-		place := row.Shows
-		if place == "" {
-			place = row.ThreadID.ProcessTitle()
-		}
-		cells := []any{row.ThreadID.ThreadTitle(), place, num(millis(row.Busy)), num(share(row.Busy, u.End-u.Start))}
-		if hasCPU {
-			cells = append(cells, cpuTime(row.CPU))
-		}
-		for _, k := range shown {
-			cells = append(cells, num(millis(row.ByKind[k])))
-		}
-		t.row(span{}, cells...)
-	}
-	note := "A red line above a row: a task of 50 ms or longer."
-	if p.all.Tasks == nil {
-		note = ""
-	}
-	t.end(note, true)
 }

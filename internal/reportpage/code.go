@@ -265,51 +265,12 @@ func (p *page) treeLead(t *report.StackTree) string {
 
 // functions writes the functions of a graph with the most self time.
 func (p *page) functions(t *report.StackTree) {
+	l := look{fold: "The slices with the most self time", before: "self_ns", barTitle: "self time", spare: 2, report: "slices"}
+	shown := t.Table()
 	for i := range p.all.Functions {
 		if f := &p.all.Functions[i]; f.ThreadID == t.ThreadID && t.From == report.TreeOfSamples {
-			p.sampledFunctions(t, f)
-			return
+			shown, l.fold, l.report = f.Table(), "The functions with the most self time", "samples"
 		}
 	}
-	type row struct {
-		name string
-		self timeline.Nanos
-	}
-	index, rows := map[string]int{}, []row{}
-	for i := range t.Nodes {
-		n := &t.Nodes[i]
-		k, ok := index[n.Function]
-		if !ok {
-			k = len(rows)
-			index[n.Function], rows = k, append(rows, row{name: n.Function})
-		}
-		rows[k].self += n.Self
-	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.self, a.self) })
-	out := p.table("Slices by self time", "The slices with the most self time", column{title: "slice"}, column{title: "self time", bar: true}, column{title: "self ms", number: true}, column{title: "share", number: true})
-	for _, r := range rows[:min(len(rows), report.AllRows)] {
-		out.row(span{}, r.name, p.bar([]part{{class: "plain", time: r.self}}, rows[0].self), num(millis(r.self)), num(share(r.self, t.Total)))
-	}
-	out.end("", true)
-}
-
-// sampledFunctions writes the functions of a sampled thread.
-func (p *page) sampledFunctions(t *report.StackTree, f *report.ThreadFunctions) {
-	out := p.table("Functions by self time", "The functions with the most self time", column{title: "function"}, column{title: "self time", bar: true}, column{title: "self ms", number: true},
-		column{title: "share", number: true}, column{title: "total ms", number: true}, column{title: "samples", number: true})
-	most := timeline.Nanos(0)
-	for i := range f.Functions {
-		most = max(most, f.Functions[i].Self.Sum().Time)
-	}
-	for i := range f.Functions {
-		r := &f.Functions[i]
-		self := r.Self.Sum()
-		out.row(span{}, p.stacked(r.Function, r.Location()), p.bar([]part{{class: "plain", time: self.Time}}, most), num(millis(self.Time)),
-			num(share(self.Time, t.Total)), num(millis(r.Total.Time)), num(table.Thousands(self.Samples)))
-	}
-	note := ""
-	if more := f.Count - len(f.Functions); more > 0 {
-		note = table.Count(more, "more function") + ": weft report samples lists them."
-	}
-	out.end(note, true)
+	p.show(shown, l)
 }

@@ -1,11 +1,11 @@
 package reportpage
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -70,12 +70,6 @@ func (p *page) costs() {
 	}
 }
 
-// What costs less than a thousandth of the busy time is in one row at the end, but for the first rows.
-const (
-	smallCost = 1000
-	leastRows = 5
-)
-
 // categoryParts adds up times by category in families.
 func categoryParts(times []timeline.Nanos) []part {
 	classes, names := []string{}, []string{}
@@ -86,88 +80,28 @@ func categoryParts(times []timeline.Nanos) []part {
 	return byClass(classes, names, times)
 }
 
-// costCPU is the CPU time of a row, if all or most of its slices tell it.
-func costCPU(r *costtables.Row) num {
-	if r.WithoutCPU > r.Self/2 || r.Self == 0 {
-		return "–"
-	}
-	return num(millis(r.CPU))
-}
-
 // costTable writes the table of a type.
 func (p *page) costTable(t *costtables.Table) {
 	name := costName(t.Type)
 	p.p("<h3>%s</h3>\n", strings.ToUpper(name[:1])+name[1:])
-	columns := []column{{title: strings.TrimSuffix(t.Type, " (derived)")}, {title: "kinds of work", bar: true}, {title: "self ms", number: true}, {title: "share", number: true},
-		{title: "slices", number: true}}
-	hasCPU := slices.ContainsFunc(t.Rows, func(r costtables.Row) bool { return r.CPU > 0 })
-	if hasCPU {
-		columns = append(columns, column{title: "CPU ms", number: true})
-	}
-	out := p.table("Costs of "+name, "", columns...)
-	most, rest, none := timeline.Nanos(0), t.Busy, -1
+	last := *t
+	last.Rows = slices.Clone(t.Rows)
+	slices.SortStableFunc(last.Rows, func(a, b costtables.Row) int { return table.FalseFirst(a.None, b.None) })
+	most := timeline.Nanos(0)
 	for i := range t.Rows {
-		rest -= t.Rows[i].Self
-		if t.Rows[i].None {
-			none = i
-			continue
-		}
-		most = max(most, t.Rows[i].Self)
-	}
-	row := func(r *costtables.Row, name string) {
-		bar := markup("")
-		if !r.None { // else all others would be short
-			bar = p.bar(categoryParts(r.SelfByCategory[:]), most)
-		}
-		cells := []any{name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(table.Thousands(r.Slices))}
-		if hasCPU {
-			cells = append(cells, costCPU(r))
-		}
-		if r.None {
-			out.last(cells...)
-		} else {
-			out.row(span{}, cells...)
+		if !t.Rows[i].None { // else all others would be short
+			most = max(most, t.Rows[i].Self)
 		}
 	}
-	more, shown := t.Omitted, 0
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		if i == none {
-			continue
-		}
-		if r.Self == 0 && r.Slices == 0 || shown >= leastRows && r.Self < t.Busy/smallCost { // nobody asks for it
-			rest += r.Self
-			more++
-			continue
-		}
-		shown++
-		row(r, contextName(t, r))
-	}
-	if more > 0 {
-		cells := []any{fmt.Sprintf("%s more", table.Thousands(more)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num("")}
-		if hasCPU {
-			cells = append(cells, num(""))
-		}
-		out.last(cells...)
-	}
-	if none >= 0 && t.Rows[none].Self > 0 {
-		row(&t.Rows[none], "(unattributed)")
-	}
-	out.end("", false)
-}
-
-// contextName names a context; a page or frame of which no url is known by the begin of its id.
-func contextName(t *costtables.Table, r *costtables.Row) string {
-	typ := strings.TrimSuffix(t.Type, " (derived)")
-	switch {
-	case (typ == "Page" || typ == "Frame") && isID(r.Name):
-		return "frame " + cut(r.Name, 9) + " (url not recorded)"
-	case r.Name == "":
-		return r.ID
-	case r.Class != "" && !strings.Contains(r.Name, r.Class):
-		return r.Name + " (" + r.Class + ")"
-	}
-	return r.Name
+	p.show(report.CostTable(&last), look{
+		title: "Costs of " + name, before: "self_ns", barTitle: "kinds of work", spare: 3, report: "cost --type all",
+		bar: func(i int) markup {
+			if last.Rows[i].None {
+				return ""
+			}
+			return p.bar(categoryParts(last.Rows[i].SelfByCategory[:]), most)
+		},
+	})
 }
 
 // typePrefix says what a context is whose name does not.
@@ -177,6 +111,3 @@ func typePrefix(typ string) string {
 	}
 	return typ + " " // names of these do not show what they are of
 }
-
-// isID reports whether a name is one of the ids that Chrome gives frames: 32 hexadecimal digits.
-func isID(name string) bool { return len(name) == 32 && strings.Trim(name, "0123456789ABCDEF") == "" }

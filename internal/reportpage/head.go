@@ -152,15 +152,20 @@ type finding struct {
 // maxFindings bounds what stands out.
 const maxFindings = 7
 
-// standsOut writes what a reader should know first, by fixed rules, the largest time first.
-func (p *page) standsOut(sections []section) {
+// findings returns what a reader should know first, by fixed rules, the largest time first.
+func (p *page) findings(sections []section) []finding {
 	list := slices.Concat(p.busyFindings(), p.codeFindings(), p.waitFindings())
 	slices.SortStableFunc(list, func(a, b finding) int { return cmp.Compare(b.time, a.time) })
 	list = slices.DeleteFunc(list, func(f finding) bool { return !has(sections, f.section) })
 	if lost := p.lost(); lost > 0 {
 		list = append(list[:min(len(list), maxFindings-1)], p.finding(0, Missing, "Some of the data is <b>lost</b>: %s. So the totals are too low.", table.Plural(lost, "case", "cases")))
 	}
-	list = list[:min(len(list), maxFindings)]
+	return list[:min(len(list), maxFindings)]
+}
+
+// standsOut writes the findings.
+func (p *page) standsOut(sections []section) {
+	list := p.findings(sections)
 	if len(list) == 0 {
 		return
 	}
@@ -202,7 +207,7 @@ func (p *page) busyFindings() (list []finding) {
 		t := a.Costs[0]
 		for i := range t.Rows {
 			if r := &t.Rows[i]; !r.None && t.Type != "Thread" && r.Self > t.Busy/10 {
-				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> accounts for %s, %s of the busy time of all %s.", typePrefix(t.Type), contextName(t, r), length(r.Self), share(r.Self, t.Busy),
+				list = append(list, p.finding(r.Self, Costs, "%s<b>%s</b> accounts for %s, %s of the busy time of all %s.", typePrefix(t.Type), report.ContextName(t, r), length(r.Self), share(r.Self, t.Busy),
 					p.busyTracks("threads added up", "tracks added up, which overlap")))
 			}
 			if !t.Rows[i].None {
@@ -283,7 +288,7 @@ func (p *page) waitFindings() (list []finding) {
 		}
 	}
 	if a.FlowPairs != nil {
-		for i := range a.FlowPairs.Pairs[:min(len(a.FlowPairs.Pairs), maxPairs)] {
+		for i := range a.FlowPairs.Pairs {
 			if f := &a.FlowPairs.Pairs[i]; f.P95 > 50*millisecond && f.Arrows >= 10 {
 				list = append(list, p.finding(f.P95, Flows, "Work from <b>%s</b> waits for <b>%s</b>: 5 %% of %s arrive after %s or more.", f.From.ThreadTitle(), f.To.ThreadTitle(), table.Count(f.Arrows, "arrow"), length(f.P95)))
 				break

@@ -93,11 +93,8 @@ func (p *page) inputTable(list []report.Interaction) {
 	p.legend([]part{{"other", "delay", 1}, {"script", "processing", 1}, {"painting", "presentation", 1}, {"plain", "not known", unknownPhases(list)}})
 	shown := list[:min(len(list), report.AllRows)]
 	note := "Slow: more than 200 ms; people notice more than 100 ms."
-	if more := len(list) - len(shown); more > 0 {
-		note += " " + table.Plural(more, "more input was", "more inputs were") + " answered faster: weft report input lists them."
-	}
 	p.show(p.all.Inputs.Table(shown), look{
-		title: "The slowest inputs", before: "latency_ns", barTitle: "latency", note: note,
+		title: "The slowest inputs", before: "latency_ns", barTitle: "latency", note: note, report: "input",
 		bar: func(i int) markup { return p.bar(phases(&shown[i]), list[0].Latency) },
 		at:  func(i int) span { return at(shown[i].Start, shown[i].Latency) },
 	})

@@ -74,11 +74,12 @@ func NotCounted(r *timeline.Recorder) string {
 	return fmt.Sprintf("%s also %s; its %s not counted for %s, because that would count %s time twice", r.Input, recorded, events, there, whose)
 }
 
-// problemTable writes problems with their sentences; title and fold are as of a table.
+// problemTable writes problems with their sentences; title and fold are as of a look.
 func (p *page) problemTable(title, fold string, list []trace.Problem) {
-	t := p.table(title, fold, column{title: "what"}, column{title: "count", number: true}, column{title: "severity"}, column{title: "what was found and what became of it"})
-	for _, x := range list {
-		t.row(span{}, markup("<code>")+p.text(x.Name)+"</code>", num(table.Thousands(x.Count)), x.Severity, escape(x.Sentence))
-	}
-	t.end("docs/data-problems.md says what to do about each.", fold != "")
+	p.show(table.New(table.Table{}, list,
+		table.Texts("name", "what", func(x *trace.Problem) string { return x.Name }),
+		table.Counts("count", "count", func(x *trace.Problem) uint64 { return x.Count }),
+		table.Texts("severity", "severity", func(x *trace.Problem) string { return x.Severity }),
+		table.Texts("sentence", "what was found and what became of it", func(x *trace.Problem) string { return x.Sentence }),
+	), look{title: title, fold: fold, note: "docs/data-problems.md says what to do about each."})
 }

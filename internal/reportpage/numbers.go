@@ -46,11 +46,6 @@ func digits(v float64) string {
 	return table.Separated(strconv.FormatFloat(v, 'f', 0, 64))
 }
 
-// millis writes a time as milliseconds without unit, for columns that name it.
-func millis(t timeline.Nanos) string {
-	return table.Separated(strconv.FormatFloat(float64(t)/1e6, 'f', 2, 64))
-}
-
 // moment writes a time since the start of a trace, as --from reads it without the space: in seconds, or milliseconds if the trace is short.
 func (p *page) moment(t timeline.Nanos) string {
 	unit, name := float64(second), " s"

@@ -1,7 +1,7 @@
 // Package reportpage draws reports as a page of HTML: one file that needs no network, no server and no other file, prints, and can be read
 // without JavaScript.
 //
-// It reads the structs of internal/report, and computes nothing that is in them. Plots are SVG made here; a small script (page.js) adds
+// Its tables are those of internal/report (look and show, in table.go); what is around them is read from the structs of that package. Plots are SVG made here; a small script (page.js) adds
 // search and zoom to flame graphs, and a button for the colours. The page forbids itself everything else by its Content-Security-Policy,
 // which names style and script by their hashes: there are no style attributes.
 //
@@ -12,7 +12,9 @@
 package reportpage
 
 import (
+	"html"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,6 +89,18 @@ func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
 	_, err := w.Write(p.Bytes())
 	return err
 }
+
+// Findings returns what stands out in a report, the sentences at the top of its page as plain text.
+func Findings(src *Source, all *report.All, opts Options) (sentences []string) {
+	p := newPage(src, all, opts, limits{})
+	for _, f := range p.findings(p.sections()) {
+		sentences = append(sentences, html.UnescapeString(tag.ReplaceAllString(string(f.sentence), "")))
+	}
+	return sentences
+}
+
+// tag matches the tags of markup, whose texts are escaped.
+var tag = regexp.MustCompile("<[^>]*>")
 
 // page is a page about a trace that is written.
 type page struct {

@@ -158,7 +158,7 @@ func TestMissingContexts(t *testing.T) {
 		{"ph": "X", "name": "slice", "ts": 11, "pid": 1, "tid": 1, "cat": "c", "dur": 1}
 	]}`
 	page := pageOf(t, "x", strings.NewReader(trace), Options{})
-	if !strings.Contains(page, "<code>context_without_id</code>") {
+	if !strings.Contains(page, "context_without_id") {
 		t.Error("the page does not say that an event enters a context without an id")
 	}
 }

@@ -1,9 +1,8 @@
 package reportpage
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
@@ -34,43 +33,20 @@ func (p *page) layout() {
 	}
 	p.p("</p>\n")
 	p.legend([]part{{"rendering", "style", forced.Style}, {"layout", "layout", forced.Layout}})
-	out := p.table("Call stacks that force style and layout", "", column{title: "function"}, column{title: "style and layout", bar: true}, column{title: "ms", number: true}, column{title: "styles", number: true},
-		column{title: "layouts", number: true}, column{title: "worst run ms", number: true}, column{title: "verdict"}, column{title: "called by"})
-	type row struct {
-		*report.StackForced
-		thread *report.ThreadForced
-	}
-	var rows []row
+	most := timeline.Nanos(0)
 	for i := range p.all.Forced.Threads {
-		t := &p.all.Forced.Threads[i]
-		for k := range t.ByStack {
-			rows = append(rows, row{&t.ByStack[k], t})
+		for k := range p.all.Forced.Threads[i].ByStack {
+			most = max(most, p.all.Forced.Threads[i].ByStack[k].Total)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return int(max(min(b.Total-a.Total, 1), -1)) })
-	rest := len(rows) - min(len(rows), report.AllRows)
-	rows = rows[:len(rows)-rest]
-	for _, r := range rows {
-		innermost := report.Frame{Function: "(unknown)"}
-		if n := len(r.Frames); n > 0 {
-			innermost = r.Frames[n-1]
+	for i := range p.all.Forced.Threads {
+		if t := &p.all.Forced.Threads[i]; len(t.ByStack) > 0 {
+			p.p("<h3>%s</h3>\n", t.ThreadID.Title())
+			p.show(t.Table(), look{before: "total_ns", barTitle: "style and layout", report: "layout-thrashing", bar: func(i int) markup {
+				return p.bar([]part{{"rendering", "", t.ByStack[i].Style}, {"layout", "", t.ByStack[i].Layout}}, most)
+			}})
 		}
-		parts := []part{{"rendering", "", r.Style}, {"layout", "", r.Layout}}
-		says := ""
-		if r.Thrashing {
-			says = fmt.Sprintf("thrashing, %d×", r.MaxEpisodesPerRun)
-			if r.MaxEpisodesPerRun < 2 {
-				says = "thrashing, 30 ms"
-			}
-		}
-		out.row(span{}, p.stacked(innermost.Function, innermost.Location()), p.bar(parts, rows[0].Total), num(millis(r.Total)), num(table.Thousands(r.StyleCount)), num(table.Thousands(r.LayoutCount)),
-			num(millis(r.MaxPerRun)), says, callers(r.Frames))
 	}
-	note := ""
-	if rest > 0 {
-		note = table.Plural(rest, "more call stack", "more call stacks") + ": weft report layout-thrashing lists them."
-	}
-	out.end(note, false)
 }
 
 func times(n int64) string {
@@ -87,18 +63,6 @@ func addForced(to, f *report.ForcedTime) {
 	to.Style += f.Style
 	to.Layout += f.Layout
 	to.Total += f.Total
-}
-
-// callers names the functions that called the innermost one, the nearest first.
-func callers(frames []report.Frame) string {
-	var names []string
-	for i := len(frames) - 2; i >= 0 && len(names) < 4; i-- {
-		names = append(names, frames[i].Function)
-	}
-	if len(frames) > 5 {
-		names = append(names, "…")
-	}
-	return strings.Join(names, " ← ")
 }
 
 // gc writes what the collector interrupted.
@@ -122,30 +86,19 @@ func (p *page) gc() {
 	}
 	p.p("</p>\n")
 	p.gcOverTime()
-	type row struct {
-		*report.FunctionGC
-		thread *report.ThreadGC
-	}
-	var rows []row
-	for i := range p.all.GC.Threads {
-		t := &p.all.GC.Threads[i]
-		for k := range t.ByFunction {
-			rows = append(rows, row{&t.ByFunction[k], t})
+	threads, left := slices.Clone(p.all.GC.Threads), report.AllRows
+	slices.SortStableFunc(threads, func(a, b report.ThreadGC) int { return cmp.Compare(b.Time, a.Time) })
+	for i := range threads {
+		t := &threads[i]
+		if t.ByFunction = t.ByFunction[:min(len(t.ByFunction), left)]; len(t.ByFunction) > 0 {
+			p.p("<h3>%s</h3>\n", t.ThreadID.Title())
+			p.show(t.FunctionTable(), look{before: "gc_ns", barTitle: "collections", class: "gc", report: "gc"})
+			left -= len(t.ByFunction)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return int(max(min(b.GC-a.GC, 1), -1)) })
-	rows = rows[:min(len(rows), report.AllRows)]
-	out := p.table("Functions that the collector interrupted", "", column{title: "function"}, column{title: "collections", bar: true}, column{title: "collections ms", number: true}, column{title: "share", number: true},
-		column{title: "function itself ms", number: true}, column{title: "samples", number: true}, column{title: "thread"})
-	for _, r := range rows {
-		name := r.Function
-		if name == "" {
-			name = "(unknown)"
-		}
-		out.row(span{}, p.stacked(name, r.Location()), p.bar([]part{{class: "gc", time: r.GC}}, rows[0].GC), num(millis(r.GC)), num(share(r.GC, time)), num(millis(r.Own)), num(table.Thousands(r.GCSamples)),
-			r.thread.ThreadID.ThreadTitle())
+	if left == 0 {
+		p.p("<p class=note>weft report gc lists all threads.</p>\n")
 	}
-	out.end("", false)
 }
 
 // gcOverTime draws when the collector ran, if the slices or states of threads say so.

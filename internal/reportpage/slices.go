@@ -94,7 +94,6 @@ func (p *page) sliceTable(title string, groups []report.SliceGroup) {
 	shown.Groups = groups
 	p.show(shown.GroupsTable(groups[0].Kind, "name"), look{
 		title: title, before: "self_ns", barTitle: "self", note: note,
-		bar: func(i int) markup { return p.bar([]part{{class: "plain", time: groups[i].Self}}, groups[0].Self) },
 		at: func(i int) span {
 			if groups[i].MaxAt == nil {
 				return span{}

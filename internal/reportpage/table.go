@@ -3,157 +3,141 @@ package reportpage
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// column is a column of a table.
-type column struct {
-	title  string
-	number bool // aligned to the right
-	bar    bool // of bars
-}
-
-// rows is a table that is written row by row.
-type rows struct {
-	d *document
-}
-
 // wideColumns is the number of columns up to which the first one gets much room.
 const wideColumns = 6
 
-// table begins a table. The title is for those who do not see it; fold says what a click opens it with, "": it is open.
-func (d *document) table(title, fold string, columns ...column) *rows {
-	if fold != "" {
-		d.p("<details><summary>%s</summary>", fold)
+// look is how a page shows a table of a report, beside its cells.
+type look struct {
+	title    string             // for those who do not see it; "": that of the table
+	fold     string             // what a click opens it with; "": it is open
+	before   string             // the key of the column before which bars are; "": there are none
+	barTitle string             // of the bars
+	bar      func(i int) markup // of a row; nil: as long as the number in the column, of a class
+	class    string
+	spare    uint8            // people do without columns whose Spare is larger; 0: without none
+	at       func(i int) span // where the timeline shows a row; nil: nowhere
+	report   string           // which has the rows that the page lacks
+	note     string
+}
+
+// show writes a table of a report.
+func (d *document) show(t *table.Table, l look) {
+	columns := shownColumns(t, l.spare)
+	if l.fold != "" {
+		d.p("<details><summary>%s</summary>", l.fold)
 	}
-	class := markup("")
+	title, class := cmp.Or(l.title, t.Title), markup("")
 	if len(columns) <= wideColumns {
 		class = " class=wide"
 	}
 	d.p("<div class=scroll tabindex=0 role=region aria-label=\"%s\"><table%s><caption>%s</caption>\n<thead><tr>", title, class, title)
-	for _, c := range columns {
-		class := markup("")
-		if c.number {
-			class = " class=n"
+	for _, k := range columns {
+		c := &t.Columns[k]
+		if l.before != "" && c.Key == l.before {
+			d.p("<th scope=col><span class=hide>%s</span></th>", l.barTitle)
 		}
-		if c.bar {
-			d.p("<th scope=col><span class=hide>%s</span></th>", c.title)
-			continue
+		if isNumber(c) {
+			d.p("<th scope=col class=n>%s</th>", c.Title)
+		} else {
+			d.p("<th scope=col>%s</th>", c.Title)
 		}
-		d.p("<th scope=col%s>%s</th>", class, c.title)
 	}
 	d.p("</tr></thead>\n<tbody>\n")
-	return &rows{d}
-}
-
-// row writes a row. Cells that are a number have that type; at says where the timeline shows it.
-func (t *rows) row(at span, cells ...any) { t.write(at.attribute(), cells) }
-
-// last writes a row at the end of a table, which is on paper too, where tables are short.
-func (t *rows) last(cells ...any) { t.write(" class=last", cells) }
-
-func (t *rows) write(attribute markup, cells []any) {
-	t.d.p("<tr%s>", attribute)
-	for i, c := range cells {
-		tag := "td"
-		if i == 0 {
-			tag = "th scope=row"
-		}
-		end := tag[:2]
-		switch c := c.(type) {
-		case num:
-			t.d.p("<%s class=n>%s</%s>", markup(tag), string(c), markup(end))
-		case string:
-			t.d.p("<%s>%s</%s>", markup(tag), c, markup(end))
-		case short:
-			t.d.p("<%s class=short>%s</%s>", markup(tag), string(c), markup(end))
-		default:
-			t.d.p("<%s>%v</%s>", markup(tag), c, markup(end))
-		}
+	for i := range t.Rows {
+		d.row(t, i, columns, &l)
 	}
-	t.d.p("</tr>\n")
-}
-
-// num is a cell with a number.
-type num string
-
-// end ends a table; fold as in its begin.
-func (t *rows) end(note string, folded bool) {
-	t.d.p("</tbody></table></div>\n")
-	if note != "" {
-		t.d.p("<p class=note>%s</p>\n", note)
+	d.p("</tbody></table></div>\n")
+	if t.All > len(t.Rows) {
+		l.note = strings.TrimSpace(fmt.Sprintf("%s of %s %s; weft report %s lists all. %s", table.Thousands(len(t.Rows)), table.Thousands(t.All), cmp.Or(t.What, "rows"), l.report, l.note))
 	}
-	if folded {
-		t.d.p("</details>\n")
+	if l.note != "" {
+		d.p("<p class=note>%s</p>\n", l.note)
+	}
+	if l.fold != "" {
+		d.p("</details>\n")
 	}
 }
 
-// look is how a page shows a table of a report, beside its cells.
-type look struct {
-	title    string             // for those who do not see it
-	before   string             // the key of the column before which bars are
-	barTitle string             // of the bars
-	bar      func(i int) markup // of a row
-	at       func(i int) span   // where the timeline shows a row; nil: nowhere
-	note     string
+// shownColumns returns the indexes of the columns that people see, what a row is about first.
+func shownColumns(t *table.Table, spare uint8) (columns []int) {
+	for k := range t.Columns {
+		if c := &t.Columns[k]; c.Title != "" && !t.Empty(k) && (spare == 0 || c.Spare <= spare) {
+			columns = append(columns, k)
+		}
+	}
+	if len(columns) > 0 && isNumber(&t.Columns[columns[0]]) && !t.Columns[columns[0]].Moment {
+		slices.SortStableFunc(columns, func(a, b int) int { return table.FalseFirst(isNumber(&t.Columns[a]), isNumber(&t.Columns[b])) })
+	}
+	return columns
 }
 
-// show writes a table of a report, with bars.
-func (d *document) show(t *table.Table, l look) {
-	var columns []column
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		if c.Key == l.before {
-			columns = append(columns, column{title: l.barTitle, bar: true})
-		}
-		if c.Title != "" && !t.Empty(i) {
-			columns = append(columns, column{title: c.Title, number: c.Kind != table.TextKind || c.Moment})
-		}
+func isNumber(c *table.Column) bool { return c.Kind != table.TextKind || c.Moment }
+
+// row writes a row. Those at the end of a table are on paper too, where tables are short.
+func (d *document) row(t *table.Table, i int, columns []int, l *look) {
+	attribute := markup("")
+	switch {
+	case t.Rows[i].Last:
+		attribute = " class=last"
+	case l.at != nil:
+		attribute = l.at(i).attribute()
 	}
-	out := d.table(l.title, "", columns...)
-	for k := range t.Rows {
-		var cells []any
-		for i := range t.Columns {
-			c := &t.Columns[i]
-			if c.Key == l.before {
-				cells = append(cells, l.bar(k))
-			}
-			if c.Title != "" && !t.Empty(i) {
-				cells = append(cells, shown(c, &t.Rows[k].Cells()[i]))
-			}
+	d.p("<tr%s>", attribute)
+	for n, k := range columns {
+		c := &t.Columns[k]
+		if l.before != "" && c.Key == l.before {
+			d.p("<td>%s</td>", d.barOf(t, i, k, l))
 		}
-		where := span{}
-		if l.at != nil {
-			where = l.at(k)
+		tag, end := markup("td"), markup("td")
+		if n == 0 {
+			tag, end = "th scope=row", "th"
 		}
-		out.row(where, cells...)
+		text := shown(c, &t.Rows[i].Cells()[k])
+		class := markup("")
+		switch {
+		case isNumber(c):
+			class = " class=n"
+		case len(text) <= shortText:
+			class = " class=short"
+		}
+		d.p("<%s%s>%s</%s>", tag, class, text, end)
 	}
-	out.end(l.note, false)
+	d.p("</tr>\n")
+}
+
+// barOf draws the bar of a row; k is the column before which it is.
+func (d *document) barOf(t *table.Table, i, k int, l *look) markup {
+	if l.bar != nil {
+		return l.bar(i)
+	}
+	most := int64(0)
+	for r := range t.Rows {
+		most = max(most, t.Rows[r].Cells()[k].Number)
+	}
+	return d.bar([]part{{class: cmp.Or(l.class, "plain"), time: timeline.Nanos(t.Rows[i].Cells()[k].Number)}}, timeline.Nanos(most))
 }
 
 // shortText is the length of texts that are not divided among lines.
 const shortText = 24
 
-// short is a cell with such a text.
-type short string
-
 // shown returns a cell as a page shows it: whole texts, and dashes for numbers that are not known.
-func shown(c *table.Column, v *table.Cell) any {
+func shown(c *table.Column, v *table.Cell) string {
 	switch {
 	case c.Moment:
-		return num(v.Short)
+		return v.Short
 	case c.Kind == table.TextKind:
-		text := cmp.Or(v.Long, v.Text, v.Short)
-		if len(text) <= shortText {
-			return short(text)
-		}
-		return text
+		return cmp.Or(v.Long, v.Text, v.Short)
 	case v.Absent && v.Short == "":
-		return num("–")
+		return "–"
 	}
-	return num(c.Format(v))
+	return c.Format(v)
 }
 
 // span is a time of the trace that the timeline can show; the zero span is none.
@@ -170,12 +154,4 @@ func (s span) attribute() markup {
 		return ""
 	}
 	return markup(fmt.Sprintf(" data-at=\"%d %d\"", int64(s.from), int64(s.dur)))
-}
-
-// stacked returns the markup of a name with what stands below it in small letters.
-func (d *document) stacked(name, below string) markup {
-	if below == "" {
-		return d.text(name)
-	}
-	return "<span>" + d.text(name) + "</span> <small>" + d.text(below) + "</small>"
 }

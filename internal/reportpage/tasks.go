@@ -25,12 +25,8 @@ func (p *page) tasks() {
 		addWork(all, &t.List[i].Work)
 	}
 	p.legend(categoryParts(all))
-	note := ""
-	if more := t.Count - len(t.List); more > 0 {
-		note = table.Count(more, "more task") + ": weft report tasks lists them."
-	}
 	p.show(t.Table(t.List), look{
-		title: "The longest tasks", before: "dur_ns", barTitle: "kinds of work", note: note,
+		title: "The longest tasks", before: "dur_ns", barTitle: "kinds of work", report: "tasks",
 		bar: func(i int) markup {
 			times := make([]timeline.Nanos, producers.CategoryCount)
 			addWork(times, &t.List[i].Work)
@@ -49,14 +45,6 @@ func addWork(to []timeline.Nanos, w *report.Work) {
 			}
 		}
 	}
-}
-
-// cpuTime is the CPU time of something for which the recording may have none.
-func cpuTime(t *timeline.Nanos) num {
-	if t == nil {
-		return "–"
-	}
-	return num(millis(*t))
 }
 
 // tasksOnCPU says how long tasks were on a CPU, of those that tell it; "" if none does.

@@ -40,6 +40,33 @@ func (t *Table) line(row *Row) ([]byte, error) {
 	return append(append(jsonscan.AppendString([]byte(tableKey), t.Name), ','), text[1:]...), nil
 }
 
+// keyed returns a row as JSON that has the cells of the columns with keys.
+func (t *Table) keyed(row *Row) []byte {
+	b := []byte("{")
+	member := func(key string, value []byte) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(jsonscan.AppendString(b, key), ':'), value...)
+	}
+	for k, v := range row.Cells() {
+		c := &t.Columns[k]
+		if c.CountKey != "" {
+			member(c.CountKey, strconv.AppendInt(nil, v.Count, 10))
+		}
+		switch {
+		case c.Key == "":
+		case v.Absent:
+			member(c.Key, []byte("null"))
+		case c.Kind == TextKind:
+			member(c.Key, jsonscan.AppendString(nil, v.Text))
+		default:
+			member(c.Key, strconv.AppendInt(nil, v.Number, 10))
+		}
+	}
+	return append(b, '}')
+}
+
 // WriteJSON writes the head of a report and then the rows of its tables, or of the one called only, each as a line.
 func (r *Report) WriteJSON(w io.Writer, only string) error {
 	b := bufio.NewWriter(w)

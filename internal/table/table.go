@@ -28,6 +28,10 @@ type Table struct {
 	All    int    // the number of rows, if Rows are fewer
 	Notes  []string
 
+	Folding Folding        // in a report on many files
+	Total   int64          // there: what the Main column has in the file; 0: its sum
+	Start   timeline.Nanos // there: of the trace, of Listed rows
+
 	Columns []Column
 	Rows    []Row
 
@@ -63,6 +67,7 @@ type Column struct {
 	IfAny      bool   // people get it only where a row has something in it, or if they ask for it
 	Page       bool   // only a page has room for it
 	CountKey   string // of times: the key of one more column of CSV, with the number of samples behind the time
+	Role       Role   // in a report on many files
 }
 
 // Kind says what the cells of a column are.
@@ -258,6 +263,12 @@ func (c Of[T]) IfAny() Of[T] {
 // Fixed says that the column stays when others are chosen.
 func (c Of[T]) Fixed() Of[T] {
 	c.Column.Fixed = true
+	return c
+}
+
+// Is says what becomes of the column in a report on many files.
+func (c Of[T]) Is(role Role) Of[T] {
+	c.Role = role
 	return c
 }
 

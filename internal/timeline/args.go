@@ -535,8 +535,8 @@ func (e *ArgsEncoder) endContainer() {
 	}
 }
 
-// appendWithout appends to dst what is encoded in a without the arguments, each as it is encoded, that drop reports.
-func (a Args) appendWithout(dst []byte, drop func(arg []byte) bool) []byte {
+// AppendWithout appends to dst what is encoded in a without the arguments, each as it is encoded, that drop reports.
+func (a Args) AppendWithout(dst []byte, drop func(arg []byte) bool) []byte {
 	for r := wire.NewReader(a); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations || !drop(r.Bytes()) {
 			dst = append(dst, r.Raw()...)

@@ -31,7 +31,7 @@ type Options struct {
 	KeepFlowIDs bool
 	// Moved is by how much events are later than in the recording, as their reader moves them.
 	Moved Nanos
-	// Observer gets what is added, and the Builder keeps only names and tracks. nil: everything is kept.
+	// Observer gets what is added, and what ties the input to others. nil: the Builder keeps what is added.
 	Observer Observer
 }
 
@@ -40,21 +40,23 @@ type Builder struct {
 	tables
 	known
 	attributes lastOf[string, Attribute]
-	pages      lastOf[pageKey, Page]
+	pages      *lastOf[pageKey, Page]
 	anySample  bool // one was added
-	args       ArgsEncoder
-	snapshot   Keys // of keys
+	args       *ArgsEncoder
+	snapshot   Keys   // of keys
+	intake     Intake // gets what is added; nil: it is kept
 
 	records memory
 	sampled *sampleTable
 	scratch []byte // payload under construction
 	runs    *runs  // nil as long as nothing was spilled
 	limit   int64
-	aside   int64 // of limit, see SetAside
+	aside   *int64 // of limit, see SetAside
 
-	pictured []byte  // arguments with a picture under construction
-	derived  bool    // what is added follows from records of a timeline, see Timeline.Extend
-	inputs   *inputs // nil: there is one input
+	pictured []byte // arguments with a picture under construction
+	derived  bool   // what is added follows from records of a timeline, see Timeline.Extend
+	part     PartOptions
+	first    TrackID // of a part: its first track
 }
 
 // tables are what a Builder shares with the Timeline that it makes, and with Builders that extend that: the kinds of things
@@ -72,8 +74,8 @@ type tables struct {
 }
 
 // encoder returns an encoder of arguments with the names and texts of the tables.
-func (t *tables) encoder() ArgsEncoder {
-	e := ArgsEncoder{keys: t.keys, values: t.values, correlated: t.correlated}
+func (t *tables) encoder() *ArgsEncoder {
+	e := &ArgsEncoder{keys: t.keys, values: t.values, correlated: t.correlated}
 	e.Reset()
 	return e
 }
@@ -90,7 +92,8 @@ type known struct {
 	ordered     bool // see SetOrdered
 	fractions   fractions
 	screenshots Screenshots
-	joinFlows   bool // ids of flows mean the same in all inputs
+	inputs      []uint32 // the index of the first event of each input; nil: there is one
+	joinFlows   bool     // ids of flows mean the same in all inputs
 }
 
 // lastOf holds a value for each key, in the order in which the keys were first set. Of several values the last one counts.
@@ -166,8 +169,13 @@ func NewBuilder(opts Options) *Builder {
 			stacks:     newStackTable(),
 			templates:  new(templateTable),
 		},
+		pages:   new(lastOf[pageKey, Page]),
 		sampled: new(sampleTable),
 		limit:   max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
+		aside:   new(int64),
+	}
+	if opts.Observer != nil {
+		b.intake = opts.Observer
 	}
 	b.names.wanted = opts.KnownName
 	b.args = b.encoder()
@@ -188,7 +196,7 @@ func (b *Builder) InternKey(text []byte) bool { return b.keys.has(text) }
 func (b *Builder) InternText(text []byte) bool { return b.values.has(text) }
 
 // Args returns the encoder for arguments of events of this Builder. There is only one: Reset begins new arguments.
-func (b *Builder) Args() *ArgsEncoder { return &b.args }
+func (b *Builder) Args() *ArgsEncoder { return b.args }
 
 // SetAttribute sets a fact about the whole trace. Of several values for a key the last one counts. A key that is reserved for
 // weft (IsOwnName) gets an underscore in front.
@@ -206,16 +214,6 @@ const maxAttributes = 10_000
 
 // SetOwnAttribute sets a fact that weft itself has written. Its key is kept as it is.
 func (b *Builder) SetOwnAttribute(a Attribute) {
-	if b.inputs != nil && b.inputs.now != nil {
-		for key := range b.inputs.facts(a.Key) {
-			b.setAttribute(Attribute{key, a.Text, a.Int, a.IsInt})
-		}
-		return
-	}
-	b.setAttribute(a)
-}
-
-func (b *Builder) setAttribute(a Attribute) {
 	before, _ := b.Attribute(a.Key)
 	b.Hold(len(a.Text) - len(before.Text))
 	if !b.attributes.set(a.Key, a) {
@@ -232,19 +230,8 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 	return b.attributes.list[i], true
 }
 
-// Add adds an event. The error is one of the temporary files; data problems are counted.
-func (b *Builder) Add(ev *Event) error {
-	if b.opts.Observer != nil {
-		b.next = max(b.next, ev.Event+1)
-		b.anySample = b.anySample || ev.Kind == Sample
-		b.opts.Observer.Event(ev)
-		return nil
-	}
-	if b.inputs != nil {
-		return b.addOfInput(ev)
-	}
-	return b.add(ev)
-}
+// Attributes returns the facts that were set, in the order in which they were first set.
+func (b *Builder) Attributes() []Attribute { return b.attributes.list }
 
 // countSample counts a sample of a thread.
 func (b *Builder) countSample(track TrackID) {
@@ -253,8 +240,13 @@ func (b *Builder) countSample(track TrackID) {
 	}
 }
 
-// add is Add for an event on the timeline.
-func (b *Builder) add(ev *Event) error {
+// Add adds an event. The error is one of the temporary files; data problems are counted.
+func (b *Builder) Add(ev *Event) error {
+	if b.intake != nil {
+		b.next = max(b.next, ev.Event+1)
+		b.anySample = b.anySample || ev.Kind == Sample
+		return b.intake.Event(ev)
+	}
 	if ev.Kind == Sample {
 		b.countSample(ev.Track)
 	}
@@ -396,29 +388,22 @@ func (b *Builder) addToTable(ev *Event) error {
 func (b *Builder) SetOrdered() { b.ordered = true }
 
 // NextEvent returns the event index after the last one that was added, for events that follow from those of the input.
-func (b *Builder) NextEvent() uint32 {
-	if b.inputs != nil {
-		return b.next - b.inputs.base
-	}
-	return b.next
-}
+func (b *Builder) NextEvent() uint32 { return b.next }
+
+// IsEmpty reports whether nothing was added.
+func (b *Builder) IsEmpty() bool { return b.next == 0 }
+
+// Problems returns the log of the Builder.
+func (b *Builder) Problems() *problem.Log { return b.opts.Problems }
 
 // AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
 func (b *Builder) AddFlow(f *FlowEvent) error {
-	if b.opts.Observer != nil {
-		b.opts.Observer.Flow(f)
-		return nil
+	if b.intake != nil {
+		b.next = max(b.next, f.Event+1)
+		return b.intake.Flow(f)
 	}
 	r := record{
 		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, flags: flagsOf(FlowStep),
-	}
-	if b.inputs != nil {
-		ts, ok := b.shifted(f.TS, f.Event, f.Offset)
-		if !ok {
-			return nil
-		}
-		r.ts, r.event, r.track = ts, f.Event+b.inputs.base, b.place(f.Track)
-		b.next = max(b.next, r.event+1) // the events of the next input begin after it, so that nobody takes it for one of those
 	}
 	b.spaces[f.Space] = true
 	b.fractions.times = b.fractions.times || r.ts%Microsecond != 0
@@ -434,7 +419,11 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))
 		// Should it bind to nothing, it will show here.
-		r.setFallbackTrack(b.RoleTrack(f.Track, RoleOther))
+		fallback := f.Fallback
+		if fallback == 0 {
+			fallback = b.RoleTrack(f.Track, RoleOther)
+		}
+		r.setFallbackTrack(fallback)
 		b.table.tracks[r.track].used = true
 	}
 	return b.addRecord(&r)
@@ -458,7 +447,7 @@ func (b *Builder) addRecord(r *record) error {
 // added is called when there is one more record or sample.
 func (b *Builder) added() error {
 	b.ordered = false
-	if b.records.size()+b.sampled.size() < b.limit-b.aside {
+	if b.records.size()+b.sampled.size() < b.limit-*b.aside {
 		return nil
 	}
 	return b.spill()
@@ -466,7 +455,7 @@ func (b *Builder) added() error {
 
 // SetAside says how many bytes of the budget others hold who read into the Builder. They come off what records may take, of
 // which half is left in any case.
-func (b *Builder) SetAside(bytes int64) { b.aside = min(max(bytes, 0), b.limit/2) }
+func (b *Builder) SetAside(bytes int64) { *b.aside = min(max(bytes, 0), b.limit/2) }
 
 // spill writes the records and samples in memory to disk, as one sorted run of each.
 func (b *Builder) spill() error {
@@ -517,9 +506,6 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	b.unmatched = b.unmatched || b.table.namedLater
 	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}
-	if b.inputs != nil {
-		t.inputs, t.joinFlows = b.inputs.list, b.inputs.joinFlows
-	}
 	if b.runs != nil && b.records.len() > 0 {
 		if err := b.spill(); err != nil {
 			return nil, errors.Join(err, b.Close())

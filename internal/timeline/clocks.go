@@ -23,12 +23,8 @@ type Clocks struct {
 	Readings []ClockReading
 }
 
-// SetClocks says which clock the times given to Add are of. It changes no time. Of several inputs, whoever merges them says it after the last.
-func (b *Builder) SetClocks(c Clocks) {
-	if b.inputs == nil || b.inputs.now == nil {
-		b.clocks = c
-	}
-}
+// SetClocks says which clock the times given to Add are of. It changes no time.
+func (b *Builder) SetClocks(c Clocks) { b.clocks = c }
 
 // Clocks returns what SetClocks was given; the zero Clocks if it was never called.
 func (b *Builder) Clocks() Clocks { return b.clocks }

@@ -1,9 +1,6 @@
 package timeline
 
-import (
-	"iter"
-	"strings"
-)
+import "strings"
 
 // Readers say what ties their input to others: which clock its times are of (SetClocks), when it was by the wall clock (Anchor), on which
 // host it was recorded (SetHost), which number it has among several (SetRank), which events name the same thing as events elsewhere (Link).
@@ -51,9 +48,6 @@ const (
 	LinkToLinked                      // it names a span to which the event refers
 )
 
-// flowRoles are the roles of the ends of flows that links become.
-var flowRoles = [...]FlowRole{LinkOwn: FlowContinue, LinkToCaller: FlowServe, LinkToParent: FlowEnd, LinkToLinked: FlowReference}
-
 // Link says that an event carries a key, which events of other inputs may have too.
 type Link struct {
 	Key    string // with what it is in front: "w3c:4bf92f….00f0…", "id:…"
@@ -91,13 +85,11 @@ func TraceparentKey(text string) string {
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
-// Observer is handed what readers add to a Builder, in place of its being kept. What it gets is valid during the call.
+// Observer is an Intake that is handed what ties an input to others as well.
 type Observer interface {
-	Event(ev *Event)
-	Flow(f *FlowEvent)
+	Intake
 	Anchor(a *Anchor)
 	HostSync(s *HostSync)
-	Link(l *Link)
 	Host(name string)
 	Rank(n int64)
 	ClockDomain(name string)
@@ -119,9 +111,7 @@ func StepOf(ts Nanos) Nanos {
 func (b *Builder) WantsAnchors() bool { return b.opts.Observer != nil }
 
 // WantsLinks reports whether AddLink has an effect.
-func (b *Builder) WantsLinks() bool {
-	return b.opts.Observer != nil || b.inputs != nil && b.inputs.now != nil
-}
+func (b *Builder) WantsLinks() bool { return b.intake != nil }
 
 // AddAnchor says when a time of the input was by the wall clock.
 func (b *Builder) AddAnchor(a Anchor) {
@@ -168,43 +158,14 @@ func (b *Builder) SetStep(n Nanos) {
 
 // AddLink says that an event that was added carries a key. Events of several inputs with one key become a flow.
 func (b *Builder) AddLink(l *Link) error {
-	switch {
-	case b.opts.Observer != nil:
-		b.opts.Observer.Link(l)
-		return nil
-	case b.inputs == nil || b.inputs.now == nil || l.Role >= LinkSync:
+	if b.intake == nil {
 		return nil
 	}
-	key := l.Key
-	if key == "" && b.inputs.now.KeyOf != nil {
-		key = b.inputs.now.KeyOf(l.Request)
-	}
-	if key == "" {
-		return nil
-	}
-	return b.AddFlow(&FlowEvent{
-		Space: FlowLink, Role: flowRoles[l.To], Binding: BindCarrier, Track: l.Track, Event: l.Event, Offset: l.Offset, TS: l.TS,
-		IDText: []byte(key),
-	})
-}
-
-// ArgList returns arguments that the Builder's encoder has made, one by one.
-func (b *Builder) ArgList(args Args) iter.Seq[Arg] {
-	t := &Timeline{tables: b.tables}
-	return t.ArgList(args)
-}
-
-// Members returns the members of a dictionary or array, see ArgList.
-func (b *Builder) Members(a Arg) iter.Seq[Arg] {
-	t := &Timeline{tables: b.tables}
-	return t.Members(a)
+	return b.intake.Link(l)
 }
 
 // KnowsKey reports whether an argument of this name was encoded.
-func (b *Builder) KnowsKey(name string) bool { return b.keys.knows(name) }
-
-// KeyCount returns how many names of arguments are known.
-func (b *Builder) KeyCount() int { return b.keys.len() }
+func (t *Timeline) KnowsKey(name string) bool { return t.keys.knows(name) }
 
 // IDs returns the ids of the thread that a track is, or is below, and of its process; false if it is below neither. A track of a
 // process has the zero thread id.

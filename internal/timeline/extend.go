@@ -73,7 +73,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 // extensionBuilder returns a Builder for records that join those of the timeline.
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
-		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory),
+		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory), aside: new(int64),
 	}
 	b.next = t.next // what is added is numbered after what is there
 	if base, ok := t.store.(*memory); ok {

@@ -88,7 +88,7 @@ func (f *Fact) Value() string {
 
 // AddFact adds a fact about a thread. Of several of one kind the last one counts.
 func (b *Builder) AddFact(thread TrackID, f Fact) {
-	th := b.table.thread(b.samplesOf(thread))
+	th := b.table.thread(b.sampleThread(thread))
 	for i := range th.facts {
 		if th.facts[i].Kind == f.Kind {
 			th.facts[i] = f

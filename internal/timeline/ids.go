@@ -173,8 +173,8 @@ func (t *idTable) reserve(number int64) int64 {
 	return number
 }
 
-// isUsablePID reports whether Perfetto can hold a pid, and it means there what it means in the input.
-func isUsablePID(id InputID) bool { return id.Text == "" && id.Num > 0 && id.Num <= math.MaxInt32 }
+// IsPID reports whether Perfetto can hold the id of a process, and it means there what it means in the input.
+func (id InputID) IsPID() bool { return id.Text == "" && id.Num > 0 && id.Num <= math.MaxInt32 }
 
 // assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
 // something else there, are replaced by small ones that the input does not use (chrome-json.md 7).
@@ -218,7 +218,7 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 		p.was, p.key = p.key, ProcessKey{Num: int64(p.pid)}
 		return
 	}
-	if isUsablePID(p.key) {
+	if p.key.IsPID() {
 		p.pid = int32(p.key.Num)
 		return
 	}

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -86,21 +85,18 @@ func (s *idSpaces) placeIDs(id TrackID, space uint32) {
 func (b *Builder) SetIDSpace(track TrackID, name string) (ok bool) {
 	t := b.table
 	n, ok := t.number(b.idSpaceName(name))
-	if track = t.resolve(track); n != 0 && t.tracks[track].parent == 0 && (b.inputs == nil || !b.inputs.older(track)) {
+	if track = t.resolve(track); n != 0 && t.tracks[track].parent == 0 && track >= b.first {
 		t.placeIDs(track, n)
 	}
 	return ok
 }
 
-// idSpaceName returns the name of an id space of the current input in the output.
+// idSpaceName returns the name of an id space of the input in the output.
 func (b *Builder) idSpaceName(name string) string {
-	switch {
-	case b.inputs == nil || b.inputs.now == nil:
-		return name
-	case name == "":
-		return b.inputs.now.IDSpace
+	if name == "" {
+		return b.part.IDSpace
 	}
-	return cmp.Or(b.inputs.now.IDSpace, b.inputs.now.Name) + "/" + name
+	return b.part.IDSpaces + name
 }
 
 // IDSpace returns the name of the id space of a track; "" is that of the trace itself.
@@ -121,17 +117,9 @@ func (s *idSpaces) spaceName(n uint32) string {
 	return s.spaceNames[n-1]
 }
 
-// moved returns by how much the events of the current input are later than in its recording.
-func (b *Builder) moved() Nanos {
-	if b.inputs != nil && b.inputs.now != nil {
-		return b.inputs.now.Offset
-	}
-	return b.opts.Moved
-}
-
 // SetMoved says by how much the events of a process are later than in its recording, as in a trace that weft merged.
 func (b *Builder) SetMoved(process TrackID, by Nanos) {
-	b.table.process(process).moved = by + b.moved()
+	b.table.process(process).moved = by + b.opts.Moved
 }
 
 // Renumber says that a process had another number in its recording, because of which it got the one that it has, as in a trace that weft

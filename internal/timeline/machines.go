@@ -22,22 +22,10 @@ type machines struct {
 	machineOf map[TrackID]uint32    // 0 where there is none
 	named     map[uint32]string     // by machine of the output
 	keys      map[uint32]*trackKeys // by machine of the input that is being read; nil: it has only the one
-
-	several bool              // inputs keep their machines: the output is not to be of one machine
-	home    uint32            // of the input that is being read: the machine that it was recorded on
-	renamed map[uint32]uint32 // what the others of this input are in the output
-	from    string            // its name
-	last    uint32            // the highest that was given out
 }
 
-// machineID is a number that means something on one machine.
-type machineID struct {
-	machine uint32
-	number  int64
-}
-
-// maxMachines bounds how many machines a trace has; what comes from more is taken for that of the trace itself.
-const maxMachines = 1 << 10
+// MaxMachines bounds how many machines a trace has; what comes from more is taken for that of the trace itself.
+const MaxMachines = 1 << 10
 
 // place notes of which machine a track below the root is.
 func (m *machines) place(id TrackID) {
@@ -58,7 +46,7 @@ func (b *Builder) SetMachine(machine uint32) {
 	}
 	keys := t.keys[machine]
 	if keys == nil {
-		if len(t.keys) >= maxMachines {
+		if len(t.keys) >= MaxMachines {
 			machine = 0
 		}
 		if keys = t.keys[machine]; keys == nil {
@@ -66,64 +54,30 @@ func (b *Builder) SetMachine(machine uint32) {
 			t.keys[machine] = keys
 		}
 	}
-	t.trackKeys, t.reading, t.writeOn = keys, machine, t.machineOut(b.inputs != nil, machine)
+	t.trackKeys, t.reading, t.writeOn = keys, machine, b.machineOut(machine, "")
 }
 
-// machineOut returns what a machine of the input that is being read is in the output.
-func (m *machines) machineOut(merged bool, machine uint32) uint32 {
-	switch {
-	case !merged:
-		return machine
-	case machine == 0 || !m.several:
-		return m.home
+// machineOut returns what a machine of the input is in the output.
+func (b *Builder) machineOut(machine uint32, name string) uint32 {
+	if b.intake != nil {
+		return b.intake.Machine(machine, name)
 	}
-	out, ok := m.renamed[machine]
-	if !ok && m.last < maxMachines {
-		m.last++
-		out = m.last
-		m.renamed[machine] = out
-		m.name(out, m.from)
-	}
-	return out
+	return machine
 }
 
-// name names a machine of the output.
-func (m *machines) name(id uint32, name string) {
+// NameMachine names a machine of the input.
+func (b *Builder) NameMachine(machine uint32, name string) {
+	m := &b.table.machines
+	if b.intake != nil {
+		b.intake.Machine(machine, name)
+		return
+	}
 	if m.named == nil {
 		m.named = map[uint32]string{}
 	}
-	if len(m.named) < maxMachines {
-		m.named[id] = name
+	if len(m.named) < MaxMachines {
+		m.named[machine] = name
 	}
-}
-
-// NameMachine names a machine of the input that is being read.
-func (b *Builder) NameMachine(machine uint32, name string) {
-	m := &b.table.machines
-	if b.inputs == nil {
-		m.name(machine, name)
-		return
-	}
-	if machine != 0 && m.several {
-		m.name(m.machineOut(true, machine), name+" ("+m.from+")")
-	}
-}
-
-// SetMachines says that the output of several inputs has several machines: that of the trace itself, and those with these names, from 1 on.
-func (b *Builder) SetMachines(names []string) {
-	m := &b.table.machines
-	m.several, m.last = true, uint32(len(names))
-	for i, name := range names {
-		m.name(uint32(i+1), name)
-	}
-}
-
-// beginInput begins to read an input.
-func (t *trackTable) beginInput(of *Input) {
-	t.trackKeys, t.keys = newTrackKeys(), nil
-	t.reading, t.home, t.renamed, t.from = 0, of.Machine, map[uint32]uint32{}, of.Name
-	t.writeOn = of.Machine
-	t.space, _ = t.number(of.IDSpace)
 }
 
 // processesRead returns the processes of the input that is being read.

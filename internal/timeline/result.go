@@ -32,10 +32,9 @@ type Timeline struct {
 	totals     Totals
 	longTasks  longTasks
 	segments   []segment
-	inputs     []inputRange // in the order of events; empty if there is one
-	events     ordinalSet   // the records that Walk gives as events, samples aside; see NumberEvents
-	ids        *eventIDs    // nil before NumberEvents
-	hides      bool         // some tracks are hidden
+	events     ordinalSet // the records that Walk gives as events, samples aside; see NumberEvents
+	ids        *eventIDs  // nil before NumberEvents
+	hides      bool       // some tracks are hidden
 
 	hiddenArg func(Args) int // nil: all arguments are shown
 

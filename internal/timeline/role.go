@@ -73,7 +73,7 @@ func IsRole(n uint64) bool { return n <= uint64(lastRole) }
 func (b *Builder) RoleTrack(parent TrackID, role Role) TrackID {
 	switch role {
 	case RoleV8States, RoleCategories, RoleSamplePages:
-		parent = b.samplesOf(parent)
+		parent = b.sampleThread(parent)
 	}
 	return b.roleTrack(parent, TrackSpec{Name: roleNames[role], Role: role})
 }

@@ -17,13 +17,7 @@ type SampleDescription struct {
 }
 
 // DescribeSamples says what the samples given to Add are. Of several descriptions the last one counts.
-func (b *Builder) DescribeSamples(d SampleDescription) {
-	if b.inputs != nil && b.inputs.now != nil {
-		b.describeSamples(d)
-		return
-	}
-	b.samples = d
-}
+func (b *Builder) DescribeSamples(d SampleDescription) { b.samples = d }
 
 // SampleDescription returns what DescribeSamples was given; used reports whether a sample was added.
 func (b *Builder) SampleDescription() (d SampleDescription, used bool) { return b.samples, b.anySample }

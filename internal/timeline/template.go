@@ -34,7 +34,7 @@ type templateTable struct {
 // completes it, see Event.Template. With a first key of 0 it adds the second one only. Slices of a template take no memory for their arguments. The id is 0, no template, if a table
 // is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
-	e, t := &b.args, b.templates
+	e, t := b.args, b.templates
 	n, ok := b.names.intern(name)
 	c, ok2 := b.categories.intern(category)
 	size := len(e.buf) + 64

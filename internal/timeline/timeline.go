@@ -7,7 +7,7 @@
 // the resolved events in the order in which a Perfetto trace must hold them: ends before begins, parents before
 // children, producers of flows before their consumers.
 //
-// What does not live here: anything that knows an input format (package convert and below) or Perfetto's packets
+// What does not live here: several inputs on one timeline (package merge), anything that knows an input format (package load and below) or Perfetto's packets
 // (package pfwire). The one exception are arguments: they are encoded once, by the reader, in the form in which they
 // stay up to the output (see Args).
 package timeline
@@ -237,14 +237,15 @@ const (
 
 // FlowEvent is one end of a flow, handed to Builder.AddFlow. Its byte slices are not kept.
 type FlowEvent struct {
-	Space   FlowSpace
-	Role    FlowRole
-	Binding FlowBinding
-	Track   TrackID // the thread; for BindCarrier the track of the carrier
-	Event   uint32  // as in Event
-	Offset  int64
-	TS      Nanos
-	After   Nanos // FlowNative: the flow passes its carrier at TS+After
+	Space    FlowSpace
+	Role     FlowRole
+	Binding  FlowBinding
+	Track    TrackID // the thread; for BindCarrier the track of the carrier
+	Event    uint32  // as in Event
+	Offset   int64
+	TS       Nanos
+	After    Nanos   // FlowNative: the flow passes its carrier at TS+After
+	Fallback TrackID // FlowV1: where it shows if it binds to nothing; 0: on the track of RoleOther of Track
 
 	ID       uint64 // numeric id
 	IDText   []byte // an id that is not a number; ID is not used then

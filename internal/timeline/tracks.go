@@ -143,13 +143,12 @@ type process struct {
 	first    problem.Position
 	noted    bool       // first is known
 	main     uint8      // strength of the evidence that it is the main process; 0: there is none
-	taken    bool       // an earlier input has another process of this number
+	taken    bool       // another input has another process of this number, see NumberTaken
 	was      ProcessKey // the key before it got another one because it was taken
 	recorded int64      // the number in its recording, if renumbered
 	moved    Nanos      // by how much its events are later than in its recording
-	input    uint32
-	of       string // the name of its input, if taken
-	shown    string // its name in a trace of several inputs; "": name
+	of       string     // the name of its input, if taken
+	shown    string     // its name if that is not name, see ShowProcess
 
 	renumbered bool // another recording has a process of its number
 	isMain     bool // the main process of the browser that its id space is of
@@ -164,7 +163,7 @@ type thread struct {
 	assigned bool   // the input has no such tid
 	starts   uint64 // slices and instants on its track, beside those on lanes
 	samples  uint64
-	taken    bool // an earlier input has another thread of this number
+	taken    bool // another input has another thread of this number, see NumberTaken
 	stream   bool // slices that overlap are as it should be, see SetStream
 	facts    []Fact
 }
@@ -313,18 +312,15 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	if id, ok := t.processByKey[k]; ok {
 		return id
 	}
-	if b.inputs != nil {
-		if id, ok := b.inputs.process(k); ok && t.reading == 0 {
+	if b.intake != nil && t.reading == 0 {
+		if id, ok := b.intake.Process(k); ok {
 			t.processByKey[k] = id
 			return id
 		}
 	}
-	t.processes = append(t.processes, process{key: k, moved: b.moved()})
+	t.processes = append(t.processes, process{key: k, moved: b.opts.Moved})
 	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
 	t.processByKey[k] = id
-	if b.inputs != nil {
-		b.inputs.made(t, t.process(id), id)
-	}
 	return id
 }
 
@@ -348,7 +344,7 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	if id, ok := t.threadByKey[key]; ok {
 		return id
 	}
-	t.threads = append(t.threads, thread{key: k, taken: b.inputs != nil && b.inputs.tids[machineID{t.writeOn, k.Num}]})
+	t.threads = append(t.threads, thread{key: k})
 	id := t.add(track{kind: ThreadTrack, parent: process, index: uint32(len(t.threads) - 1)})
 	t.threadByKey[key] = id
 	return id
@@ -367,10 +363,13 @@ type ThreadUse struct {
 	Used    bool      // an event was added to it or to a track below it
 }
 
-// Threads returns all threads, of several inputs those of the current one, in the order of their creation.
+// Threads returns all threads of the input, in the order of their creation.
 func (b *Builder) Threads() []ThreadUse {
 	t := b.table
-	first, own := b.ownProcesses()
+	first, own := b.first, map[TrackID]bool{} // with the processes of other inputs that are this one's as well
+	for _, id := range t.processesRead() {
+		first, own[id] = min(first, id), true
+	}
 	used := make([]bool, len(t.tracks)-int(first))
 	for i := len(used) - 1; i >= 0; i-- { // tracks come after their parents
 		row := &t.tracks[int(first)+i]
@@ -383,7 +382,7 @@ func (b *Builder) Threads() []ThreadUse {
 	for i, used := range used {
 		id := first + TrackID(i)
 		row := &t.tracks[id]
-		if row.kind != ThreadTrack || own != nil && !own[row.parent] {
+		if row.kind != ThreadTrack || t.tracks[row.parent].kind == ProcessTrack && !own[row.parent] {
 			continue
 		}
 		th := &t.threads[row.index]
@@ -423,8 +422,8 @@ func (b *Builder) Child(parent TrackID, name string) TrackID {
 func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	t := b.table
 	t.namedLater = t.namedLater || spec.Name == ""
-	if b.inputs != nil && spec.Role != RoleInput {
-		spec.Name = b.inputs.childName(parent, spec.Name)
+	if spec.Role != RoleInput {
+		spec.Name = b.childName(parent, spec.Name)
 	}
 	t.specs = append(t.specs, spec)
 	t.hold(len(spec.Name) + len(spec.Description) + len(spec.MergeKey) + len(spec.Subject))
@@ -453,10 +452,7 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 		return id
 	}
 	key := string(k.Name)
-	name := key
-	if b.inputs != nil {
-		name = b.inputs.childName(parent, key)
-	}
+	name := b.childName(parent, key)
 	row := *k
 	row.Name = nil
 	t.counters = append(t.counters, row)

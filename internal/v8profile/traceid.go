@@ -60,17 +60,15 @@ func ScanTraceID(s *jsonscan.Scanner, value []byte) uint64 {
 
 // traceIDIn returns the id in the object that comes next, 0 if it has none.
 func traceIDIn(s *jsonscan.Scanner) (id uint64) {
-	switch kind, _ := s.Value(); kind {
-	case jsonscan.Object:
-		for key, ok := s.Key(); ok; key, ok = s.Key() {
-			if string(key) == TraceIDKey {
-				id = unsigned(s)
-			} else {
-				s.Skip()
-			}
-		}
-	case jsonscan.Array:
-		for s.Elem() {
+	kind, _ := s.Value()
+	if kind != jsonscan.Object {
+		s.SkipRest(kind)
+		return 0
+	}
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		if string(key) == TraceIDKey {
+			id = unsigned(s)
+		} else {
 			s.Skip()
 		}
 	}

@@ -60,7 +60,7 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	if rd.ev.Seen&(1<<fieldUseAsyncTts) != 0 && isTrue(rd.ev.get(fieldUseAsyncTts)) {
 		if tts := rd.threadTime(fieldTts); tts != timeline.NoTime {
 			rd.ownKey("tts")
-			rd.enc.Int(int64(tts))
+			rd.Enc.Int(int64(tts))
 		}
 	}
 	out.Callstack = rd.callstack(fieldSf, fieldStack)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -28,7 +29,7 @@ func BenchmarkRead(b *testing.B) {
 			for b.Loop() {
 				log := new(problem.Log)
 				builder := timeline.NewBuilder(timeline.Options{Problems: log, Memory: 4 << 30})
-				if err := Read(context.Background(), bytes.NewReader(data), builder, Options{Problems: log, Args: c.args}); err != nil {
+				if err := Read(context.Background(), bytes.NewReader(data), builder, Options{Options: readers.Options{Problems: log, Args: c.args}}); err != nil {
 					b.Fatal(err)
 				}
 				if err := builder.Close(); err != nil {

@@ -79,17 +79,17 @@ func (o *Options) blockSize() int {
 // mayUseBlocks reports whether reading may continue in blocks. The scanner is at the bracket of an event, after a
 // comma.
 func (rd *reader) mayUseBlocks() bool {
-	return rd.opts.Workers > 1 && rd.s.Offset() >= rd.blocksFrom
+	return rd.opts.Workers > 1 && rd.S.Offset() >= rd.blocksFrom
 }
 
 // blocks reads events in blocks, starting at the bracket of an event, until it meets anything unexpected. It returns
 // the byte before the place where ordinary reading continues.
 func (rd *reader) blocks() (after byte, err error) {
-	ordinary := rd.s
-	c := &splitter{offset: rd.s.Offset(), size: rd.opts.blockSize()}
+	ordinary := rd.S
+	c := &splitter{offset: rd.S.Offset(), size: rd.opts.blockSize()}
 	started := c.offset
 	var unread []byte
-	unread, c.rest = rd.s.Detach()
+	unread, c.rest = rd.S.Detach()
 	if c.buf = rd.spare.ahead[:0]; cap(c.buf) < max(c.size, len(unread)) {
 		c.buf = make([]byte, 0, max(c.size, 2*len(unread)))
 	}
@@ -99,7 +99,7 @@ func (rd *reader) blocks() (after byte, err error) {
 	pool := newBlockPool(rd.opts.Workers, &rd.eventScanner, rd.spare.blocks)
 	rd.spare.ahead, rd.spare.blocks = nil, nil
 	defer func() { rd.ahead, rd.spare.blocks = c.buf, pool.close() }()
-	rd.s = &rd.piece
+	rd.S = &rd.piece
 	var queue []*block
 	after = ','
 	for {
@@ -134,8 +134,8 @@ func (rd *reader) blocks() (after byte, err error) {
 		}
 		pool.put(b)
 	}
-	rd.s = ordinary
-	rd.s.Attach(io.MultiReader(bytes.NewReader(c.buf), c.remaining()), c.offset)
+	rd.S = ordinary
+	rd.S.Attach(io.MultiReader(bytes.NewReader(c.buf), c.remaining()), c.offset)
 	// Blocks that keep ending early cost more than they save.
 	size := int64(c.size)
 	rd.blocksFrom = c.offset + max(size/warmUp, 4*size-(c.offset-started))
@@ -242,7 +242,8 @@ func (rd *reader) takeBlock(b *block) error {
 		} else {
 			rd.piece.ResetAt(nil, at)
 			rd.ev.load(sc, b)
-			rd.enc.Load(b.args[args:sc.args])
+			rd.BigInts, rd.TooDeep = 0, 0
+			rd.Enc.Load(b.args[args:sc.args])
 			err = rd.event()
 		}
 		args = sc.args
@@ -262,7 +263,7 @@ func (rd *reader) takeBlock(b *block) error {
 // load sets the current event to one scanned in a block.
 func (ev *event) load(sc *scanned, b *block) {
 	ev.later, ev.traced = sc.later, sc.traced
-	ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0
+	ev.duplicates = 0
 	b.values.Load(&ev.Members, sc.seen, int(sc.values), b.text)
 }
 
@@ -278,7 +279,7 @@ func newBlockPool(workers int, like *eventScanner, free []*block) *blockPool {
 	for range workers {
 		p.group.Go(func() {
 			es := &eventScanner{
-				s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: like.args, dropped: droppedKeys(&like.args),
+				ArgReader: newArgReader(new(jsonscan.Scanner), timeline.NewArgsEncoder()), args: like.args, dropped: droppedKeys(&like.args),
 				tracing: like.tracing,
 			}
 			es.unknown = func([]byte) { es.odd = true }
@@ -316,7 +317,7 @@ func (p *blockPool) put(b *block) {
 
 // scanBlock scans the events of a block up to the first anomaly.
 func (es *eventScanner) scanBlock(b *block) {
-	s := es.s
+	s := es.S
 	s.Reset(b.text)
 	b.after = ','
 	for {
@@ -330,7 +331,7 @@ func (es *eventScanner) scanBlock(b *block) {
 			b.after = ','
 		case c == '{' && b.after == ',':
 			es.odd = false
-			es.enc.ResetKeys(b.keys)
+			es.Enc.ResetKeys(b.keys)
 			es.scanEvent()
 			if s.Err() != nil {
 				return
@@ -349,11 +350,11 @@ func (es *eventScanner) keep(b *block, start, end int) {
 	sc := scanned{
 		start: uint32(start), end: uint32(end), seen: ev.Seen, values: uint32(b.values.Len()), later: ev.later, traced: ev.traced,
 	}
-	sc.odd = es.odd || ev.Seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates()+es.enc.Cut() > 0 ||
-		es.enc.Missed() || es.s.Notes != (jsonscan.Notes{})
+	sc.odd = es.odd || ev.Seen == 0 || ev.Seen&instructionFields != 0 || ev.duplicates+es.BigInts+es.TooDeep+es.Enc.Duplicates()+es.Enc.Cut() > 0 ||
+		es.Enc.Missed() || es.S.Notes != (jsonscan.Notes{})
 	if !sc.odd {
-		b.values.Keep(&ev.Members, b.text, es.s.Decoded())
-		b.args = append(b.args, es.enc.Args()...)
+		b.values.Keep(&ev.Members, b.text, es.S.Decoded())
+		b.args = append(b.args, es.Enc.Args()...)
 	}
 	sc.args = uint32(len(b.args))
 	b.events = append(b.events, sc)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -16,7 +17,7 @@ func TestBlocksReachTheEnd(t *testing.T) {
 		data := recording.Bytes(t, name)
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log})
-		rd := newReader(t.Context(), bytes.NewReader(data), b, Options{Problems: log, Workers: 2})
+		rd := newReader(t.Context(), bytes.NewReader(data), b, Options{Options: readers.Options{Problems: log}, Workers: 2})
 		if err := rd.document(); err != nil {
 			t.Fatal(err)
 		}

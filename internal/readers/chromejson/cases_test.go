@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // suite are the cases, which are read through windows of all sizes, and in blocks of all sizes.
 var suite = readertest.Suite[Options]{
-	Read:    Read,
-	Prepare: func(o *Options, log *problem.Log, _ string) { o.Problems = log },
+	Read:   Read,
+	Common: func(o *Options) *readers.Options { return &o.Options },
 	Option: func(o *Options, name, value string) error {
 		switch name {
 		case "args":
@@ -27,10 +28,10 @@ var suite = readertest.Suite[Options]{
 	Raises: slices.DeleteFunc(problem.Kinds(), func(k problem.Kind) bool { return !raisedByReader(k) || largeInputs[k] }),
 }
 
-func window(size int) func(*Options) { return func(o *Options) { o.window = size } }
+func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }
 
 func blocks(size int) func(*Options) {
-	return func(o *Options) { o.window, o.Workers, o.block = 4096, 3, size }
+	return func(o *Options) { o.Window, o.Workers, o.block = 4096, 3, size }
 }
 
 // TestCases compares what is read from the inputs in testdata with what is expected.

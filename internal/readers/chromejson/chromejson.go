@@ -17,11 +17,12 @@
 // Later passes pair begins with ends, nest slices, resolve flows and assign processes ids that Perfetto can represent.
 // Package jsonscan reads the text.
 //
-// Bad data in single events is counted in Options.Problems and never stops reading. An error from Read means that the
+// Bad data in single events is counted in readers.Options.Problems and never stops reading. An error from Read means that the
 // input as a whole cannot be read.
 package chromejson
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,29 +32,23 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // Options says how Read reads.
 type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
-	// Args says which arguments of events are kept.
-	Args timeline.ArgFilter
-	// Offset is added to all timestamps, before negative ones are dropped.
-	Offset timeline.Nanos
+	readers.Options
+
 	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are then
 	// not events of the trace. If nil, they are kept as events.
 	Profiles *v8profile.Assembler
 	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling goroutine, and more than 64 count as
 	// 64. It does not change the result.
 	Workers int
-	// NoScreenshots leaves the pictures of screenshots out.
-	NoScreenshots bool
 
-	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
-	block  int // size of a block; 0: blockSize
+	block int // size of a block; 0: blockSize
 }
 
 // droppedKeys returns a cache of keys that are not kept; nil if all are.
@@ -108,7 +103,6 @@ type reader struct {
 	ids     idCache
 	roles   map[roleKey]timeline.TrackID
 	objects map[objectsKey]timeline.TrackID
-	members map[string]bool // unknown members of events that were counted
 	meta    metadata
 	stacks  stacks
 	clues   *producers.ChromeClues // nil: nobody wants them
@@ -118,15 +112,12 @@ type reader struct {
 const maxWorkers = 64
 
 func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) *reader {
-	window := opts.window
-	if window == 0 {
-		window = jsonscan.DefaultWindow
-	}
+	window := cmp.Or(opts.Window, jsonscan.DefaultWindow)
 	opts.Workers = min(opts.Workers, maxWorkers)
 	spare := spares.Get().(*spare)
 	rd := &reader{
 		eventScanner: eventScanner{
-			s: jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), enc: b.Args(), args: opts.Args, dropped: droppedKeys(&opts.Args),
+			ArgReader: newArgReader(jsonscan.NewIn(jsondoc.Cancelled(ctx, r), window, spare.window), b.Args()), args: opts.Args, dropped: droppedKeys(&opts.Args),
 			tracing: opts.Profiles != nil,
 		},
 
@@ -137,13 +128,12 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		opts:    opts,
 		roles:   map[roleKey]timeline.TrackID{},
 		objects: map[objectsKey]timeline.TrackID{},
-		members: map[string]bool{},
 		meta:    newMetadata(),
 		stacks:  newStacks(),
 		clues:   producers.NewChromeClues(b),
 	}
-	rd.unknown = rd.unknownMember
-	rd.doc = jsondoc.New(rd.s, rd.log)
+	rd.unknown = func(key []byte) { rd.doc.Unknown(key, rd.position()) }
+	rd.doc = jsondoc.New(rd.S, rd.log)
 	rd.doc.Repeats = func(key []byte) bool { return string(key) == "traceEvents" }
 	return rd
 }
@@ -166,9 +156,9 @@ var spares = sync.Pool{New: func() any { return new(spare) }}
 
 // leave leaves the memory of the reader for others, if its input was small.
 func (rd *reader) leave() {
-	small := rd.s.Offset() <= maxSpareInput
+	small := rd.S.Offset() <= maxSpareInput
 	spare := rd.spare
-	spare.window = rd.s.Leave()
+	spare.window = rd.S.Leave()
 	if !small {
 		return
 	}
@@ -199,9 +189,9 @@ func (rd *reader) finish() error {
 // position is the place of the current event, or of the scanner outside the event list.
 func (rd *reader) position() problem.Position {
 	if rd.inEvents {
-		return problem.Position{Event: rd.index, Offset: rd.s.Start()}
+		return problem.Position{Event: rd.index, Offset: rd.S.Start()}
 	}
-	return problem.Position{Event: -1, Offset: rd.s.Start()}
+	return problem.Position{Event: -1, Offset: rd.S.Start()}
 }
 
 // problem counts a problem of the current event.
@@ -210,9 +200,9 @@ func (rd *reader) problem(k problem.Kind, detail string) { rd.log.Add(k, rd.posi
 // failed adds the position of the scanner to an error.
 func (rd *reader) failed(err error) error {
 	if rd.inEvents {
-		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.s.Offset(), err)
+		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.S.Offset(), err)
 	}
-	return fmt.Errorf("byte %d: %w", rd.s.Offset(), err)
+	return fmt.Errorf("byte %d: %w", rd.S.Offset(), err)
 }
 
 // ended handles an error of Fill in the event list: the end of the input is noted and is not an error.
@@ -224,6 +214,6 @@ func (rd *reader) ended(err error) error {
 }
 
 // notes counts what the scanner tolerated in the current unit.
-func (rd *reader) notes() { rd.countNotes(&rd.s.Notes) }
+func (rd *reader) notes() { rd.countNotes(&rd.S.Notes) }
 
 func (rd *reader) countNotes(n *jsonscan.Notes) { rd.doc.CountNotesOf(n, rd.position()) }

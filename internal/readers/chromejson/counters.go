@@ -2,8 +2,10 @@ package chromejson
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
@@ -153,75 +155,18 @@ func counterValue(v value) (timeline.Number, bool) {
 	text := v.text
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number:
-	case jsonscan.String:
-		if !isDecimal(text) {
+	case jsonscan.String: // as Perfetto reads it: JSON allows neither a plus sign nor leading zeros, nor a point at an end
+		if len(bytes.Trim(text, "+-.0123456789eE")) > 0 {
 			return timeline.Number{}, false
 		}
-		text = jsonNumber(text)
 	default:
 		return timeline.Number{}, false
 	}
-	if n, ok := jsonscan.Int64(text); ok {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return timeline.Int(n), true
 	}
-	f, _ := jsonscan.Float64(text)
-	return timeline.Float(f), true
-}
-
-// isDecimal reports whether a text is a number as Perfetto reads it: digits with at most one point anywhere, an
-// optional sign before them and an optional exponent after. JSON allows less.
-func isDecimal(text []byte) bool {
-	text = text[signLen(text):]
-	whole := digitsLen(text)
-	text = text[whole:]
-	fraction := 0
-	if len(text) > 0 && text[0] == '.' {
-		fraction = digitsLen(text[1:])
-		text = text[1+fraction:]
-	}
-	if whole+fraction == 0 {
-		return false
-	}
-	if len(text) == 0 {
-		return true
-	}
-	if text[0]|0x20 != 'e' {
-		return false
-	}
-	text = text[1:]
-	text = text[signLen(text):]
-	return len(text) > 0 && digitsLen(text) == len(text)
-}
-
-// jsonNumber removes what JSON does not allow in a number: a plus sign and leading zeros.
-func jsonNumber(text []byte) []byte {
-	sign := text[:signLen(text)]
-	digits := text[len(sign):]
-	for len(digits) > 1 && digits[0] == '0' && digits[1]-'0' <= 9 {
-		digits = digits[1:]
-	}
-	if string(sign) == "-" && len(sign)+len(digits) < len(text) {
-		return append([]byte{'-'}, digits...)
-	}
-	if string(sign) == "-" {
-		return text
-	}
-	return digits
-}
-
-func signLen(text []byte) int {
-	if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
-		return 1
-	}
-	return 0
-}
-
-func digitsLen(text []byte) int {
-	n := 0
-	for n < len(text) && text[n]-'0' <= 9 {
-		n++
-	}
-	return n
+	f, err := strconv.ParseFloat(string(text), 64)
+	return timeline.Float(f), err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey, number timeline.Number) error {
@@ -254,11 +199,10 @@ func (rd *reader) memoryDump() error {
 
 // dumpInstant adds an instant of the process that says which dump was made, and how detailed it is.
 func (rd *reader) dumpInstant(d *dumpReader) error {
-	rd.enc.Reset() // nothing of args is kept, should they be encoded
-	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
+	rd.Reset() // nothing of args is kept, should they be encoded
 	if len(d.level) > 0 {
 		rd.ownKey("level_of_detail")
-		rd.enc.String(d.level)
+		rd.Enc.String(d.level)
 	}
 	return rd.other(rd.roleTrack(d.process, timeline.RoleOther))
 }

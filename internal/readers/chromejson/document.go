@@ -68,7 +68,7 @@ func (rd *reader) object() error {
 	case rd.doc.Malformed() != nil:
 		return rd.doc.Malformed()
 	}
-	return fmt.Errorf("byte %d: no Chrome JSON trace: no traceEvents among its keys %q", rd.s.Offset(), seen)
+	return fmt.Errorf("byte %d: no Chrome JSON trace: no traceEvents among its keys %q", rd.S.Offset(), seen)
 }
 
 // member reads one member of the object form (section 4), whose value begins with c.
@@ -123,17 +123,17 @@ func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
 		if _, err := rd.doc.Peek(); err != nil {
 			return jsonscan.Invalid, nil, err
 		}
-		kind, text := rd.s.Scalar()
+		kind, text := rd.S.Scalar()
 		switch {
-		case rd.s.Err() == nil && len(text) <= limit:
+		case rd.S.Err() == nil && len(text) <= limit:
 			rd.notes()
 			return kind, text, nil
-		case rd.s.Err() == jsonscan.ErrShort && rd.s.Buffered() <= 2*limit:
+		case rd.S.Err() == jsonscan.ErrShort && rd.S.Buffered() <= 2*limit:
 			if err := rd.doc.Refill(); err != nil {
 				return jsonscan.Invalid, nil, err
 			}
 		default:
-			rd.s.Rewind()
+			rd.S.Rewind()
 			return jsonscan.Invalid, nil, rd.doc.Skip()
 		}
 	}
@@ -161,7 +161,7 @@ func (rd *reader) attribute(name string) error {
 		}
 		rd.b.SetAttribute(name, string(text))
 	default:
-		rd.b.SetAttribute(name, string(rd.s.ValidText(text)))
+		rd.b.SetAttribute(name, string(rd.S.ValidText(text)))
 		rd.notes()
 	}
 	return nil

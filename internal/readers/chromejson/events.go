@@ -19,11 +19,11 @@ const cancelInterval = 4096
 func (rd *reader) events() error {
 	rd.inEvents = true
 	defer func() { rd.inEvents = false }()
-	rd.s.Advance(1)
-	rd.blocksFrom = rd.s.Offset() + int64(rd.opts.blockSize()/warmUp)
+	rd.S.Advance(1)
+	rd.blocksFrom = rd.S.Offset() + int64(rd.opts.blockSize()/warmUp)
 	after := byte('[')
 	for {
-		c, err := rd.s.Peek()
+		c, err := rd.S.Peek()
 		if err != nil {
 			return rd.ended(err)
 		}
@@ -32,14 +32,14 @@ func (rd *reader) events() error {
 			if after == ',' || after == '[' {
 				rd.doc.Comma(rd.position())
 			}
-			rd.s.Advance(1)
+			rd.S.Advance(1)
 			after = c
 			continue
 		case ']':
 			if after == ',' {
 				rd.doc.Comma(rd.position())
 			}
-			rd.s.Advance(1)
+			rd.S.Advance(1)
 			return nil
 		case '{':
 			if after == '{' { // two events without a comma between
@@ -80,18 +80,18 @@ func (rd *reader) element() error {
 	probed := false
 	for {
 		rd.scanEvent()
-		switch rd.s.Err() {
+		switch rd.S.Err() {
 		case nil:
 			rd.notes()
 			return rd.event()
 		case jsonscan.ErrShort:
-			if rd.s.Buffered() > suspicious && !probed {
+			if rd.S.Buffered() > suspicious && !probed {
 				probed = true
 				if rd.holdsEvent() {
 					return rd.resync()
 				}
 			}
-			switch err := rd.s.Fill(); {
+			switch err := rd.S.Fill(); {
 			case err == nil:
 			case err == io.EOF && !rd.holdsEvent():
 				rd.problem(problem.JSONPartialEvent, "")
@@ -110,7 +110,7 @@ func (rd *reader) element() error {
 // notAnEvent skips an element that is not an object.
 func (rd *reader) notAnEvent() error {
 	at := rd.position()
-	switch err := rd.s.Discard(); err {
+	switch err := rd.S.Discard(); err {
 	case nil:
 		rd.log.Add(problem.JSONNotAnEvent, at, "")
 		return nil

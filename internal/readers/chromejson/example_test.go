@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -18,7 +19,7 @@ func ExampleRead() {
 	problems := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: problems})
 	ctx := context.Background()
-	if err := chromejson.Read(ctx, strings.NewReader(trace), b, chromejson.Options{Problems: problems}); err != nil {
+	if err := chromejson.Read(ctx, strings.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: problems}}); err != nil {
 		log.Fatal(err)
 	}
 	tl, err := b.Finish(ctx)

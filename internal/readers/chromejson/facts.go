@@ -33,7 +33,7 @@ func (rd *reader) facts(key string) error {
 	kind, _ = rd.sub.Value()
 	f.members(key, kind, 1)
 	if f.failed || rd.sub.Err() != nil {
-		rd.b.SetAttribute(key, string(rd.s.ValidText(text)))
+		rd.b.SetAttribute(key, string(rd.S.ValidText(text)))
 		rd.notes()
 		return nil
 	}

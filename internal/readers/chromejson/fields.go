@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -119,8 +120,6 @@ type event struct {
 	jsonscan.Members // with fields as numbers
 
 	duplicates int
-	bigInts    int
-	tooDeep    int
 	later      bool // args is not encoded yet
 	traced     bool // args may hold the id of a recorded stack
 	ph         byte // ASCII phases; 0 for any other
@@ -140,15 +139,13 @@ func (ev *event) get(f field) value {
 // eventScanner scans events. It is the part of a reader that does not depend on other events, so that several can run
 // in parallel.
 type eventScanner struct {
-	s       *jsonscan.Scanner
-	enc     *timeline.ArgsEncoder
-	ev      event
-	args    timeline.ArgFilter
-	tracing bool         // ids of recorded stacks are of interest
-	odd     bool         // the event has an argument of a name that weft adds itself
-	unknown func([]byte) // called with keys that the format does not know
+	readers.ArgReader // with the scanner of the events
+	ev                event
+	args              timeline.ArgFilter
+	tracing           bool         // ids of recorded stacks are of interest
+	odd               bool         // the event has a member that the format does not know
+	unknown           func([]byte) // called with keys that the format does not know
 
-	keys    jsonscan.KeyCache  // of arguments, with their ids in the timeline
 	dropped *jsonscan.KeyCache // of arguments that are not kept; nil: all are
 }
 
@@ -157,10 +154,10 @@ const otherFields = 1<<fieldArgs | 1<<fieldID2
 
 // scanEvent scans an event, from its bracket on, and encodes its arguments. The caller checks the scanner's Err.
 func (es *eventScanner) scanEvent() {
-	s, ev := es.s, &es.ev
+	s, ev := es.S, &es.ev
 	ev.Start()
-	ev.duplicates, ev.bigInts, ev.tooDeep, ev.later, ev.traced = 0, 0, 0, false, false
-	es.enc.Reset()
+	ev.duplicates, ev.later, ev.traced = 0, false, false
+	es.Reset()
 	for n, key, ok := s.Members(&ev.Members, otherFields); ok; n, key, ok = s.Members(&ev.Members, otherFields) {
 		f := field(n)
 		if f == fieldUnknown {
@@ -191,7 +188,7 @@ func (es *eventScanner) scanField(f field) {
 	case fieldID2:
 		es.scanID2()
 	default:
-		ev.set(f, es.s)
+		ev.set(f, es.S)
 	}
 }
 
@@ -213,15 +210,11 @@ func (ev *event) wordsToText() {
 
 // scanID2 scans id2, whose members are ids of other number spaces.
 func (es *eventScanner) scanID2() {
-	s, ev := es.s, &es.ev
+	s, ev := es.S, &es.ev
 	ev.Seen &^= 1<<fieldID2Local | 1<<fieldID2Global
 	kind, _ := s.Value()
-	if kind == jsonscan.Array {
-		for s.Elem() {
-			s.Skip()
-		}
-	}
 	if kind != jsonscan.Object {
+		s.SkipRest(kind)
 		return
 	}
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
@@ -237,18 +230,6 @@ func (es *eventScanner) scanID2() {
 		ev.Seen |= 1 << f
 		ev.set(f, s)
 	}
-}
-
-// maxUnknownMembers bounds the keys that event_unknown_member tells apart.
-const maxUnknownMembers = 1000
-
-// unknownMember counts a member that the format does not know, once for a key.
-func (rd *reader) unknownMember(key []byte) {
-	if rd.members[string(key)] || len(rd.members) >= maxUnknownMembers {
-		return
-	}
-	rd.members[string(key)] = true
-	rd.problem(problem.EventUnknownMember, string(key))
 }
 
 // name returns the text of a field: numbers and bools become text, other values nothing.

@@ -1,6 +1,8 @@
 package chromejson
 
 import (
+	"strconv"
+
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -33,23 +35,8 @@ func flowID(v value) (num uint64, text []byte, ok bool) {
 
 // hexadecimal converts digits without a prefix; false if there are none or they do not fit 64 bits.
 func hexadecimal(digits []byte) (n uint64, ok bool) {
-	if len(digits) == 0 {
-		return 0, false
-	}
-	for _, c := range digits {
-		if n>>60 != 0 {
-			return 0, false
-		}
-		switch {
-		case c-'0' <= 9:
-			n = n<<4 | uint64(c-'0')
-		case c|0x20-'a' <= 5:
-			n = n<<4 | uint64(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return n, true
+	n, err := strconv.ParseUint(string(digits), 16, 64)
+	return n, err == nil
 }
 
 func isTrue(v value) bool { return v.kind == jsonscan.True }
@@ -137,7 +124,7 @@ func (rd *reader) prepareFlow(space timeline.FlowSpace, id uint64, text []byte) 
 	rd.flo = timeline.FlowEvent{
 		Space:  space,
 		Event:  uint32(rd.index),
-		Offset: rd.s.Start(),
+		Offset: rd.S.Start(),
 		TS:     rd.ev.ts,
 		ID:     id,
 		IDText: text,

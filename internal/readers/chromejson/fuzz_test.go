@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -19,8 +20,8 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(c.Input))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{window: 1 << 16})
-		small, smallLog, smallErr := suite.LoadWithin(t, 1, iotest.OneByteReader(bytes.NewReader(input)), Options{window: 16})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{Options: readers.Options{Window: 1 << 16}})
+		small, smallLog, smallErr := suite.LoadWithin(t, 1, iotest.OneByteReader(bytes.NewReader(input)), Options{Options: readers.Options{Window: 16}})
 		if (err == nil) != (smallErr == nil) {
 			t.Fatalf("large window: %v; small window: %v", err, smallErr)
 		}
@@ -30,7 +31,7 @@ func FuzzRead(f *testing.F) {
 		if tl.Len() != small.Len() || len(log.Totals()) != len(smallLog.Totals()) {
 			t.Fatalf("large window: %d records, %v; small window: %d records, %v", tl.Len(), log.Totals(), small.Len(), smallLog.Totals())
 		}
-		blocks, blocksLog, blocksErr := suite.Load(t, bytes.NewReader(input), Options{window: 64, Workers: 2, block: 50})
+		blocks, blocksLog, blocksErr := suite.Load(t, bytes.NewReader(input), Options{Options: readers.Options{Window: 64}, Workers: 2, block: 50})
 		if blocksErr != nil || tl.Len() != blocks.Len() || !slices.EqualFunc(log.Totals(), blocksLog.Totals(), sameTotal) {
 			t.Fatalf("at once: %d records, %v; in blocks: %d records, %v, %v", tl.Len(), log.Totals(), blocks.Len(), blocksLog.Totals(), blocksErr)
 		}

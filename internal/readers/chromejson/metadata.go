@@ -198,7 +198,7 @@ func (rd *reader) metadataAttribute(name string) {
 		rd.b.SetIntAttribute(key, v)
 		return
 	}
-	rd.b.SetAttribute(key, string(rd.s.ValidText(text)))
+	rd.b.SetAttribute(key, string(rd.S.ValidText(text)))
 	if !rd.args.KeepsAll() {
 		rd.notes() // all arguments that are kept were counted when they were scanned
 	}

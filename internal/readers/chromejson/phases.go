@@ -98,7 +98,7 @@ func (rd *reader) phase() (carrier bool, err error) {
 }
 
 // emptyEvent reports whether the event is {}, without even an unknown member.
-func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.s.Since(), '"') < 0 }
+func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.S.Since(), '"') < 0 }
 
 // prepare sets what all events have in common.
 func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
@@ -106,7 +106,7 @@ func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.
 	out := &rd.out
 	*out = timeline.Event{}
 	out.Kind, out.Track = kind, track
-	out.Event, out.Offset = uint32(rd.index), rd.s.Start()
+	out.Event, out.Offset = uint32(rd.index), rd.S.Start()
 	out.TS = rd.ev.ts
 	out.Name, out.Category = rd.ev.get(fieldName).name(), rd.ev.get(fieldCat).name()
 	return out
@@ -115,7 +115,7 @@ func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.
 // send adds what prepare began, with the arguments and what weft adds to all kinds of events.
 func (rd *reader) send() error {
 	ev := &rd.ev
-	if ev.Seen&(1<<fieldCname|1<<fieldTicount|1<<fieldTidelta) != 0 {
+	if ev.Seen&(1<<fieldCname|instructionFields) != 0 {
 		rd.rareFields()
 	}
 	rd.out.Args = rd.encoded()
@@ -131,6 +131,9 @@ func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
 	return rd.send()
 }
 
+// instructionFields are those that become arguments beside those of args, which may have the same names.
+const instructionFields = 1<<fieldTicount | 1<<fieldTidelta
+
 // rareFields adds the fields that have no place in Perfetto (section 5).
 func (rd *reader) rareFields() {
 	ev := &rd.ev
@@ -143,8 +146,8 @@ func (rd *reader) rareFields() {
 func (rd *reader) instructionCount(name string, v value) {
 	if v.kind == jsonscan.Integer && rd.args.KeepsText(name) {
 		rd.closeOwn()
-		rd.enc.Key([]byte(name))
-		rd.encodeInteger(v.text)
+		rd.Enc.Key([]byte(name))
+		rd.EncodeInteger(v.text)
 	}
 }
 
@@ -171,7 +174,7 @@ func (rd *reader) complete() (bool, error) {
 	if at == timeline.NoTime && used != timeline.NoTime {
 		// Perfetto's thread time is a point in time; a duration alone has no place there.
 		rd.ownKey("tdur")
-		rd.enc.Int(int64(used))
+		rd.Enc.Int(int64(used))
 		used = timeline.NoTime
 	}
 	out.ThreadTS, out.ThreadDur = timeline.NewCPUTime(at), timeline.NewCPUTime(used)
@@ -277,7 +280,7 @@ func (rd *reader) other(track timeline.TrackID) error {
 func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.CallstackID) error {
 	rd.prepare(timeline.Instant, track).Callstack = stack
 	rd.ownKey("ph")
-	rd.enc.String(rd.ev.letter())
+	rd.Enc.String(rd.ev.letter())
 	if id, kind, ok := rd.ev.id(); ok {
 		rd.ownEventID(id, kind)
 		rd.ownValue("scope", rd.ev.get(fieldScope))
@@ -304,14 +307,14 @@ func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
 		return
 	}
 	rd.ownKey("id2")
-	rd.enc.BeginDict()
+	rd.Enc.BeginDict()
 	if kind == timeline.AsyncLocal {
-		rd.enc.Key([]byte("local"))
+		rd.Enc.Key([]byte("local"))
 	} else {
-		rd.enc.Key([]byte("global"))
+		rd.Enc.Key([]byte("global"))
 	}
-	rd.encode(id.kind, id.text, 1)
-	rd.enc.EndDict()
+	rd.Encode(id.kind, id.text, 1)
+	rd.Enc.EndDict()
 }
 
 // secondID adds the part of id2 that is not used: with two ids it is unknown which one is meant, and without a member
@@ -326,14 +329,14 @@ func (rd *reader) secondID() {
 		return
 	}
 	rd.ownKey("id2")
-	rd.enc.String([]byte("{}"))
+	rd.Enc.String([]byte("{}"))
 }
 
 // ownTime adds a time that is not 0 as an argument. (Node writes dur and tts on everything.)
 func (rd *reader) ownTime(name string, f field) {
 	if t, ok := rd.ev.get(f).nanos(); ok && t != 0 {
 		rd.ownKey(name)
-		rd.enc.Int(int64(t))
+		rd.Enc.Int(int64(t))
 	}
 }
 
@@ -441,21 +444,21 @@ func (rd *reader) unpackSnapshot() {
 		return
 	}
 	rd.encodeLater(func(jsonscan.Kind, []byte) {
-		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+		for key, ok := rd.S.Key(); ok; key, ok = rd.S.Key() {
 			if !rd.args.Keeps(key) {
-				rd.s.Skip()
+				rd.S.Skip()
 				continue
 			}
 			isSnapshot := string(key) == "snapshot"
-			rd.enc.Key(key)
-			kind, text := rd.s.Value()
+			rd.Enc.Key(key)
+			kind, text := rd.S.Value()
 			if kind != jsonscan.Object || !isSnapshot {
-				rd.encode(kind, text, 1)
+				rd.Encode(kind, text, 1)
 				continue
 			}
-			for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
-				rd.enc.Key(key)
-				rd.encodeNext(2)
+			for key, ok := rd.S.Key(); ok; key, ok = rd.S.Key() {
+				rd.Enc.Key(key)
+				rd.EncodeNext(2)
 			}
 		}
 	})

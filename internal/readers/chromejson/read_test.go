@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -40,7 +41,7 @@ func TestLargeMetadata(t *testing.T) {
 	input := `{"metadata":{"text":"` + large + `","list":["` + large + `"],"fits":"` + large[2:] + `","after":1},"top":"` + large + `",
 		"traceEvents":[{"ph":"M","name":"m","pid":1,"args":{"x":"` + large + `"}}]}`
 	for _, window := range []int{16, 1 << 20} {
-		tl, log, err := suite.Load(t, strings.NewReader(input), Options{window: window})
+		tl, log, err := suite.Load(t, strings.NewReader(input), Options{Options: readers.Options{Window: window}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestCutAnywhere(t *testing.T) {
 		return fmt.Sprintf(`{"ph":"X","name":"größe %d","ts":%d,"dur":5,"pid":1,"args":{"a":[1,"\ud83e\udd14"],"b":{}}}`, i, i*10)
 	})
 	for i := 1; i < len(input); i++ {
-		tl, log, err := suite.Load(t, strings.NewReader(input[:i]), Options{window: 64})
+		tl, log, err := suite.Load(t, strings.NewReader(input[:i]), Options{Options: readers.Options{Window: 64}})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
@@ -142,7 +143,7 @@ func TestResyncIsLinear(t *testing.T) {
 		input := `[{"ph" "i"},` + broken + "\n" + `{"ph":"i","name":"found","pid":1,"ts":1}]`
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log})
-		rd := newReader(context.Background(), strings.NewReader(input), b, Options{Problems: log})
+		rd := newReader(context.Background(), strings.NewReader(input), b, Options{Options: readers.Options{Problems: log}})
 		if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -160,7 +161,7 @@ func TestMissingBracketInLargeInput(t *testing.T) {
 	event := `{"ph":"i","name":"` + strings.Repeat("n", 1000) + `","pid":1,"ts":1}`
 	const n = 20 * suspicious / 16 / 1000
 	input := `[{"ph":"i","name":"broken","pid":1,"ts":1,"args":{"l":[` + "\n" + list(n, func(int) string { return event })[1:]
-	tl, log, err := suite.Load(t, strings.NewReader(input), Options{Args: timeline.NoArgs()})
+	tl, log, err := suite.Load(t, strings.NewReader(input), Options{Options: readers.Options{Args: timeline.NoArgs()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log})
 	defer b.Close()
-	rd := newReader(context.Background(), strings.NewReader(input), b, Options{Problems: log})
+	rd := newReader(context.Background(), strings.NewReader(input), b, Options{Options: readers.Options{Problems: log}})
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 func TestLargeValues(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 200_000)
 	input := `{"unwanted":["` + large + `"],"traceEvents":[{"ph":"X","name":"x","pid":1,"ts":0,"dur":1,"args":{"picture":"` + large + `"}}]}`
-	tl, _, err := suite.Load(t, strings.NewReader(input), Options{window: 4096})
+	tl, _, err := suite.Load(t, strings.NewReader(input), Options{Options: readers.Options{Window: 4096}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func TestCancel(t *testing.T) {
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log})
 		r := &cancelAfter{strings.NewReader(input), c.reads, cancel}
-		if err := Read(ctx, r, b, Options{Problems: log, window: c.window}); !errors.Is(err, context.Canceled) {
+		if err := Read(ctx, r, b, Options{Options: readers.Options{Problems: log, Window: c.window}}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		b.Close()
@@ -280,7 +281,7 @@ func TestRecordings(t *testing.T) {
 			if len(data) > 1<<20 {
 				return
 			}
-			got := suite.Dump(t, iotest.OneByteReader(bytes.NewReader(data)), Options{window: 16})
+			got := suite.Dump(t, iotest.OneByteReader(bytes.NewReader(data)), Options{Options: readers.Options{Window: 16}})
 			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("through a small window: -want +got:\n%s", diff)
 			}
@@ -293,7 +294,7 @@ func TestNoArgsKeepsEvents(t *testing.T) {
 	for _, f := range recordings(t, "node", "damaged") {
 		data := recording.Read(t, f.Path)
 		all, logAll, _ := suite.Load(t, bytes.NewReader(data), Options{})
-		none, logNone, _ := suite.Load(t, bytes.NewReader(data), Options{Args: timeline.NoArgs()})
+		none, logNone, _ := suite.Load(t, bytes.NewReader(data), Options{Options: readers.Options{Args: timeline.NoArgs()}})
 		if all.Len() != none.Len() {
 			t.Errorf("%s: %d records with arguments, %d without", f.Name, all.Len(), none.Len())
 		}

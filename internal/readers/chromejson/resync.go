@@ -39,11 +39,11 @@ const (
 )
 
 // mayReparse reports whether there is time left to parse things again.
-func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.s.Offset() }
+func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.S.Offset() }
 
 // beforeResynced returns what is before the place where reading goes on, as far as commas are concerned.
 func (rd *reader) beforeResynced() byte {
-	if bytes.HasPrefix(rd.s.Window(), []byte("]")) {
+	if bytes.HasPrefix(rd.S.Window(), []byte("]")) {
 		return '{'
 	}
 	return ','
@@ -52,7 +52,7 @@ func (rd *reader) beforeResynced() byte {
 // lineIsTruncated reports whether the event at the scanner is open at the end of its line, and the next line starts an
 // object. Parsing such an event would swallow all that follows.
 func (rd *reader) lineIsTruncated() bool {
-	text := rd.s.Window()
+	text := rd.S.Window()
 	text = text[:min(len(text), maxLine)]
 	if nextLine(text, 0) < 0 {
 		return false
@@ -65,21 +65,21 @@ func (rd *reader) lineIsTruncated() bool {
 // resync continues after an event that cannot be parsed. It returns errResynced, or jsondoc.ErrEnded if nothing
 // follows.
 func (rd *reader) resync() error {
-	at, failed := rd.position(), rd.s.Offset()
+	at, failed := rd.position(), rd.S.Offset()
 	rd.reparsed += failed - at.Offset // nothing, if the event only has no end
 	text, err := rd.textFrom(at.Offset, failed+lookahead)
 	if err != nil {
 		return rd.failed(err)
 	}
 	if next := rd.following(text); next > 0 {
-		rd.s.SeekTo(at.Offset + int64(next))
+		rd.S.SeekTo(at.Offset + int64(next))
 	} else {
 		err = rd.searchEvent(text, at.Offset, failed)
 	}
 	if err != nil && err != io.EOF {
 		return rd.failed(err)
 	}
-	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.s.Start()-at.Offset))
+	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.S.Start()-at.Offset))
 	if err == io.EOF {
 		return jsondoc.ErrEnded
 	}
@@ -88,15 +88,15 @@ func (rd *reader) resync() error {
 
 // textFrom returns the input from one offset to another, or to its end, if the mark is at the first.
 func (rd *reader) textFrom(from, to int64) ([]byte, error) {
-	rd.s.SeekTo(from)
-	for int64(rd.s.Buffered()) < to-from {
-		if err := rd.s.Fill(); err == io.EOF || err == jsonscan.ErrTooLong {
+	rd.S.SeekTo(from)
+	for int64(rd.S.Buffered()) < to-from {
+		if err := rd.S.Fill(); err == io.EOF || err == jsonscan.ErrTooLong {
 			break
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	text := rd.s.Window()
+	text := rd.S.Window()
 	return text[:min(int64(len(text)), to-from)], nil
 }
 
@@ -221,10 +221,10 @@ func (rd *reader) searchEvent(text []byte, start, failed int64) error {
 	if !rd.mayReparse() {
 		from = max(from, failed)
 	}
-	rd.s.SeekTo(from)
+	rd.S.SeekTo(from)
 	if end := rd.listEnd(text); end > 0 {
-		if rd.findEvent(false) != nil || rd.s.Start() > start+int64(end) {
-			rd.s.SeekTo(start + int64(end))
+		if rd.findEvent(false) != nil || rd.S.Start() > start+int64(end) {
+			rd.S.SeekTo(start + int64(end))
 		}
 		return nil
 	}
@@ -261,15 +261,15 @@ func isTraceMember(text []byte) bool {
 
 // holdsEvent reports whether another event starts in what the window has of the current one, and goes back to the mark.
 func (rd *reader) holdsEvent() bool {
-	start := rd.s.Start()
-	rd.reparsed += int64(rd.s.Buffered())
-	rd.s.SeekTo(start)
-	found := rd.following(rd.s.Window()) > 0
+	start := rd.S.Start()
+	rd.reparsed += int64(rd.S.Buffered())
+	rd.S.SeekTo(start)
+	found := rd.following(rd.S.Window()) > 0
 	if !found && rd.mayReparse() {
-		rd.s.SeekTo(start + 1)
+		rd.S.SeekTo(start + 1)
 		found = rd.findEvent(false) == nil
 	}
-	rd.s.SeekTo(start)
+	rd.S.SeekTo(start)
 	return found
 }
 
@@ -277,7 +277,7 @@ func (rd *reader) holdsEvent() bool {
 func (rd *reader) findEvent(refill bool) error {
 	before := byte(0) // the last byte that is not white space
 	for {
-		w := rd.s.Window()
+		w := rd.S.Window()
 		i := bytes.IndexByte(w, '{')
 		if i < 0 {
 			i = len(w)
@@ -285,29 +285,29 @@ func (rd *reader) findEvent(refill bool) error {
 		if passed := trimEnd(w[:i]); len(passed) > 0 {
 			before = passed[len(passed)-1]
 		}
-		rd.s.Advance(i)
-		rd.s.Mark()
+		rd.S.Advance(i)
+		rd.S.Mark()
 		if i == len(w) {
 			if !refill {
 				return io.EOF
 			}
-			if err := rd.s.Fill(); err != nil {
+			if err := rd.S.Fill(); err != nil {
 				return err
 			}
 			continue
 		}
-		start := rd.s.Offset()
+		start := rd.S.Offset()
 		if before != ':' && rd.mayReparse() {
 			ok, err := rd.wholeEvent(refill)
 			if err != nil {
 				return err
 			}
-			rd.s.SeekTo(start)
+			rd.S.SeekTo(start)
 			if ok {
 				return nil
 			}
 		}
-		rd.s.SeekTo(start + 1)
+		rd.S.SeekTo(start + 1)
 		before = '{'
 	}
 }
@@ -315,11 +315,11 @@ func (rd *reader) findEvent(refill bool) error {
 // wholeEvent reports whether an event starts at the scanner.
 func (rd *reader) wholeEvent(refill bool) (bool, error) {
 	for {
-		event, truncated := rd.isEvent(rd.s.Window())
-		if !truncated || !refill || rd.s.Buffered() > suspicious {
+		event, truncated := rd.isEvent(rd.S.Window())
+		if !truncated || !refill || rd.S.Buffered() > suspicious {
 			return event, nil
 		}
-		switch err := rd.s.Fill(); err {
+		switch err := rd.S.Fill(); err {
 		case nil:
 		case io.EOF:
 			return false, nil

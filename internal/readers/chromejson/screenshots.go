@@ -39,17 +39,17 @@ func (rd *reader) screenshot() {
 		}
 	}
 	rd.encodeLater(func(jsonscan.Kind, []byte) {
-		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+		for key, ok := rd.S.Key(); ok; key, ok = rd.S.Key() {
 			if string(key) == "snapshot" || !rd.args.Keeps(key) {
-				rd.s.Skip()
+				rd.S.Skip()
 				continue
 			}
-			rd.enc.Key(key)
-			rd.encodeNext(1)
+			rd.Enc.Key(key)
+			rd.EncodeNext(1)
 		}
 	})
 	if rd.out.Screenshot != nil {
 		rd.ownKey("category")
-		rd.enc.String(rd.ev.get(fieldCat).name())
+		rd.Enc.String(rd.ev.get(fieldCat).name())
 	}
 }

@@ -296,7 +296,7 @@ func (rd *reader) endStackOfComplete() {
 	rd.ownValue("esf", ev.get(fieldEsf))
 	if v := ev.get(fieldEstack); v.kind == jsonscan.Array {
 		rd.ownKey("estack")
-		rd.encodeText(v.text)
+		rd.EncodeText(v.text)
 		rd.notes()
 	}
 }
@@ -368,7 +368,7 @@ func (rd *reader) sample(at problem.Position) error {
 		case "cpu":
 			cpu = v
 		default:
-			rd.unknownMember(key)
+			rd.unknown(key)
 		}
 	}
 	w := waitingSample{offset: at.Offset, name: string(name.name())}

@@ -10,14 +10,15 @@ import (
 	"testing/iotest"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // suite are the cases.
 var suite = readertest.Suite[Options]{
-	Read:    Read,
-	Prepare: func(o *Options, log *problem.Log, _ string) { o.Problems = log },
+	Read:   Read,
+	Common: func(o *Options) *readers.Options { return &o.Options },
 	Option: func(o *Options, name, value string) (err error) {
 		switch name {
 		case "offset-ns":
@@ -48,7 +49,7 @@ func TestReadErrors(t *testing.T) {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log})
 	defer b.Close()
-	if err := Read(ctx, strings.NewReader("{}"), b, Options{Problems: log}); !errors.Is(err, context.Canceled) {
+	if err := Read(ctx, strings.NewReader("{}"), b, Options{Options: readers.Options{Problems: log}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

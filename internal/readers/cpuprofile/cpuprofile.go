@@ -19,21 +19,18 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // Options says how Read reads.
 type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
-	// Memory is the number of bytes that the profile may take while it is read, and what is kept of its calls; 0: any. One
+	readers.Options
+
+	// ProfileMemory is the number of bytes that the profile may take while it is read, and what is kept of its calls; 0: any. One
 	// that needs more is an error.
-	Memory int64
-	// Offset is added to all times.
-	Offset timeline.Nanos
-	// Args says which arguments are kept of url, line and column.
-	Args timeline.ArgFilter
+	ProfileMemory int64
 	// CallDetails is that of Thread.
 	CallDetails bool
 	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows those of another profile.
@@ -55,7 +52,7 @@ const (
 // profiles; each states its position in the input. The profile is held in memory while it is read: some 6 bytes for a
 // sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.Memory)
+	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.ProfileMemory)
 	if err != nil {
 		return err
 	}
@@ -83,7 +80,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 		if opts.SeparateCalls {
 			on.Track = b.RoleTrack(t.Track, timeline.RoleCalls)
 		}
-		if err := on.addCalls(ctx, b, opts.Memory); err != nil {
+		if err := on.addCalls(ctx, b, opts.ProfileMemory); err != nil {
 			return err
 		}
 		t.Event = on.Event

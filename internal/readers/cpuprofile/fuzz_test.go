@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -17,7 +18,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(c.Input, int64(math.MaxInt64-20_000), true)
 	}
 	f.Fuzz(func(t *testing.T, input string, offset int64, separate bool) {
-		tl, _, err := suite.Load(t, strings.NewReader(input), Options{Offset: timeline.Nanos(offset), SeparateCalls: separate})
+		tl, _, err := suite.Load(t, strings.NewReader(input), Options{Options: readers.Options{Offset: timeline.Nanos(offset)}, SeparateCalls: separate})
 		if err == nil {
 			readertest.Verify(t, tl)
 		}

@@ -3,6 +3,8 @@ package firefox
 import (
 	"math"
 	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
 // setAttributes keeps facts about the recording as attributes of the trace (section 11).
@@ -90,7 +92,7 @@ func appendMember(b []byte, key, text string) []byte {
 	if len(b) > 1 {
 		b = append(b, ',')
 	}
-	return appendQuoted(append(append(append(b, '"'), key...), '"', ':'), text)
+	return jsonscan.AppendString(append(append(append(b, '"'), key...), '"', ':'), text)
 }
 
 // describe returns a thread as JSON, with the start and end times of it and its process, and the values that all its
@@ -126,7 +128,7 @@ func (th *threadState) describe() string {
 		}
 		b = append(append(append(b, '"'), f.Kind.String()...), `":{"value":`...)
 		if f.Kind.IsText() {
-			b = appendQuoted(b, f.Text)
+			b = jsonscan.AppendString(b, f.Text)
 		} else {
 			b = append(b, f.Value()...)
 		}

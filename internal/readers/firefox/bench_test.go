@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -38,7 +39,7 @@ func BenchmarkRead(b *testing.B) {
 		for b.Loop() {
 			log := new(problem.Log)
 			builder := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: b.TempDir()})
-			if err := Read(context.Background(), bytes.NewReader(input), builder, Options{Problems: log}); err != nil {
+			if err := Read(context.Background(), bytes.NewReader(input), builder, Options{Options: readers.Options{Problems: log}}); err != nil {
 				b.Fatal(err)
 			}
 			builder.Close()
@@ -50,7 +51,7 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	eachProfile(b, func(b *testing.B, input []byte) {
 		for b.Loop() {
-			if _, err := decode(bytes.NewReader(input), Options{Problems: new(problem.Log)}); err != nil {
+			if _, err := decode(b.Context(), bytes.NewReader(input), Options{Options: readers.Options{Problems: new(problem.Log)}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // suite are the cases, which are read through windows of all sizes.
 var suite = readertest.Suite[Options]{
-	Read:    Read,
-	Prepare: func(o *Options, log *problem.Log, _ string) { o.Problems = log },
+	Read:   Read,
+	Common: func(o *Options) *readers.Options { return &o.Options },
 	Option: func(o *Options, name, value string) error {
 		switch name {
 		case "js-calls":
@@ -35,7 +36,7 @@ var suite = readertest.Suite[Options]{
 	},
 }
 
-func window(size int) func(*Options) { return func(o *Options) { o.window = size } }
+func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }
 
 // TestCases compares what is read from the inputs in testdata with what is expected.
 func TestCases(t *testing.T) { suite.Run(t) }

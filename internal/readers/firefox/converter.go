@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -17,6 +18,7 @@ type converter struct {
 	ctx  context.Context
 	b    *timeline.Builder
 	enc  *timeline.ArgsEncoder
+	args readers.ArgReader // of values in payloads
 	log  *problem.Log
 	opts Options
 
@@ -106,7 +108,8 @@ type threadState struct {
 
 func newConverter(ctx context.Context, b *timeline.Builder, opts Options) *converter {
 	return &converter{
-		ctx: ctx, b: b, enc: b.Args(), log: opts.Problems, opts: opts,
+		args: readers.ArgReader{S: new(jsonscan.Scanner), Enc: b.Args(), MaxDepth: maxArgDepth},
+		ctx:  ctx, b: b, enc: b.Args(), log: opts.Problems, opts: opts,
 		start: math.Inf(1), end: math.Inf(-1),
 		schemas:    schemas{byName: map[string]*schema{}},
 		types:      []markerType{{}},

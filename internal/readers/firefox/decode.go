@@ -2,7 +2,6 @@ package firefox
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -32,12 +31,6 @@ type step struct {
 
 // maxDepth bounds values inside of values: processes in processes, JSON in strings, slabs in slabs.
 const maxDepth = 8
-
-func newDecoder(r io.Reader, window int, log *problem.Log) *decoder {
-	d := &decoder{Reader: jsondoc.New(jsonscan.NewSize(r, window), log)}
-	d.Where = d.where
-	return d
-}
 
 // within calls fn with another input in place of d's: a text that is a value of the input, or a slab of its container.
 // If that is truncated or malformed, what comes before is used, and the input itself continues.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/firefox"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -26,7 +27,7 @@ func ExampleRead() {
 	problems := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: problems})
 	ctx := context.Background()
-	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Problems: problems}); err != nil {
+	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Options: readers.Options{Problems: problems}}); err != nil {
 		log.Fatal(err)
 	}
 	tl, err := b.Finish(ctx)

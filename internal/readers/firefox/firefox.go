@@ -23,25 +23,17 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/jsondoc"
-	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Options says how Read reads.
 type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
-	// Args says which fields of payloads are kept, by their key. It does not touch what weft adds.
-	Args timeline.ArgFilter
-	// Offset is added to all times, before negative ones are dropped. With an offset times are of no clock.
-	Offset timeline.Nanos
+	readers.Options
+
 	// JSCalls makes slices of the JavaScript functions in the samples, on a track timeline.RoleCalls below each thread.
 	JSCalls bool
-	// NoScreenshots leaves the pictures of screenshots out.
-	NoScreenshots bool
-
-	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }
 
 // The newest known versions, and the oldest readable ones.
@@ -54,7 +46,7 @@ const (
 // Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are
 // not Firefox profiles; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := decode(jsondoc.Cancelled(ctx, r), opts)
+	p, err := decode(ctx, r, opts)
 	if err != nil {
 		return err
 	}
@@ -65,12 +57,9 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 }
 
 // decode reads a profile into its columns.
-func decode(r io.Reader, opts Options) (*profile, error) {
-	window := opts.window
-	if window == 0 {
-		window = jsonscan.DefaultWindow
-	}
-	d := newDecoder(r, window, opts.Problems)
+func decode(ctx context.Context, r io.Reader, opts Options) (*profile, error) {
+	d := &decoder{Reader: opts.Document(ctx, r)}
+	d.Where = d.where
 	p := new(profile)
 	if err := d.document(p); err != nil && err != jsondoc.ErrEnded {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -21,9 +22,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(jslb(jsonSlab(`{"meta":{"startTime":0,"preprocessedProfileVersion":70},"shared":{"stringArray":["a"]},"threads":[{"markers":{"name":{"$s":1},"startTime":[1]}}]}`),
 		numberSlab(slabInt8, []int8{0})))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		opts := Options{JSCalls: true, window: 1 << 16}
+		opts := Options{Options: readers.Options{Window: 1 << 16}, JSCalls: true}
 		tl, log, err := suite.Load(t, bytes.NewReader(input), opts)
-		opts.window = 16
+		opts.Window = 16
 		small, smallLog, smallErr := suite.LoadWithin(t, 1, iotest.OneByteReader(bytes.NewReader(input)), opts)
 		if (err == nil) != (smallErr == nil) {
 			t.Fatalf("large window: %v; small window: %v", err, smallErr)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -113,8 +115,7 @@ func TestLongSlab(t *testing.T) {
 			numbers[i] = int32(i)
 		}
 		s := &slabs{size: 1 << 20, list: []slab{numberSlab(slabInt32, numbers)}}
-		d := newDecoder(strings.NewReader(`{"$s":0} `), 64, nil)
-		d.slabs = s
+		d := &decoder{Reader: jsondoc.New(jsonscan.NewSize(strings.NewReader(`{"$s":0} `), 64), nil), slabs: s}
 		var got ints
 		if err := d.column(&got); err != nil {
 			t.Fatal(err)

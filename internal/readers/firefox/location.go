@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
@@ -54,29 +55,11 @@ func parseLocation(text []byte) location {
 // hexAddress reads the address of native code without symbols.
 func hexAddress(text []byte) (address uint64, ok bool) {
 	digits, ok := bytes.CutPrefix(text, []byte("0x"))
-	if !ok || len(digits) == 0 || len(digits) > 16 {
+	if !ok || len(digits) > 16 {
 		return 0, false
 	}
-	for _, c := range digits {
-		v := hexDigit(c)
-		if v < 0 {
-			return 0, false
-		}
-		address = address<<4 | uint64(v)
-	}
-	return address, true
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
+	address, err := strconv.ParseUint(string(digits), 16, 64)
+	return address, err == nil
 }
 
 // withoutSourceIndex removes "[12]" from the end, which says which source a file is.

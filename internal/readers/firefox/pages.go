@@ -103,23 +103,6 @@ func describePage(p *timeline.Page) string {
 	b = append(b, `,"isPrivateBrowsing":`...)
 	b = strconv.AppendBool(b, p.Private)
 	b = append(b, `,"url":`...)
-	b = appendQuoted(b, p.URL)
+	b = jsonscan.AppendString(b, p.URL)
 	return string(append(b, '}'))
-}
-
-// appendQuoted appends a text as a JSON string.
-func appendQuoted(b []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < ' ':
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			b = append(b, c)
-		}
-	}
-	return append(b, '"')
 }

@@ -283,77 +283,25 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 	return true
 }
 
-// encodeValue encodes a value as written.
-func (c *converter) encodeValue(v value, depth int) {
-	enc := c.enc
-	switch v.kind {
-	case jsonscan.Null:
-		enc.Null()
-	case jsonscan.True, jsonscan.False:
-		enc.Bool(v.kind == jsonscan.True)
-	case jsonscan.String:
-		enc.String(v.text)
-	case jsonscan.Integer:
-		if n, ok := jsonscan.Int64(v.text); ok {
-			enc.Int(n)
-		} else if u, ok := jsonscan.Uint64(v.text); ok {
-			enc.Uint(u)
-		} else {
-			c.log.Add(problem.JSONBigInteger, c.payload.th.at(c.payload.row), "")
-			f, _ := jsonscan.Float64(v.text)
-			enc.Double(f)
-		}
-	case jsonscan.Number:
-		f, _ := jsonscan.Float64(v.text)
-		enc.Double(f)
-	case jsonscan.Word:
-		switch string(v.text) {
-		case "NaN", "Infinity", "-Infinity":
-			f, _ := jsonscan.Float64(v.text)
-			enc.Double(f)
-		default:
-			enc.String(v.text)
-		}
-	case jsonscan.Object, jsonscan.Array:
-		c.encodeContainer(v, depth)
-	}
-}
-
-// maxArgDepth is the depth to which values keep their structure; deeper ones are kept as text. It is less than in other
-// formats, because every level of a value is scanned again from its start.
+// maxArgDepth is the depth to which values keep their structure; deeper ones are kept as text.
 const maxArgDepth = 64
 
-// encodeContainer encodes an object or a list.
-func (c *converter) encodeContainer(v value, depth int) {
-	if depth > maxArgDepth {
-		c.log.Add(problem.ArgDepthLimit, c.payload.th.at(c.payload.row), "")
-		c.enc.String(c.payload.s.ValidText(v.text))
+// encodeValue encodes a value as written, which lies in another one.
+func (c *converter) encodeValue(v value, depth int) {
+	a := &c.args
+	a.BigInts, a.TooDeep = 0, 0
+	if v.kind == jsonscan.Object || v.kind == jsonscan.Array {
+		a.S.Reset(v.text)
+		v.kind, v.text = a.S.Value()
+	}
+	a.Encode(v.kind, v.text, depth)
+	if a.BigInts+a.TooDeep == 0 && a.S.Notes == (jsonscan.Notes{}) {
 		return
 	}
-	var s jsonscan.Scanner
-	s.Reset(v.text)
-	s.Value()
-	defer func() {
-		if s.Notes != (jsonscan.Notes{}) {
-			countNotes(c.log, &s.Notes, c.payload.th.at(c.payload.row))
-		}
-	}()
-	if v.kind == jsonscan.Array {
-		c.enc.BeginArray()
-		for s.Elem() {
-			kind, text := s.Scalar()
-			c.encodeValue(value{kind, text}, depth+1)
-		}
-		c.enc.EndArray()
-		return
-	}
-	c.enc.BeginDict()
-	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		c.enc.Key(key)
-		kind, text := s.Scalar()
-		c.encodeValue(value{kind, text}, depth+1)
-	}
-	c.enc.EndDict()
+	at := c.payload.th.at(c.payload.row)
+	c.log.AddN(problem.JSONBigInteger, uint64(a.BigInts), at, "")
+	c.log.AddN(problem.ArgDepthLimit, uint64(a.TooDeep), at, "")
+	countNotes(c.log, &a.S.Notes, at)
 }
 
 // encodeTable encodes rows as dictionaries that have the labels of the columns as keys.

@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -19,7 +20,7 @@ func TestReaderError(t *testing.T) {
 	broken := errors.New("broken")
 	profile := `{"meta":{"version":34,"startTime":0},"threads":[{"name":"T","stringTable":["a"],"markers":{"schema":{"name":0},"data":[[0],[0]]}}]}`
 	for n := range len(profile) {
-		_, _, err := suite.Load(t, io.MultiReader(strings.NewReader(profile[:n]), iotest.ErrReader(broken)), Options{window: 16})
+		_, _, err := suite.Load(t, io.MultiReader(strings.NewReader(profile[:n]), iotest.ErrReader(broken)), Options{Options: readers.Options{Window: 16}})
 		if !errors.Is(err, broken) {
 			t.Fatalf("after byte %d: %v", n, err)
 		}
@@ -34,7 +35,7 @@ func TestCancel(t *testing.T) {
 		r := io.MultiReader(strings.NewReader(input[:cancelAt]), cancelingReader{cancel}, strings.NewReader(input[cancelAt:]))
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
-		if err := Read(ctx, r, b, Options{Problems: log}); !errors.Is(err, context.Canceled) {
+		if err := Read(ctx, r, b, Options{Options: readers.Options{Problems: log}}); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled at byte %d: %v", cancelAt, err)
 		}
 		b.Close()
@@ -57,12 +58,12 @@ func TestLongTexts(t *testing.T) {
 		`"markers":{"schema":{"name":0,"startTime":1,"phase":2,"data":3},"data":[[0,1,0,{"type":"T","u":0}]]}}]}`
 	for _, used := range []int{0, maxResolved} {
 		log := new(problem.Log)
-		p, err := decode(strings.NewReader(profile), Options{Problems: log})
+		p, err := decode(t.Context(), strings.NewReader(profile), Options{Options: readers.Options{Problems: log}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
-		c := newConverter(t.Context(), b, Options{Problems: log})
+		c := newConverter(t.Context(), b, Options{Options: readers.Options{Problems: log}})
 		c.resolved = used
 		if err := c.convert(p); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -139,8 +140,8 @@ func TestLongs(t *testing.T) {
 
 // The length that a table claims must not become memory.
 func TestLengthIsNoMemory(t *testing.T) {
-	p, err := decode(strings.NewReader(`{"meta":{"preprocessedProfileVersion":66},"shared":{"frameTable":{"length":50000000,"func":[0]}},
-		"threads":[]}`), Options{Problems: new(problem.Log)})
+	p, err := decode(t.Context(), strings.NewReader(`{"meta":{"preprocessedProfileVersion":66},"shared":{"frameTable":{"length":50000000,"func":[0]}},
+		"threads":[]}`), Options{Options: readers.Options{Problems: new(problem.Log)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,14 +153,14 @@ func TestLengthIsNoMemory(t *testing.T) {
 // Threads of a process share its libraries: what they cost is not their number times that of the threads.
 func TestThreadsShareLibraries(t *testing.T) {
 	log := new(problem.Log)
-	p, err := decode(strings.NewReader(`{"meta":{"version":24},"libs":[{"name":"l","start":1,"end":2}],
-		"threads":[{"stringTable":["a"]},{"stringTable":["b"]},{"stringTable":["c"],"libs":[{"name":"own"}]}]}`), Options{Problems: log})
+	p, err := decode(t.Context(), strings.NewReader(`{"meta":{"version":24},"libs":[{"name":"l","start":1,"end":2}],
+		"threads":[{"stringTable":["a"]},{"stringTable":["b"]},{"stringTable":["c"],"libs":[{"name":"own"}]}]}`), Options{Options: readers.Options{Problems: log}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
 	defer b.Close()
-	c := newConverter(context.Background(), b, Options{Problems: log})
+	c := newConverter(context.Background(), b, Options{Options: readers.Options{Problems: log}})
 	if err := c.convert(p); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestEmptyMember(t *testing.T) {
 	for text, want := range map[string]uint64{"[]": 0, "[ ]": 0, "null": 0, "[0]": 1, "{}": 1, `""`: 1} {
 		for _, window := range []int{16, 4096} {
 			input := `{"meta":{"version":24},"threads":[{"unheardOf":` + text + `}],"unheardOf":` + text + `}`
-			_, log, err := suite.Load(t, iotest.OneByteReader(strings.NewReader(input)), Options{window: window})
+			_, log, err := suite.Load(t, iotest.OneByteReader(strings.NewReader(input)), Options{Options: readers.Options{Window: window}})
 			if err != nil {
 				t.Fatal(err)
 			}

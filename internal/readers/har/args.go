@@ -3,11 +3,9 @@ package har
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -15,66 +13,13 @@ import (
 // maxDepth is the depth of nesting to which values are taken apart (json.md); that of an initiator's stack is some levels.
 const maxDepth = 64
 
-// encode writes a value whose key was set; kind and text are those that Value returned.
-func (r *reader) encode(kind jsonscan.Kind, text []byte, depth int) {
-	s, enc := r.S, r.enc
-	switch kind {
-	case jsonscan.Null:
-		enc.Null()
-	case jsonscan.String, jsonscan.Word:
-		enc.String(text)
-	case jsonscan.Integer, jsonscan.Number:
-		r.encodeNumber(text)
-	case jsonscan.True, jsonscan.False:
-		enc.Bool(kind == jsonscan.True)
-	case jsonscan.Object:
-		enc.BeginDict()
-		for key, ok := s.Key(); ok; key, ok = s.Key() {
-			enc.Key(key)
-			r.encodeNext(depth + 1)
-		}
-		enc.EndDict()
-	case jsonscan.Array:
-		enc.BeginArray()
-		for s.Elem() {
-			r.encodeNext(depth + 1)
-		}
-		enc.EndArray()
-	}
-}
-
-// encodeNext reads and writes a value inside another one. Below maxDepth it is kept as text.
-func (r *reader) encodeNext(depth int) {
-	if depth <= maxDepth {
-		kind, text := r.S.Value()
-		r.encode(kind, text, depth)
-		return
-	}
-	kind, text := r.S.Scalar()
-	if kind != jsonscan.Object && kind != jsonscan.Array {
-		r.encode(kind, text, depth)
-		return
-	}
-	r.now.found = append(r.now.found, finding{problem.ArgDepthLimit, ""})
-	if text = r.S.ValidText(text); json.Valid(text) {
-		r.enc.JSON(text)
-	} else {
-		r.enc.String(text)
-	}
-}
-
-// encodeNumber keeps all 64 bits of an integer, and takes the nearest double beyond them.
-func (r *reader) encodeNumber(text []byte) {
-	if v, ok := jsonscan.Int64(text); ok {
-		r.enc.Int(v)
-		return
-	}
-	if v, ok := jsonscan.Uint64(text); ok {
-		r.enc.Uint(v)
-		return
-	}
-	f, _ := jsonscan.Float64(text)
-	r.enc.Double(f)
+// encodeText encodes a value that was read over.
+func (r *reader) encodeText(raw []byte, depth int) {
+	r.sub.Reset(raw)
+	r.args.S = &r.sub
+	kind, text := r.sub.Value()
+	r.args.Encode(kind, text, depth)
+	r.args.S = r.S
 }
 
 // maxHeaders bounds the headers of a message that are written by their names.
@@ -92,16 +37,11 @@ func (r *reader) headersOf(kept bool) (key string) {
 	if raw == nil {
 		return ""
 	}
-	outer := r.S
-	r.S = &r.sub
-	defer func() { r.S = outer }()
 	r.sub.Reset(raw)
 	headers, ok := r.readHeaders()
 	if !ok {
 		if kept {
-			r.sub.Reset(raw)
-			kind, text := r.sub.Value()
-			r.encode(kind, text, 2)
+			r.encodeText(raw, 2)
 		}
 		return ""
 	}
@@ -109,15 +49,15 @@ func (r *reader) headersOf(kept bool) (key string) {
 	if !kept {
 		return key
 	}
-	r.enc.BeginDict()
+	r.args.Enc.BeginDict()
 	for i, h := range headers {
 		if h.name == nil {
 			continue // written with an earlier one
 		}
-		r.enc.Key(h.name)
+		r.args.Enc.Key(h.name)
 		r.encodeSame(h, headers[i+1:])
 	}
-	r.enc.EndDict()
+	r.args.Enc.EndDict()
 	return key
 }
 
@@ -145,22 +85,22 @@ func (r *reader) encodeSame(h header, later []header) {
 		}
 		if !several {
 			several = true
-			r.enc.BeginArray()
-			r.enc.String(h.value)
+			r.args.Enc.BeginArray()
+			r.args.Enc.String(h.value)
 		}
-		r.enc.String(later[i].value)
+		r.args.Enc.String(later[i].value)
 		later[i].name = nil
 	}
 	if several {
-		r.enc.EndArray()
+		r.args.Enc.EndArray()
 		return
 	}
-	r.enc.String(h.value)
+	r.args.Enc.String(h.value)
 }
 
 // readHeaders reads a list of objects with a name and a value each; false if it is anything else.
 func (r *reader) readHeaders() ([]header, bool) {
-	s := r.S
+	s := &r.sub
 	if kind, _ := s.Value(); kind != jsonscan.Array {
 		return nil, false
 	}

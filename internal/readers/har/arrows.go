@@ -53,13 +53,8 @@ func (r *reader) initiatorOf(kept bool) (from []byte) {
 	if raw == nil {
 		return nil
 	}
-	outer := r.S
-	r.S = &r.sub
-	defer func() { r.S = outer }()
 	if kept {
-		r.sub.Reset(raw)
-		kind, text := r.sub.Value()
-		r.encode(kind, text, 1)
+		r.encodeText(raw, 1)
 	}
 	r.sub.Reset(raw)
 	from = findInitiator(&r.sub, 0)
@@ -76,7 +71,7 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 		return text
 	}
 	if kind != jsonscan.Object {
-		skipValue(s, kind)
+		s.SkipRest(kind)
 		return nil
 	}
 	var own, frames, outer []byte
@@ -86,7 +81,7 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 			if kind, text := s.Value(); kind == jsonscan.String {
 				own = bytes.Clone(text)
 			} else {
-				skipValue(s, kind)
+				s.SkipRest(kind)
 			}
 		case name == "callFrames":
 			frames = innermost(s)
@@ -108,13 +103,13 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 func innermost(s *jsonscan.Scanner) (from []byte) {
 	kind, _ := s.Value()
 	if kind != jsonscan.Array {
-		skipValue(s, kind)
+		s.SkipRest(kind)
 		return nil
 	}
 	for s.Elem() {
 		kind, _ := s.Value()
 		if kind != jsonscan.Object || from != nil {
-			skipValue(s, kind)
+			s.SkipRest(kind)
 			continue
 		}
 		for key, ok := s.Key(); ok; key, ok = s.Key() {
@@ -125,25 +120,11 @@ func innermost(s *jsonscan.Scanner) (from []byte) {
 			if kind, text := s.Value(); kind == jsonscan.String && len(text) > 0 {
 				from = bytes.Clone(text)
 			} else {
-				skipValue(s, kind)
+				s.SkipRest(kind)
 			}
 		}
 	}
 	return from
-}
-
-// skipValue reads over the rest of a value of which Value was called.
-func skipValue(s *jsonscan.Scanner, kind jsonscan.Kind) {
-	switch kind {
-	case jsonscan.Object:
-		for _, ok := s.Key(); ok; _, ok = s.Key() {
-			s.Skip()
-		}
-	case jsonscan.Array:
-		for s.Elem() {
-			s.Skip()
-		}
-	}
 }
 
 // mention is a request, or what refers to one, under the address of the request.
@@ -191,8 +172,7 @@ type joiner struct {
 const maxSame = 64
 
 func newJoiner(r *reader) *joiner {
-	memory := max(cmp.Or(max(r.opts.Memory, 0), timeline.DefaultMemory)/8, minSpool)
-	return &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, memory, r.opts.TempDir)}
+	return &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}
 }
 
 // run draws all arrows.

@@ -15,16 +15,15 @@ import (
 type reader struct {
 	*jsondoc.Reader
 	b    *timeline.Builder
-	opts Options
-	enc  *timeline.ArgsEncoder
+	opts readers.Options
+	args readers.ArgReader
 
 	entries          *readers.Spool[head]
 	pages            []page
 	pageIDs          map[string]uint32 // index in pages
 	pageSize         int
 	creator, browser program
-	any              bool            // there was a list of entries
-	unknown          map[string]bool // members that were counted
+	any              bool // there was a list of entries
 
 	now     unit             // that is being read
 	sub     jsonscan.Scanner // of headers
@@ -137,14 +136,8 @@ func (r *reader) attribute(key string) error {
 	return nil
 }
 
-// maxUnknown bounds the unknown members that are remembered.
-const maxUnknown = 1000
-
-// skipUnknown reads over a member that the format does not know, and counts it once.
+// skipUnknown reads over a member that the format does not know.
 func (r *reader) skipUnknown(key []byte) error {
-	if name := string(key); !r.unknown[name] && len(r.unknown) < maxUnknown {
-		r.unknown[name] = true
-		r.Log.Add(problem.EventUnknownMember, r.Position(), name)
-	}
+	r.Unknown(key, r.Position())
 	return r.Skip()
 }

@@ -97,7 +97,7 @@ func (r *reader) read(member func(key []byte)) (at problem.Position, err error) 
 	at = r.Position()
 	err = r.Unit(func() {
 		r.now.reset()
-		r.enc.Reset()
+		r.args.Reset()
 		r.S.Value() // the bracket
 		for key, ok := r.S.Key(); ok; key, ok = r.S.Key() {
 			member(key)
@@ -111,8 +111,8 @@ func (r *reader) count(at problem.Position) {
 	for _, f := range r.now.found {
 		r.Log.Add(f.kind, at, f.detail)
 	}
-	r.Log.AddN(problem.JSONDuplicateKey, uint64(r.enc.Duplicates()), at, "")
-	r.enc.CountCut(r.Log, at)
+	r.args.Count(r.Log, at, "")
+	r.args.Enc.CountCut(r.Log, at)
 	if r.now.zone == unzoned {
 		r.Log.Add(problem.HARTimeWithoutZone, at, "")
 	}
@@ -123,7 +123,7 @@ func (r *reader) keeps(key []byte) bool {
 	if !r.opts.Args.Keeps(key) {
 		return false
 	}
-	r.enc.Key(key)
+	r.args.Enc.Key(key)
 	return true
 }
 
@@ -131,26 +131,12 @@ func (r *reader) keeps(key []byte) bool {
 func (r *reader) scalar(key []byte) (kind jsonscan.Kind, text []byte) {
 	kept := r.keeps(key)
 	kind, text = r.S.Value()
-	switch {
-	case kept:
-		r.encode(kind, text, 1)
-	case kind == jsonscan.Object || kind == jsonscan.Array:
-		r.skipRest(kind)
+	if kept {
+		r.args.Encode(kind, text, 1)
+	} else {
+		r.S.SkipRest(kind)
 	}
 	return kind, text
-}
-
-// skipRest reads over an object or array whose bracket was read.
-func (r *reader) skipRest(kind jsonscan.Kind) {
-	if kind == jsonscan.Object {
-		for _, ok := r.S.Key(); ok; _, ok = r.S.Key() {
-			r.S.Skip()
-		}
-		return
-	}
-	for r.S.Elem() {
-		r.S.Skip()
-	}
 }
 
 // dict reads an object whose members are arguments if its own member is kept. own is called with each key first, and reports whether it
@@ -165,39 +151,38 @@ func (r *reader) dict(key []byte, own func(key []byte, kept bool) bool) {
 			r.now.invalid(name)
 		}
 		if kept {
-			r.encode(kind, text, 1)
-		} else if kind == jsonscan.Array {
-			r.skipRest(kind)
+			r.args.Encode(kind, text, 1)
+		} else {
+			r.S.SkipRest(kind)
 		}
 		return
 	case kept:
-		r.enc.BeginDict()
+		r.args.Enc.BeginDict()
 	}
 	for key, ok := r.S.Key(); ok; key, ok = r.S.Key() {
 		if kept {
-			r.enc.Key(key)
+			r.args.Enc.Key(key)
 		}
 		switch {
 		case own(key, kept):
 		case kept:
-			r.encodeNext(2)
+			r.args.EncodeNext(2)
 		default:
 			r.S.Skip()
 		}
 	}
 	if kept {
-		r.enc.EndDict()
+		r.args.Enc.EndDict()
 	}
 }
 
 // inner reads a value of an object, which becomes an argument if it is kept.
 func (r *reader) inner(kept bool) (kind jsonscan.Kind, text []byte) {
 	kind, text = r.S.Value()
-	switch {
-	case kept:
-		r.encode(kind, text, 2)
-	case kind == jsonscan.Object || kind == jsonscan.Array:
-		r.skipRest(kind)
+	if kept {
+		r.args.Encode(kind, text, 2)
+	} else {
+		r.S.SkipRest(kind)
 	}
 	return kind, text
 }
@@ -261,7 +246,7 @@ func (r *reader) entry() error {
 	r.value = appendText(r.value, category)
 	r.value = appendText(appendText(r.value, []byte(u.sentKey)), []byte(u.receivedKey))
 	r.value = appendMessages(r.value, u.messages)
-	return r.entries.Add(&h, append(r.value, r.enc.Args()...))
+	return r.entries.Add(&h, append(r.value, r.args.Enc.Args()...))
 }
 
 // appendText appends a text with its length, for cutText.

@@ -9,7 +9,7 @@
 // An archive is read as a stream, of which an entry is held at a time, with its bodies (document.go, entry.go). Entries wait in a
 // spool, encoded, until all pages are known, and get their tracks in the order of their begins (emit.go).
 //
-// Bad data in single entries is counted in Options.Problems and never stops reading. An error from Read means that the input as a
+// Bad data in single entries is counted in readers.Options.Problems and never stops reading. An error from Read means that the input as a
 // whole cannot be read.
 package har
 
@@ -21,47 +21,24 @@ import (
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/jsondoc"
-	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Options says how Read reads.
-type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
-	// Offset is added to all times.
-	Offset timeline.Nanos
-	// Args says which members of entries and pages are kept as arguments.
-	Args timeline.ArgFilter
-	// Memory is the budget of the conversion in bytes, of which entries that wait take a quarter; 0: timeline.DefaultMemory.
-	Memory int64
-	// TempDir is where temporary files are made; "": the system's directory for them.
-	TempDir string
-
-	window int   // initial size of the scanner's window; 0: jsonscan.DefaultWindow
-	spool  int64 // bytes of entries in memory; 0: a quarter of Memory
-}
-
 // ErrNoEntries is the error for an input that is no archive.
 var ErrNoEntries = errors.New("no HTTP archive: there is no log with entries")
-
-// minSpool is the least memory that entries use before they are sorted on disk: it bounds the number of runs.
-const minSpool = 256 << 10
 
 var headForm = extsort.FormOf[head]()
 
 // Read reads the archive r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are no archives; each states
 // its position in the input.
-func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) (err error) {
-	limit := cmp.Or(opts.spool, max(cmp.Or(max(opts.Memory, 0), timeline.DefaultMemory)/4, minSpool))
-	s := jsonscan.NewSize(jsondoc.Cancelled(ctx, r), cmp.Or(opts.window, jsonscan.DefaultWindow))
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
-		Reader: jsondoc.New(s, opts.Problems), b: b, opts: opts, enc: b.Args(), pageIDs: map[string]uint32{}, unknown: map[string]bool{},
-		entries: readers.NewSpool(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
+		Reader: opts.Document(ctx, r), b: b, opts: opts, pageIDs: map[string]uint32{},
+		entries: readers.NewSpool(opts.SpoolSize(), opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 	rd.Numbered = true
+	rd.args = readers.ArgReader{S: rd.S, Enc: b.Args(), MaxDepth: maxDepth}
 	defer func() { err = errors.Join(err, rd.entries.Close()) }()
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return err

@@ -54,14 +54,14 @@ func (r *reader) page() error {
 	r.count(at)
 	u := &r.now
 	p := &r.pages[r.pageIndex(u.id)]
-	size := len(r.enc.Args()) + len(u.id) + len(u.title)
+	size := len(r.args.Enc.Args()) + len(u.id) + len(u.title)
 	if p.known || r.pageSize+size > maxPageSize {
 		r.Log.Add(problem.TopLevelMemberSkipped, at, "a page")
 		return nil
 	}
 	r.pageSize += size
 	p.known, p.title, p.offset = true, string(u.title), at.Offset
-	p.args, p.moments = bytes.Clone(r.enc.Args()), slices.Clone(u.moments)
+	p.args, p.moments = bytes.Clone(r.args.Enc.Args()), slices.Clone(u.moments)
 	if !u.hasStarted {
 		r.Log.Add(problem.EventInvalidTimestamp, at, "a page")
 		p.started = timeline.NoTime

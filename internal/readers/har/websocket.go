@@ -25,13 +25,8 @@ func (r *reader) socketMessages(kept bool) {
 	if raw == nil {
 		return
 	}
-	outer := r.S
-	r.S = &r.sub
-	defer func() { r.S = outer }()
 	if kept {
-		r.sub.Reset(raw)
-		kind, text := r.sub.Value()
-		r.encode(kind, text, 1)
+		r.encodeText(raw, 1)
 	}
 	s := &r.sub
 	s.Reset(raw)
@@ -44,7 +39,7 @@ func (r *reader) socketMessages(kept bool) {
 	for index := 0; s.Elem(); index++ {
 		kind, _ := s.Value()
 		if kind != jsonscan.Object {
-			skipValue(s, kind)
+			s.SkipRest(kind)
 			r.now.invalid("_webSocketMessages")
 			continue
 		}
@@ -66,14 +61,14 @@ func readMessage(s *jsonscan.Scanner) (m socketMessage, ok bool) {
 		case "type":
 			kind, text := s.Value()
 			m.sent = string(text) == "send" && kind == jsonscan.String
-			skipValue(s, kind)
+			s.SkipRest(kind)
 		case "time":
 			kind, text := s.Value()
 			if kind == jsonscan.Integer || kind == jsonscan.Number {
 				ns, exact := jsonscan.Decimal(text, 9)
 				m.ts, ok = timeline.Nanos(ns), exact && ns >= 0 && ns < 1<<62
 			}
-			skipValue(s, kind)
+			s.SkipRest(kind)
 		default:
 			s.Skip()
 		}
@@ -106,10 +101,10 @@ func (e *emitter) messages(h *head, track timeline.TrackID, payload []byte) ([]b
 		if err != nil {
 			continue
 		}
-		e.enc.Reset()
-		e.enc.Key([]byte("index"))
-		e.enc.Uint(index)
-		e.out = timeline.Event{Kind: timeline.Instant, TS: ts, Track: track, Name: []byte("WebSocket receive"), Category: []byte("network"), Args: e.enc.Args()}
+		e.args.Enc.Reset()
+		e.args.Enc.Key([]byte("index"))
+		e.args.Enc.Uint(index)
+		e.out = timeline.Event{Kind: timeline.Instant, TS: ts, Track: track, Name: []byte("WebSocket receive"), Category: []byte("network"), Args: e.args.Enc.Args()}
 		if v&1 != 0 {
 			e.out.Name = []byte("WebSocket send")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -23,7 +24,7 @@ func TestNoAllocationPerSample(t *testing.T) {
 		input := chain(400, elements(samples, func(i int) string { return fmt.Sprintf(`{"stackId":%d,"timestamp":%d}`, 15+i%7, i*10) }))
 		return testing.AllocsPerRun(2, func() {
 			b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), Memory: 1 << 40})
-			if err := Read(context.Background(), strings.NewReader(input), b, Options{Problems: new(problem.Log)}); err != nil {
+			if err := Read(context.Background(), strings.NewReader(input), b, Options{Options: readers.Options{Problems: new(problem.Log)}}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -47,7 +48,7 @@ func TestMemoryOfLists(t *testing.T) {
 		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 		var err error
 		got, _ := recording.Allocated(func() {
-			_, err = parse(context.Background(), strings.NewReader(input), b, Options{Problems: new(problem.Log), Memory: limit, window: 4096})
+			_, err = parse(context.Background(), strings.NewReader(input), b, Options{Options: readers.Options{Problems: new(problem.Log), Window: 4096}, ProfileMemory: limit})
 		})
 		var full *collections.RoomError
 		if !errors.As(err, &full) {

@@ -5,20 +5,21 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // suite are the cases, which are read through windows of all sizes.
 var suite = readertest.Suite[Options]{
-	Read:    Read,
-	Prepare: func(o *Options, log *problem.Log, _ string) { o.Problems = log },
-	Option:  option,
-	Ways:    []func(*Options){window(16), window(100)},
-	Raises:  own(),
+	Read:   Read,
+	Common: func(o *Options) *readers.Options { return &o.Options },
+	Option: option,
+	Ways:   []func(*Options){window(16), window(100)},
+	Raises: own(),
 }
 
-func window(size int) func(*Options) { return func(o *Options) { o.window = size } }
+func window(size int) func(*Options) { return func(o *Options) { o.Window = size } }
 
 // own returns the problems that only this reader knows.
 func own() (kinds []problem.Kind) {

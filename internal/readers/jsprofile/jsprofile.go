@@ -17,7 +17,7 @@
 // are read where they describe the profile (wrapper.go). Where a profile belongs in the trace of Chrome that was recorded
 // beside it is found by the clues in that (clues.go, traced.go, match.go); package merge asks for it.
 //
-// Bad data in single samples is counted in Options.Problems and never stops reading. An error from Read means that the
+// Bad data in single samples is counted in readers.Options.Problems and never stops reading. An error from Read means that the
 // input as a whole cannot be read.
 package jsprofile
 
@@ -28,8 +28,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
-	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -38,8 +38,7 @@ const DefaultThreadName = "JS main"
 
 // Options says how Read reads. It can supply what a profile lacks, and overrides what a profile says.
 type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
+	readers.Options
 
 	// Interval is the time between two samples; 0: what the file says, else what its samples show (C2).
 	Interval timeline.Nanos
@@ -48,8 +47,6 @@ type Options struct {
 	// End is the end of the recording, counted like the times in the file; the last sample lasts until then. nil: what the
 	// file says; if it says nothing, the last sample lasts one interval.
 	End *timeline.Nanos
-	// Offset is added to all times.
-	Offset timeline.Nanos
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
 	ThreadName string
@@ -59,14 +56,8 @@ type Options struct {
 	// NoCalls leaves the slices of frames and markers out.
 	NoCalls bool
 
-	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
-	Memory int64
-
-	// Args says which arguments are kept: those that say where a function is defined, and the members of what wrappers
-	// add.
-	Args timeline.ArgFilter
-
-	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+	// ProfileMemory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
+	ProfileMemory int64
 }
 
 // Place is where a profile goes in a trace that was recorded beside it.
@@ -90,15 +81,12 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 
 // parse reads the columns of all profiles of an input.
 func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
-	window := opts.window
-	if window == 0 {
-		window = jsonscan.DefaultWindow
-	}
 	rd := &reader{
-		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.Args,
-		members: map[string]bool{}, room: collections.RoomOfProfiles(opts.Memory),
+		Reader: opts.Document(ctx, r), keep: opts.Args,
+		room: collections.RoomOfProfiles(opts.ProfileMemory),
 	}
 	rd.Numbered = true
+	rd.args = readers.ArgReader{S: rd.S, Enc: b.Args()}
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return nil, err
 	}
@@ -108,12 +96,11 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 // reader reads the text of profiles.
 type reader struct {
 	*jsondoc.Reader
-	b    *timeline.Builder // for attributes, and to encode the arguments of what wrappers add
+	args readers.ArgReader // of what wrappers add
 	keep timeline.ArgFilter
 
 	profiles []*profile
 	room     collections.Room
-	members  map[string]bool // unknown members that were counted
 }
 
 func (r *reader) problem(k problem.Kind, detail string) { r.Log.Add(k, r.Position(), detail) }
@@ -135,16 +122,6 @@ func (r *reader) take(n int) error {
 		return r.Failed(err)
 	}
 	return nil
-}
-
-// unknown counts a member that the format does not know, once per name.
-func (r *reader) unknown(key []byte) {
-	const most = 1000 // names that are remembered
-	if r.members[string(key)] || len(r.members) == most {
-		return
-	}
-	r.members[string(key)] = true
-	r.problem(problem.EventUnknownMember, string(key))
 }
 
 // ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.

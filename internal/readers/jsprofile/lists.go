@@ -113,7 +113,7 @@ func (r *reader) frame(c byte, out *frame) error {
 				out.column, ok = r.count()
 				note(ok, key)
 			default:
-				r.unknown(key)
+				r.Unknown(key, r.Position())
 				r.S.Skip()
 			}
 		}
@@ -143,7 +143,7 @@ func (r *reader) stack(c byte, out *stack) error {
 			case "parentId":
 				out.parent = r.indexValue()
 			default:
-				r.unknown(key)
+				r.Unknown(key, r.Position())
 				r.S.Skip()
 			}
 		}
@@ -204,7 +204,7 @@ func (r *reader) sample(p *profile, out *sample) (timed bool) {
 				out.state = p.states.id(r.S.ValidText(text))
 			}
 		default:
-			r.unknown(key)
+			r.Unknown(key, r.Position())
 			r.S.Skip()
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -122,7 +123,7 @@ func TestErrorsOfTheInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
-	if err := Read(ctx, strings.NewReader(`{}`), b, Options{Problems: new(problem.Log)}); !errors.Is(err, context.Canceled) {
+	if err := Read(ctx, strings.NewReader(`{}`), b, Options{Options: readers.Options{Problems: new(problem.Log)}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -141,7 +142,7 @@ func FuzzRead(f *testing.F) {
 		}
 		at := strings.NewReader
 		want := suite.Dump(t, at(string(input)), opts)
-		opts.window = 16
+		opts.Window = 16
 		if got := suite.Dump(t, iotest.OneByteReader(at(string(input))), opts); got != want {
 			t.Fatalf("in one piece:\n%s\nbyte by byte:\n%s", want, got)
 		}
@@ -160,7 +161,7 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				builder := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), Memory: 1 << 40})
-				if err := Read(b.Context(), strings.NewReader(input), builder, Options{Problems: new(problem.Log)}); err != nil {
+				if err := Read(b.Context(), strings.NewReader(input), builder, Options{Options: readers.Options{Problems: new(problem.Log)}}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -214,7 +215,7 @@ func TestMemory(t *testing.T) {
 			input = strings.Replace(input, `]"m0"`, `],"m0"`, 1)
 		}
 		var noRoom *collections.RoomError
-		if _, _, err := suite.Load(t, strings.NewReader(input), Options{Memory: memory}); errors.As(err, &noRoom) != (name != "few") {
+		if _, _, err := suite.Load(t, strings.NewReader(input), Options{ProfileMemory: memory}); errors.As(err, &noRoom) != (name != "few") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

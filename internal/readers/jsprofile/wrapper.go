@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -80,7 +79,7 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 		return r.Skip()
 	}
 	var read clocks
-	if err := r.Unit(func() { read = r.clocksValue() }); err != nil {
+	if err := r.Unit(func() { r.StartObject(); read = r.clockMembers(r.Key) }); err != nil {
 		return err
 	}
 	if read == (clocks{}) {
@@ -90,10 +89,9 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 	return nil
 }
 
-// clocksValue reads the object of a moment on two clocks.
-func (r *reader) clocksValue() (c clocks) {
-	r.StartObject()
-	for key, ok := r.Key(); ok; key, ok = r.Key() {
+// clockMembers reads the members of a moment on two clocks, of which next reads the keys.
+func (r *reader) clockMembers(next func() ([]byte, bool)) (c clocks) {
+	for key, ok := next(); ok; key, ok = next() {
 		var to **timeline.Nanos
 		switch string(key) {
 		case "relative":
@@ -101,7 +99,7 @@ func (r *reader) clocksValue() (c clocks) {
 		case "timeStamp":
 			to = &c.epoch
 		default:
-			r.unknown(key)
+			r.Unknown(key, r.Position())
 			r.S.Skip()
 			continue
 		}
@@ -170,13 +168,15 @@ var spanNames = [...]string{"viewName", "label", "name", "entryType", "viewId", 
 func (r *reader) spanValue() (out span, timed bool) {
 	out.dur = timeline.NoTime
 	best := len(spanNames)
-	args := r.b.Args()
-	args.Reset()
+	r.args.Reset()
 	r.StartObject()
 	for key, ok := r.Key(); ok; key, ok = r.Key() {
 		switch string(key) {
 		case "startClocks":
-			if ck := r.startClocks(); ck.relative != nil {
+			kind, _ := r.S.Value()
+			if kind != jsonscan.Object {
+				r.S.SkipRest(kind)
+			} else if ck := r.clockMembers(r.S.Key); ck.relative != nil {
 				out.start, timed = *ck.relative, true
 			}
 			continue
@@ -194,25 +194,16 @@ func (r *reader) spanValue() (out span, timed bool) {
 			best, out.name = rank, string(text)
 		}
 		if r.keep.Keeps(key) {
-			args.Key(key)
-			r.argument(args, kind, text)
+			r.args.Enc.Key(key)
+			if kind == jsonscan.Object || kind == jsonscan.Array {
+				r.args.Enc.String(r.S.ValidText(text))
+			} else {
+				r.args.Encode(kind, text, 1)
+			}
 		}
 	}
-	out.args = bytes.Clone(args.Args())
+	out.args = bytes.Clone(r.args.Enc.Args())
 	return out, timed
-}
-
-// startClocks reads a moment on two clocks inside a span; nothing if the value is not an object.
-func (r *reader) startClocks() clocks {
-	kind, raw := r.S.Scalar()
-	if kind != jsonscan.Object {
-		return clocks{}
-	}
-	var inner jsonscan.Scanner
-	inner.Reset(raw)
-	sub := reader{Reader: jsondoc.New(&inner, r.Log), members: r.members}
-	sub.StartPiece(r.Position())
-	return sub.clocksValue()
 }
 
 func nameRank(key []byte) int {
@@ -222,26 +213,6 @@ func nameRank(key []byte) int {
 		}
 	}
 	return len(spanNames)
-}
-
-// argument encodes a value as an argument; objects and arrays become their text.
-func (r *reader) argument(args *timeline.ArgsEncoder, kind jsonscan.Kind, text []byte) {
-	switch kind {
-	case jsonscan.Null:
-		args.Null()
-	case jsonscan.True, jsonscan.False:
-		args.Bool(kind == jsonscan.True)
-	case jsonscan.Integer, jsonscan.Number:
-		if v, ok := jsonscan.Int64(text); ok && kind == jsonscan.Integer {
-			args.Int(v)
-		} else if f, ok := jsonscan.Float64(text); ok {
-			args.Double(f)
-		} else {
-			args.String(text)
-		}
-	default:
-		args.String(r.S.ValidText(text))
-	}
 }
 
 // name returns the attribute's key as an attribute of the trace; of several profiles in a file each has its own.

@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -19,7 +18,7 @@ import (
 type collector struct {
 	b    *timeline.Builder
 	log  *problem.Log
-	opts Options
+	opts readers.Options
 
 	spans     *readers.Spool[head]
 	resources table
@@ -67,15 +66,11 @@ func (k spanKey) isValid() bool { return k.id != 0 && k.trace != traceID{} }
 
 var headForm = extsort.FormOf[head]()
 
-// minSpool is the least memory that spans use before they are sorted on disk: it bounds the number of runs.
-const minSpool = 256 << 10
-
-func newCollector(b *timeline.Builder, opts Options) *collector {
-	limit := cmp.Or(opts.spool, max(opts.Memory/4, minSpool))
+func newCollector(b *timeline.Builder, opts readers.Options) *collector {
 	return &collector{
 		b: b, log: opts.Problems, opts: opts, resources: newTable(opts.Problems), scopes: newTable(opts.Problems),
 		unknown: map[unknownField]bool{},
-		spans:   readers.NewSpool(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
+		spans:   readers.NewSpool(opts.SpoolSize(), opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
 	}
 }
 
@@ -138,6 +133,9 @@ func (c *collector) checkFields(name string, m *message, encoded []byte, offset 
 		}
 	}
 }
+
+// maxUnknown bounds the unknown fields that are told apart.
+const maxUnknown = 1000
 
 // countUnknown counts an unknown field, once.
 func (c *collector) countUnknown(message string, number int, offset int64) {

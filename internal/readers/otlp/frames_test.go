@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -86,7 +87,7 @@ func TestDamagedFrames(t *testing.T) {
 		"the end in a length": {tail: []byte{0, 0}, spans: 2},
 	} {
 		input := bytes.Join([][]byte{good, c.damaged, good, c.tail}, nil)
-		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), readers.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -107,11 +108,11 @@ func TestFailingFile(t *testing.T) {
 	failed := errors.New("the disk is gone")
 	message := compress(t, one("good"))
 	r := iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(frame(message))))
-	if _, _, err := suite.Load(t, r, Options{}); !errors.Is(err, iotest.ErrTimeout) {
+	if _, _, err := suite.Load(t, r, readers.Options{}); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("error %v, want that of the file", err)
 	}
 	r = iotest.DataErrReader(&failing{data: frame(message)[:40], err: failed})
-	if _, _, err := suite.Load(t, r, Options{}); !errors.Is(err, failed) {
+	if _, _, err := suite.Load(t, r, readers.Options{}); !errors.Is(err, failed) {
 		t.Errorf("error %v, want that of the file", err)
 	}
 }
@@ -142,12 +143,12 @@ func TestOtherSignals(t *testing.T) {
 	}
 	for name, element := range map[string][]byte{"metrics": metric, "logs": record} {
 		for _, input := range [][]byte{message(element), frame(message(element)), frame(compress(t, message(element)))} {
-			if _, _, err := suite.Load(t, bytes.NewReader(input), Options{}); !errors.Is(err, ErrNoSpans) {
+			if _, _, err := suite.Load(t, bytes.NewReader(input), readers.Options{}); !errors.Is(err, ErrNoSpans) {
 				t.Errorf("%s: error %v, want %v", name, err, ErrNoSpans)
 			}
 		}
 		input := append(frame(compress(t, message(element))), frame(one("good"))...)
-		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), readers.Options{})
 		if err != nil || tl.Totals().Slices != 1 || log.Count(problem.OTLPSignalSkipped) != 1 {
 			t.Errorf("%s beside a span: %d spans, counted %d times, error %v", name, tl.Totals().Slices, log.Count(problem.OTLPSignalSkipped), err)
 		}
@@ -165,7 +166,7 @@ func TestWrappedTraces(t *testing.T) {
 			t.Errorf("%s: %q, want 3 spans", name, names)
 		}
 		for _, n := range []int{2, 3, 200_000} {
-			_, log, err := suite.Load(t, strings.NewReader(wrap(n, traces)), Options{})
+			_, log, err := suite.Load(t, strings.NewReader(wrap(n, traces)), readers.Options{})
 			if !errors.Is(err, ErrNoSpans) || log.Count(problem.EventUnknownMember) != 1 {
 				t.Errorf("%d times %s: error %v, counted %d times", n, name, err, log.Count(problem.EventUnknownMember))
 			}
@@ -185,7 +186,7 @@ func TestUnknownFields(t *testing.T) {
 	scope := wire.AppendBytes(wire.AppendBytes(nil, scopeSpansScope, later), scopeSpansSpans, span)
 	resource := wire.AppendBytes(wire.AppendBytes(nil, resourceSpansResource, later), resourceSpansScopeSpans, append(scope, later...))
 	message := wire.AppendBytes(nil, tracesResourceSpans, append(resource, later...))
-	_, log, err := suite.Load(t, bytes.NewReader(append(message, message...)), Options{})
+	_, log, err := suite.Load(t, bytes.NewReader(append(message, message...)), readers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestProtobufLikeJSON(t *testing.T) {
 		t.Fatalf("the message begins with %q", message[:3])
 	}
 	for name, input := range map[string][]byte{"as it is": frame(message), "compressed": frame(compress(t, message))} {
-		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), readers.Options{})
 		if err != nil || tl.Totals().Slices != 1 {
 			t.Errorf("%s: error %v, found %v", name, err, log.Totals())
 		}
@@ -226,7 +227,7 @@ func threeSpans(prefix string) string {
 
 func spanNames(t *testing.T, in io.Reader) (names []string) {
 	t.Helper()
-	tl, _, err := suite.Load(t, in, Options{})
+	tl, _, err := suite.Load(t, in, readers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ type joiner struct {
 const maxTwins = 64
 
 func newJoiner(c *collector) *joiner {
-	memory := max(c.opts.Memory/8, minSpool)
+	memory := c.opts.Budget(8)
 	return &joiner{
 		c: c, mentions: extsort.New(mentionOrder, memory, c.opts.TempDir), ancestry: ancestry{limit: int(memory / 8)},
 	}

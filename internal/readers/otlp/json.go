@@ -19,13 +19,11 @@ type jsonReader struct {
 	out transcoder
 
 	other string // the list of another signal, the first one
-
-	unknown map[string]bool // members that were counted
 }
 
 func newJSONReader(in io.Reader, c *collector) *jsonReader {
-	s := jsonscan.NewSize(in, cmp.Or(c.opts.window, jsonscan.DefaultWindow))
-	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c, unknown: map[string]bool{}}
+	s := jsonscan.NewSize(in, cmp.Or(c.opts.Window, jsonscan.DefaultWindow))
+	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c}
 	r.Numbered = true
 	return r
 }
@@ -147,18 +145,8 @@ func (r *jsonReader) skipUnknown(key []byte) error {
 	if f, ok := spanMessage.find(key); ok && f.typ == typeID {
 		return r.Break(errNotInList)
 	}
-	r.countUnknown(string(key), r.Position())
+	r.Unknown(key, r.Position())
 	return r.Skip()
-}
-
-// maxUnknown bounds the unknown members that are remembered.
-const maxUnknown = 1000
-
-func (r *jsonReader) countUnknown(key string, at problem.Position) {
-	if !r.unknown[key] && len(r.unknown) < maxUnknown {
-		r.unknown[key] = true
-		r.Log.Add(problem.EventUnknownMember, at, key)
-	}
 }
 
 // resourceSpans reads the spans of a resource.
@@ -241,7 +229,7 @@ func (r *jsonReader) transcode(m *message) error {
 func (r *jsonReader) countFindings(at problem.Position) {
 	for _, f := range r.out.found {
 		if f.kind == problem.EventUnknownMember {
-			r.countUnknown(f.detail, at)
+			r.Unknown([]byte(f.detail), at)
 			continue
 		}
 		r.Log.Add(f.kind, at, f.detail)

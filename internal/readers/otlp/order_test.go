@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -97,7 +98,7 @@ func TestFieldOrderOfLongSpans(t *testing.T) {
 		span = append(span, fuzzSpan()...)
 		scope := wire.AppendBytes(wire.AppendString(nil, scopeSpansSchemaURL, "https://example.com"), scopeSpansSpans, span)
 		message := wire.AppendBytes(nil, tracesResourceSpans, wire.AppendBytes(nil, resourceSpansScopeSpans, scope))
-		tl, _, err := suite.Load(t, bytes.NewReader(frame(message)), Options{})
+		tl, _, err := suite.Load(t, bytes.NewReader(frame(message)), readers.Options{})
 		if err != nil || tl.Totals().Slices != 1 {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -116,7 +117,7 @@ func TestCollectorRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	tl, log, err := suite.Load(t, in, Options{})
+	tl, log, err := suite.Load(t, in, readers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,46 +13,27 @@
 // come anywhere after its children, so spans wait in a spool, encoded, and are placed in the order of their begins (place.go,
 // emit.go). Parents and links that are not found on the way there are joined by their ids, on disk if there are many (join.go).
 //
-// Bad data in single spans is counted in Options.Problems and never stops reading. An error from Read means that the input as a
+// Bad data in single spans is counted in readers.Options.Problems and never stops reading. An error from Read means that the input as a
 // whole cannot be read.
 package otlp
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"io"
 
 	"github.com/weft-trace/weft/internal/jsondoc"
-	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
-
-// Options says how Read reads.
-type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
-	// Offset is added to all times.
-	Offset timeline.Nanos
-	// Args says which attributes are kept.
-	Args timeline.ArgFilter
-	// Memory is the budget of the conversion in bytes, of which spans that wait take a quarter; 0: timeline.DefaultMemory.
-	Memory int64
-	// TempDir is where temporary files are made; "": the system's directory for them.
-	TempDir string
-
-	window int   // initial size of the scanner's window; 0: jsonscan.DefaultWindow
-	spool  int64 // bytes of spans in memory; 0: a quarter of Memory
-}
 
 // ErrNoSpans is the error for an input of OTLP without a list of spans: logs or metrics, for example.
 var ErrNoSpans = errors.New("no OTLP traces: there are no resourceSpans")
 
 // Read reads the spans of r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are not traces of OTLP;
 // each states its position in the input.
-func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) (err error) {
-	opts.Memory = cmp.Or(max(opts.Memory, 0), timeline.DefaultMemory)
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	c := newCollector(b, opts)
 	defer func() { err = errors.Join(err, c.spans.Close()) }()
 	in := bufio.NewReaderSize(jsondoc.Cancelled(ctx, r), detectWithin)

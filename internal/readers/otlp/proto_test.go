@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
@@ -135,7 +136,7 @@ func TestCutAnywhere(t *testing.T) {
 		for _, form := range []form{formPlain, formFrames} {
 			input, spans := framed(form, encoded), 0
 			for cut := 200; cut < len(input); cut++ {
-				tl, log, err := suite.Load(t, bytes.NewReader(input[:cut]), Options{})
+				tl, log, err := suite.Load(t, bytes.NewReader(input[:cut]), readers.Options{})
 				if err != nil {
 					t.Fatalf("form %d, cut at %d: %v", form, cut, err)
 				}
@@ -174,7 +175,7 @@ func TestDamagedMessage(t *testing.T) {
 	} {
 		resource := wire.AppendBytes(nil, resourceSpansScopeSpans, scope)
 		resource = wire.AppendBytes(resource, resourceSpansScopeSpans, span)
-		tl, log, err := suite.Load(t, bytes.NewReader(wire.AppendBytes(nil, tracesResourceSpans, resource)), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(wire.AppendBytes(nil, tracesResourceSpans, resource)), readers.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, offset int64) {
 		var dumps [2]string
 		for i, spool := range []int64{0, 1} {
-			dumps[i] = suite.Dump(t, bytes.NewReader(data), Options{Offset: timeline.Nanos(offset), spool: spool, window: 64 * i})
+			dumps[i] = suite.Dump(t, bytes.NewReader(data), readers.Options{Offset: timeline.Nanos(offset), Spool: spool, Window: 64 * i})
 		}
 		if dumps[0] != dumps[1] {
 			t.Errorf("sorting on disk gives something else: %s", cmp.Diff(dumps[0], dumps[1]))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -41,7 +42,7 @@ func TestSameStarts(t *testing.T) {
 			message = wire.AppendBytes(message, tracesResourceSpans,
 				wire.AppendBytes(resource, resourceSpansScopeSpans, wire.AppendBytes(nil, scopeSpansSpans, span)))
 		}
-		_, log, err := suite.Load(t, strings.NewReader(string(message)), Options{})
+		_, log, err := suite.Load(t, strings.NewReader(string(message)), readers.Options{})
 		if err != nil || log.Count(problem.FlowBackwards) != 0 {
 			t.Fatalf("seed %d: %d arrows lead backwards, error %v", seed, log.Count(problem.FlowBackwards), err)
 		}

@@ -62,24 +62,10 @@ func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 			}
 		case jsonscan.Object:
 			t.invalid(name)
-			t.rest(kind)
+			t.s.SkipRest(kind)
 		case jsonscan.Null, jsonscan.Invalid:
 		default:
 			t.invalid(name)
-		}
-	}
-}
-
-// rest reads over an object or array whose bracket was read.
-func (t *transcoder) rest(kind jsonscan.Kind) {
-	switch kind {
-	case jsonscan.Object:
-		for _, ok := t.s.Key(); ok; _, ok = t.s.Key() {
-			t.s.Skip()
-		}
-	case jsonscan.Array:
-		for t.s.Elem() {
-			t.s.Skip()
 		}
 	}
 }
@@ -96,7 +82,7 @@ func (t *transcoder) value(f *field, name []byte, depth int) {
 	case jsonscan.Null, jsonscan.Invalid:
 		return
 	case jsonscan.Object, jsonscan.Array:
-		t.rest(kind)
+		t.s.SkipRest(kind)
 	default:
 		ok = t.scalar(f, kind, text)
 	}
@@ -119,7 +105,7 @@ func (t *transcoder) message(f *field, name []byte, depth int) {
 	kind, _ := t.s.Value()
 	if kind != jsonscan.Object {
 		if kind != jsonscan.Null && kind != jsonscan.Invalid {
-			t.rest(kind)
+			t.s.SkipRest(kind)
 			t.invalid(name)
 		}
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -35,7 +36,7 @@ func ExampleRead() {
 	var problems problem.Log
 	b := timeline.NewBuilder(timeline.Options{Problems: &problems})
 	defer b.Close()
-	if err := perfetto.Read(ctx, bytes.NewReader(trace), b, perfetto.Options{Problems: &problems}); err != nil {
+	if err := perfetto.Read(ctx, bytes.NewReader(trace), b, perfetto.Options{Options: readers.Options{Problems: &problems}}); err != nil {
 		log.Fatal(err)
 	}
 	t, err := b.Finish(ctx)

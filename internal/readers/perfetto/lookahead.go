@@ -1,13 +1,12 @@
 package perfetto
 
 import (
-	"bufio"
-	"encoding/binary"
-	"io"
-	"os"
+	"errors"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/schema"
 )
 
@@ -24,9 +23,14 @@ type lookahead struct {
 	clock   pfwire.Clock // for waitClock
 	over    [waitDescriptor + 1]bool
 	rounds  int
-	waiting spool
-	active  []*spool // being read; more than one if waiting began again while waiting packets were read
+	waiting *readers.Spool[waiting]   // nil: no packet waits
+	spools  []*readers.Spool[waiting] // all that there were
 }
+
+// waiting is a packet that waits, which is the payload in the spool.
+type waiting struct{ offset int64 }
+
+var waitingForm = extsort.FormOf[waiting]()
 
 type waitReason uint8
 
@@ -99,7 +103,11 @@ func (r *reader) needsDescriptor() bool {
 // wait lets a packet wait, unless it is the explanation that the others wait for.
 func (r *reader) wait(p *pfwire.Packet) error {
 	l, f := &r.ahead, p.Fields
-	if err := l.waiting.add(p.Bytes, p.Offset, r.memory, r.tempDir); err != nil || p.Err != nil {
+	if l.waiting == nil {
+		l.waiting = readers.NewSpool(r.memory, r.tempDir, waitingForm, func(*waiting) int64 { return 0 }) // in the order of the file
+		l.spools = append(l.spools, l.waiting)
+	}
+	if err := l.waiting.Add(&waiting{p.Offset}, p.Bytes); err != nil || p.Err != nil {
 		return err
 	}
 	switch {
@@ -136,109 +144,20 @@ func (r *reader) replay() error {
 		l.over = [...]bool{waitClock: true, waitDescriptor: true}
 	}
 	packets := l.waiting
-	l.waiting, l.reason = spool{}, noWait
-	l.active = append(l.active, &packets)
-	err := packets.read(func(packet []byte, offset int64) error {
+	l.waiting, l.reason = nil, noWait
+	err := packets.Each(func(w *waiting, packet []byte) error {
 		if err := r.interrupted(); err != nil {
 			return err
 		}
 		var fields message.TracePacket
-		p := pfwire.Packet{Bytes: packet, Offset: offset, Fields: &fields, Err: fields.Parse(packet)}
-		return r.packet(&p)
+		return r.packet(&pfwire.Packet{Bytes: packet, Offset: w.offset, Fields: &fields, Err: fields.Parse(packet)})
 	})
-	l.active = l.active[:len(l.active)-1]
-	if closeErr := packets.close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(err, packets.Close())
 }
 
 // close removes the temporary files.
 func (l *lookahead) close() {
-	l.waiting.close()
-	for _, s := range l.active {
-		s.close()
+	for _, s := range l.spools {
+		s.Close()
 	}
-}
-
-// spool is a queue of packets, in memory first, then in a temporary file.
-type spool struct {
-	buf  []byte
-	file *os.File
-}
-
-// add appends a packet: its length and offset, then its bytes. More than memory bytes go to a file in dir.
-func (s *spool) add(packet []byte, offset int64, memory int, dir string) error {
-	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(len(packet)))
-	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(offset))
-	s.buf = append(s.buf, packet...)
-	if len(s.buf) < memory {
-		return nil
-	}
-	if s.file == nil {
-		f, err := os.CreateTemp(dir, "weft-packets-*")
-		if err != nil {
-			return err
-		}
-		s.file = f
-		// Where the system allows it the name goes at once, so that not even a kill leaves the file behind.
-		os.Remove(f.Name())
-	}
-	_, err := s.file.Write(s.buf)
-	s.buf = s.buf[:0]
-	return err
-}
-
-// read gives the packets in the order of add. Their bytes are valid during the call.
-func (s *spool) read(fn func(packet []byte, offset int64) error) error {
-	if s.file != nil {
-		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if err := readSpooled(bufio.NewReaderSize(s.file, 1<<20), fn); err != nil {
-			return err
-		}
-	}
-	for b := s.buf; len(b) > 0; {
-		end := 16 + binary.LittleEndian.Uint64(b)
-		if err := fn(b[16:end:end], int64(binary.LittleEndian.Uint64(b[8:]))); err != nil {
-			return err
-		}
-		b = b[end:]
-	}
-	return nil
-}
-
-func readSpooled(src io.Reader, fn func(packet []byte, offset int64) error) error {
-	var head [16]byte
-	var packet []byte
-	for {
-		if _, err := io.ReadFull(src, head[:]); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		size := int(binary.LittleEndian.Uint64(head[:]))
-		if size > cap(packet) {
-			packet = make([]byte, size)
-		}
-		packet = packet[:size]
-		if _, err := io.ReadFull(src, packet); err != nil {
-			return err
-		}
-		if err := fn(packet, int64(binary.LittleEndian.Uint64(head[8:]))); err != nil {
-			return err
-		}
-	}
-}
-
-func (s *spool) close() error {
-	if s.file == nil {
-		return nil
-	}
-	name := s.file.Name()
-	err := s.file.Close()
-	s.file = nil
-	os.Remove(name) // fails if that was possible before
-	return err
 }

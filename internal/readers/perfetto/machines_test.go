@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -23,7 +24,7 @@ packet { machine_id: %[1]d timestamp: 100 trusted_packet_sequence_id: 1 sequence
 	var log problem.Log
 	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 	defer b.Close()
-	if err := Read(context.Background(), bytes.NewReader(encode(t, text.String())), b, Options{Problems: &log}); err != nil {
+	if err := Read(context.Background(), bytes.NewReader(encode(t, text.String())), b, Options{Options: readers.Options{Problems: &log}}); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := b.Finish(context.Background())

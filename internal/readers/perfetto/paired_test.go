@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -71,7 +72,7 @@ func TestPairedRecordings(t *testing.T) {
 func readJSON(t *testing.T, trace []byte) *result {
 	t.Helper()
 	return resolve(t, func(ctx context.Context, b *timeline.Builder, log *problem.Log) error {
-		return chromejson.Read(ctx, bytes.NewReader(trace), b, chromejson.Options{Problems: log})
+		return chromejson.Read(ctx, bytes.NewReader(trace), b, chromejson.Options{Options: readers.Options{Problems: log}})
 	})
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -37,15 +38,7 @@ import (
 
 // Options are the options of Read.
 type Options struct {
-	// Problems counts what is wrong with the data. Required.
-	Problems *problem.Log
-	// Args says which arguments of events to keep, by the name of the top-level argument.
-	Args timeline.ArgFilter
-	// NoScreenshots leaves the pictures of screenshots out.
-	NoScreenshots bool
-	// TempDir is where packets are kept that wait for something later in the file, if they are many (see lookahead).
-	// Empty means os.TempDir().
-	TempDir string
+	readers.Options
 
 	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
 	// events of the trace then. nil: they are kept as events.
@@ -57,8 +50,7 @@ type Options struct {
 	// Described is told, at the end, the uuid of the descriptor of a process or thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
 
-	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
-	inlined   int // bytes of interned texts written inline; 0: maxInlined
+	inlined int // bytes of interned texts written inline; 0: maxInlined
 }
 
 // contextInterval is the number of packets between checks of the context.
@@ -72,7 +64,7 @@ const contextInterval = 1024
 func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
 	r := newReader(ctx, b, opts)
 	defer r.ahead.close()
-	defer r.pieces.close()
+	defer r.pieces.Close()
 	packets := pfwire.NewPacketReader(src)
 	strange, known := 0, false // messages with something in them, up to the first one that may be a packet
 	for n := 0; ; n++ {
@@ -142,7 +134,7 @@ type reader struct {
 	args     timeline.ArgFilter
 
 	noScreenshots bool
-	memory        int // for waiting packets
+	memory        int64 // for what waits
 	tempDir       string
 
 	state   *pfwire.State
@@ -155,7 +147,7 @@ type reader struct {
 	located func(event uint32, packet int64)
 
 	profiles *v8profile.Assembler
-	pieces   pieces
+	pieces   *readers.Spool[piece]
 	traceIDs v8profile.TraceIDs // in the arguments of the current event
 	scan     jsonscan.Scanner   // of arguments that are JSON
 
@@ -184,14 +176,14 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 	none := new(sequence)
 	state := pfwire.NewState()
 	state.Hold = b.Hold
-	return &reader{
+	r := &reader{
 		ctx:      ctx,
 		b:        b,
 		problems: opts.Problems,
 		args:     opts.Args,
 
 		noScreenshots: opts.NoScreenshots,
-		memory:        cmp.Or(opts.lookahead, maxLookahead),
+		memory:        cmp.Or(opts.Spool, maxLookahead),
 		maxInlined:    cmp.Or(opts.inlined, maxInlined),
 		tempDir:       opts.TempDir,
 		state:         state,
@@ -206,6 +198,8 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		alone:         b.IsEmpty(),
 		clues:         producers.NewChromeClues(b),
 	}
+	r.pieces = r.newPieces()
+	return r
 }
 
 // interrupted checks the context now and then and returns its error.

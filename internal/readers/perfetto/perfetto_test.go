@@ -19,6 +19,7 @@ import (
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/pftrace"
@@ -50,7 +51,7 @@ func readError(ctx context.Context, t *testing.T, trace []byte) error {
 	var log problem.Log
 	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 	defer b.Close()
-	return Read(ctx, bytes.NewReader(trace), b, Options{Problems: &log})
+	return Read(ctx, bytes.NewReader(trace), b, Options{Options: readers.Options{Problems: &log}})
 }
 
 func TestReadErrors(t *testing.T) {
@@ -79,7 +80,7 @@ func TestSourceError(t *testing.T) {
 	var log problem.Log
 	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 	defer b.Close()
-	if err := Read(context.Background(), iotest.ErrReader(want), b, Options{Problems: &log}); !errors.Is(err, want) {
+	if err := Read(context.Background(), iotest.ErrReader(want), b, Options{Options: readers.Options{Problems: &log}}); !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)
 	}
 }
@@ -143,7 +144,7 @@ func TestArgs(t *testing.T) {
 		debug_annotations { name: "a" int_value: 1 } debug_annotations { name: "b" dict_entries { name: "a" int_value: 2 } }
 		correlation_id: 3 source_location { line_number: 1 } } }`)
 	keep := timeline.OnlyArgs("b", "source_location")
-	got := readWith(t, bytes.NewReader(trace), Options{Args: keep})
+	got := readWith(t, bytes.NewReader(trace), Options{Options: readers.Options{Args: keep}})
 	want := "1 instant [app#10/main#11] b={a=2} source_location={line_number=1}\n"
 	if diff := cmp.Diff(want, got.text()); diff != "" {
 		t.Error(diff)
@@ -259,8 +260,8 @@ func TestTypedFields(t *testing.T) {
 		"descriptor first": bytes.Join([][]byte{head, typedDescriptor(t), typedEvents(t)}, nil),
 		"descriptor last":  bytes.Join([][]byte{head, typedEvents(t), typedDescriptor(t)}, nil),
 	} {
-		for _, memory := range []int{1, 200, maxLookahead} {
-			got := readWith(t, iotest.OneByteReader(bytes.NewReader(trace)), Options{lookahead: memory})
+		for _, memory := range []int64{1, 200, maxLookahead} {
+			got := readWith(t, iotest.OneByteReader(bytes.NewReader(trace)), Options{Options: readers.Options{Spool: memory}})
 			if diff := cmp.Diff(typedText, got.text()); diff != "" {
 				t.Errorf("%s, %d bytes in memory:\n%s", name, memory, diff)
 			}
@@ -277,7 +278,7 @@ func TestTypedFieldsWithoutDescriptor(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 	defer b.Close()
 	trace := append(encode(t, oneThread), typedEvents(t)...)
-	err := Read(context.Background(), bytes.NewReader(trace), b, Options{Problems: &log, TempDir: dir, lookahead: 1})
+	err := Read(context.Background(), bytes.NewReader(trace), b, Options{Options: readers.Options{Problems: &log, TempDir: dir, Spool: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,13 +332,13 @@ packet { trusted_packet_sequence_id: 1 timestamp: 2000 track_event { track_uuid:
 // TestPieces holds that pieces of profiles come in the order of time, whether they wait in memory or on disk, and that a
 // temporary file is no more there when they are read.
 func TestPieces(t *testing.T) {
-	for _, memory := range []int{0, 1, 100} {
+	for _, memory := range []int64{0, 1, 100} {
 		var log problem.Log
 		dir := t.TempDir()
 		b := timeline.NewBuilder(timeline.Options{Problems: &log})
 		defer b.Close()
 		profiles := v8profile.NewAssembler(&log, v8profile.AssemblerOptions{})
-		err := Read(context.Background(), bytes.NewReader(encode(t, oneProfile)), b, Options{Problems: &log, TempDir: dir, Profiles: profiles, lookahead: memory})
+		err := Read(context.Background(), bytes.NewReader(encode(t, oneProfile)), b, Options{Options: readers.Options{Problems: &log, TempDir: dir, Spool: memory}, Profiles: profiles})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +369,7 @@ func FuzzRead(f *testing.F) {
 		b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 		defer b.Close()
 		profiles := v8profile.NewAssembler(&log, v8profile.AssemblerOptions{Memory: 1 << 20})
-		if Read(ctx, bytes.NewReader(input), b, Options{Problems: &log, TempDir: t.TempDir(), Profiles: profiles, lookahead: 100}) != nil {
+		if Read(ctx, bytes.NewReader(input), b, Options{Options: readers.Options{Problems: &log, TempDir: t.TempDir(), Spool: 100}, Profiles: profiles}) != nil {
 			return
 		}
 		all, err := profiles.Finish(func(int64) (int64, bool) { return 0, false })
@@ -409,7 +410,7 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		var log problem.Log
 		tb := timeline.NewBuilder(timeline.Options{Problems: &log})
-		if err := Read(context.Background(), bytes.NewReader(trace), tb, Options{Problems: &log}); err != nil {
+		if err := Read(context.Background(), bytes.NewReader(trace), tb, Options{Options: readers.Options{Problems: &log}}); err != nil {
 			b.Fatal(err)
 		}
 		tb.Close()
@@ -423,7 +424,7 @@ packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft
 packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "converted" debug_annotations { name: "weft" dict_entries { name: "ph" string_value: "Q" } } debug_annotations { name: "own" int_value: 1 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { track_uuid: 2 name: "legacy" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 80 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 name: "counter" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 67 } } }`)
-	got := readWith(t, bytes.NewReader(trace), Options{Args: timeline.NoArgs()})
+	got := readWith(t, bytes.NewReader(trace), Options{Options: readers.Options{Args: timeline.NoArgs()}})
 	want := `1 instant [app#10/main#11] "converted" weft={ph="Q"}
 2 instant [app#10/main#11/Other events] "legacy" weft={ph="P"}
 3 counter 1 [app#10/counter own]

@@ -27,10 +27,12 @@ func (r *reader) collectProfile() (taken bool, err error) {
 	if process == 0 || !known && name != chunkPiece {
 		return false, nil
 	}
-	var text []byte
+	r.text = r.text[:0]
 	switch data := r.metadataValue(v8profile.DataKey); data.Kind {
 	case message.JSONAnnotation, message.TextAnnotation:
-		text = r.validText(data.text)
+		if text := r.validText(data.text); len(text) > 0 {
+			r.text = append(append(append(r.text, `{"data":`...), text...), '}')
+		}
 	default:
 		if name != headPiece {
 			return false, nil
@@ -40,7 +42,7 @@ func (r *reader) collectProfile() (taken bool, err error) {
 		ts: e.ts, clock: r.samplerOffset(), event: e.index, name: name, process: process, thread: thread, at: r.offset,
 		id: e.Legacy.ID, hasID: e.Legacy.IDKind != message.NoID,
 	}
-	return name != headPiece, r.pieces.add(p, text, r.memory, r.tempDir)
+	return name != headPiece, r.pieces.Add(&p, r.text)
 }
 
 // sampledThread returns the thread of the current event; false if it is not on the track of a known thread, or is on

@@ -207,33 +207,16 @@ func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (
 
 // number reads a decimal or hexadecimal number with or without sign, modulo 2^64.
 func number(field []byte) (v uint64, hex, ok bool) {
-	negative := len(field) > 0 && field[0] == '-'
-	if negative {
-		field = field[1:]
+	digits, negative := bytes.CutPrefix(field, []byte("-"))
+	base := 10
+	if digits, hex = bytes.CutPrefix(digits, []byte("0x")); hex {
+		base = 16
 	}
-	if hex = len(field) > 2 && field[0] == '0' && field[1] == 'x'; hex {
-		if field = field[2:]; len(field) > 16 {
-			return 0, true, false
-		}
-	}
-	if len(field) == 0 || len(field) > 40 {
+	v, err := strconv.ParseUint(string(digits), base, 64)
+	if err != nil || negative && v > 1<<63 || len(digits) > 40 {
 		return 0, hex, false
 	}
-	for _, c := range field {
-		d := uint64(hexDigit(c))
-		switch {
-		case hex && d < 16:
-			v = v<<4 | d
-		case d < 10 && v <= (math.MaxUint64-d)/10:
-			v = v*10 + d
-		default:
-			return 0, hex, false
-		}
-	}
 	if negative {
-		if v > 1<<63 {
-			return 0, hex, false
-		}
 		v = -v
 	}
 	return v, hex, true

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -49,7 +50,7 @@ func BenchmarkRead(b *testing.B) {
 			for b.Loop() {
 				log := new(problem.Log)
 				builder := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: b.TempDir()})
-				if err := Read(context.Background(), bytes.NewReader(input), builder, Options{Problems: log}); err != nil {
+				if err := Read(context.Background(), bytes.NewReader(input), builder, readers.Options{Problems: log}); err != nil {
 					b.Fatal(err)
 				}
 				if log.Count(problem.UnbalancedStart)+log.Count(problem.EndWithoutStart) > 0 {

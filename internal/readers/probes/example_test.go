@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -19,7 +20,7 @@ func ExampleRead() {
 
 	ctx, problems := context.Background(), new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: problems})
-	if err := probes.Read(ctx, strings.NewReader(lines), b, probes.Options{Problems: problems}); err != nil {
+	if err := probes.Read(ctx, strings.NewReader(lines), b, readers.Options{Problems: problems}); err != nil {
 		log.Fatal(err)
 	}
 	tl, err := b.Finish(ctx)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -27,7 +28,7 @@ func FuzzRead(f *testing.F) {
 		for i, spool := range []int64{0, 4096} {
 			log := new(problem.Log)
 			b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: dir})
-			opts := Options{Problems: log, Offset: timeline.Nanos(offset), TempDir: dir, window: int(window) * 16, spool: spool}
+			opts := readers.Options{Problems: log, Offset: timeline.Nanos(offset), TempDir: dir, Window: int(window) * 16, Spool: spool}
 			if err := Read(context.Background(), bytes.NewReader(data), b, opts); err != nil {
 				t.Fatal(err)
 			}

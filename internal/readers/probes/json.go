@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"encoding/binary"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsondoc"
@@ -109,19 +110,8 @@ func hexByte(text []byte) (c byte, ok bool) {
 	if len(text) < 2 {
 		return 0, false
 	}
-	high, low := hexDigit(text[0]), hexDigit(text[1])
-	return high<<4 | low, high < 16 && low < 16
-}
-
-// hexDigit returns the value of a hexadecimal digit; 255 for any other byte.
-func hexDigit(c byte) byte {
-	switch {
-	case isDigit(c):
-		return c - '0'
-	case c|0x20-'a' <= 5:
-		return c | 0x20 - 'a' + 10
-	}
-	return 255
+	v, err := strconv.ParseUint(string(text[:2]), 16, 8)
+	return byte(v), err == nil
 }
 
 // printed reads the output of a printf: one record, whose texts may contain new lines, or several lines.

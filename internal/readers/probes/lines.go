@@ -1,12 +1,13 @@
 package probes
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,119 +16,37 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-const (
-	defaultWindow = 256 << 10
-	// maxLine bounds a line; only this much of a longer one is read.
-	maxLine = 1 << 20
-)
-
-// lineReader splits an input into lines.
-type lineReader struct {
-	r        io.Reader
-	buf      []byte
-	start    int   // of the next line in buf
-	end      int   // of the bytes read
-	base     int64 // offset of buf in the input
-	err      error // error that ended the input
-	skipping bool  // the rest of a line that is too long comes next
-}
-
-// line is one line of the input.
-type line struct {
-	text      []byte // without the new line; valid until the next line
-	offset    int64
-	truncated bool // the input ends in it
-	tooLong   bool // text is its beginning
-}
-
-// next returns the next line, io.EOF after the last.
-func (l *lineReader) next() (line, error) {
-	scanned := l.start
-	for {
-		if i := bytes.IndexByte(l.buf[scanned:l.end], '\n'); i >= 0 {
-			found := line{text: l.buf[l.start : scanned+i], offset: l.base + int64(l.start)}
-			l.start = scanned + i + 1
-			if l.skipping {
-				l.skipping, scanned = false, l.start
-				continue
-			}
-			found.tooLong = len(found.text) > maxLine
-			return found, nil
-		}
-		if l.end-l.start > maxLine {
-			found := line{text: l.buf[l.start : l.start+maxLine], offset: l.base + int64(l.start), tooLong: true}
-			l.start = l.end
-			if !l.skipping {
-				l.skipping = true
-				return found, nil
-			}
-		}
-		scanned = l.end
-		if l.err != nil {
-			return l.last()
-		}
-		scanned -= l.fill()
-	}
-}
-
-// last returns the text after the last new line.
-func (l *lineReader) last() (line, error) {
-	if l.err != io.EOF || l.start == l.end || l.skipping {
-		return line{}, l.err
-	}
-	found := line{text: l.buf[l.start:l.end], offset: l.base + int64(l.start), truncated: true}
-	l.start = l.end
-	return found, nil
-}
-
-// fill reads more of the input and returns by how many bytes the unread text has moved to the front.
-func (l *lineReader) fill() (moved int) {
-	if moved = l.start; moved > 0 {
-		l.end = copy(l.buf, l.buf[l.start:l.end])
-		l.base += int64(moved)
-		l.start = 0
-	}
-	if l.end == len(l.buf) {
-		l.buf = slices.Grow(l.buf, len(l.buf))
-		l.buf = l.buf[:cap(l.buf)]
-	}
-	for range 100 {
-		n, err := l.r.Read(l.buf[l.end:])
-		l.end += n
-		if l.err = err; n > 0 || err != nil {
-			return moved
-		}
-	}
-	l.err = io.ErrNoProgress
-	return moved
-}
+// maxLine bounds a line; of a longer one only the beginning is looked at.
+const maxLine = 1 << 20
 
 // lines reads all lines.
 func (r *reader) lines(src io.Reader) error {
-	window := r.opts.window
-	if window == 0 {
-		window = defaultWindow
-	}
-	in := lineReader{r: src, buf: make([]byte, max(window, 16))}
-	for first := true; ; first = false {
-		l, err := in.next()
-		if err == io.EOF {
-			return r.lossesBeforeAll()
-		}
-		r.at = l.offset
-		if err != nil {
-			return r.failed(err)
-		}
-		if first {
-			l.text = bytes.TrimPrefix(l.text, []byte("\xEF\xBB\xBF"))
+	in := bufio.NewReaderSize(src, maxLine+len("\n"))
+	for next := int64(0); ; {
+		text, err := in.ReadSlice('\n')
+		r.at = next
+		next += int64(len(text))
+		if r.at == 0 {
+			text = bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF"))
 		}
 		switch {
-		case l.tooLong:
-			r.lineTooLong(l.text)
-		case l.truncated:
-			err = r.truncatedLine(l.text)
+		case err == nil:
+			err = r.line(text[:len(text)-1], true)
+		case err == bufio.ErrBufferFull:
+			r.lineTooLong(text)
+			for err == bufio.ErrBufferFull {
+				text, err = in.ReadSlice('\n')
+				next += int64(len(text))
+			}
+			if err == io.EOF {
+				err = nil // as the next line says
+			}
+		case err == io.EOF && len(text) == 0:
+			return r.lossesBeforeAll()
+		case err == io.EOF:
+			err = r.truncatedLine(text)
 		default:
-			err = r.line(l.text, true)
+			err = r.failed(err)
 		}
 		if err != nil {
 			return err
@@ -410,11 +329,10 @@ func validText(text string) string {
 
 // appendValid appends a text with each byte that is not UTF-8 written as prefix and two hexadecimal digits.
 func appendValid(to, text []byte, prefix string) []byte {
-	const hex = "0123456789abcdef"
 	for len(text) > 0 {
 		c, n := utf8.DecodeRune(text)
 		if c == utf8.RuneError && n == 1 {
-			to = append(append(to, prefix...), hex[text[0]>>4], hex[text[0]&15])
+			to = hex.AppendEncode(append(to, prefix...), text[:1])
 		} else {
 			to = append(to, text[:n]...)
 		}

@@ -387,7 +387,7 @@ const maxOpen = 64 << 20
 func newPairer(ctx context.Context, r *reader) *pairer {
 	p := &pairer{
 		reader: r, ctx: ctx, args: argReader{raw: r.header.raw, truncatedAt: r.header.truncatedAt()}, seed: maphash.MakeSeed(),
-		room: min(r.opts.Memory/4, maxOpen),
+		room: min(r.opts.Budget(4), maxOpen),
 	}
 	p.out = newEmitter(r)
 	p.resolve(r.probeList)

@@ -13,7 +13,7 @@
 // interleaved. So records are collected first as they are (lines.go, json.go, header.go), sorted by time and on disk where
 // they do not fit (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
 //
-// Every line that is not empty is a record, a header or a known message of a tracer, or is counted in Options.Problems.
+// Every line that is not empty is a record, a header or a known message of a tracer, or is counted in readers.Options.Problems.
 // An error of Read is one of the input, of the context or of temporary files.
 package probes
 
@@ -37,29 +37,8 @@ const (
 	FlagTextCut         = "text_cut"          // a text has the greatest length that the tracer keeps
 )
 
-// Options says how Read reads.
-type Options struct {
-	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
-	Problems *problem.Log
-	// Offset is added to all times.
-	Offset timeline.Nanos
-	// Args says which arguments of records are kept, by name.
-	Args timeline.ArgFilter
-	// Memory is the budget of the conversion in bytes; 0: timeline.DefaultMemory. A quarter of it is for records that wait to
-	// be sorted, and beyond that they are sorted on disk; a quarter is for starts that wait for their ends.
-	Memory int64
-	// TempDir is where temporary files are made; "": the system's directory for them.
-	TempDir string
-
-	window int   // initial size of the buffer for lines; 0: defaultWindow
-	spool  int64 // bytes of records in memory; 0: a quarter of Memory
-}
-
 // Read reads the probe lines r, which are unpacked, into b.
-func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	if opts.Memory <= 0 {
-		opts.Memory = timeline.DefaultMemory
-	}
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) error {
 	rd := newReader(b, opts)
 	defer rd.spool.Close()
 	if err := rd.lines(jsondoc.Cancelled(ctx, r)); err != nil {
@@ -73,7 +52,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 type reader struct {
 	b    *timeline.Builder
 	log  *problem.Log
-	opts Options
+	opts readers.Options
 
 	spool  *readers.Spool[record]
 	header header
@@ -117,15 +96,12 @@ type probeName struct {
 const (
 	maxProbes    = 1 << 17
 	maxProbeSize = 32 << 20 // bytes of names
-
-	// minSpool is the least memory that records use before they are sorted on disk: it bounds the number of runs.
-	minSpool = 256 << 10
 )
 
-func newReader(b *timeline.Builder, opts Options) *reader {
+func newReader(b *timeline.Builder, opts readers.Options) *reader {
 	return &reader{
 		b: b, log: opts.Problems, opts: opts,
-		spool:   newSpool(&opts),
+		spool:   readers.NewSpool(opts.SpoolSize(), opts.TempDir, recordForm, func(r *record) int64 { return int64(r.ts) }),
 		header:  newHeader(),
 		threads: map[threadKey]uint32{}, latest: threadKey{-1, -1, -1},
 		probes: map[string]uint32{}, probeList: []string{""}, asWritten: map[string]probeName{},

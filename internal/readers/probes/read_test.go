@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -38,15 +39,15 @@ func recordings(tb testing.TB) map[string][]byte {
 func TestRecordingsAnyWay(t *testing.T) {
 	for name, input := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
-			want := suite.Dump(t, bytes.NewReader(input), Options{})
+			want := suite.Dump(t, bytes.NewReader(input), readers.Options{})
 			for way, r := range map[string]io.Reader{
 				"one byte": iotest.OneByteReader(bytes.NewReader(input)), "halves": iotest.HalfReader(bytes.NewReader(input)),
 			} {
-				if diff := cmp.Diff(want, suite.Dump(t, r, Options{})); diff != "" {
+				if diff := cmp.Diff(want, suite.Dump(t, r, readers.Options{})); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", way, diff)
 				}
 			}
-			for way, opts := range map[string]Options{"tiny window": {window: 16}, "on disk": {spool: 1}, "small runs": {spool: 5000}} {
+			for way, opts := range map[string]readers.Options{"tiny window": {Window: 16}, "on disk": {Spool: 1}, "small runs": {Spool: 5000}} {
 				if diff := cmp.Diff(want, suite.Dump(t, bytes.NewReader(input), opts)); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", way, diff)
 				}
@@ -58,7 +59,7 @@ func TestRecordingsAnyWay(t *testing.T) {
 // TestLinesOfThreadsInAnyOrder holds that it does not matter in which order the lines of different threads come.
 func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 	input := recordings(t)["bpftrace17-unsorted"]
-	want, _, _ := strings.Cut(suite.Dump(t, bytes.NewReader(input), Options{}), "end_without_start") // positions differ
+	want, _, _ := strings.Cut(suite.Dump(t, bytes.NewReader(input), readers.Options{}), "end_without_start") // positions differ
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		threads := map[string][]string{}
@@ -80,7 +81,7 @@ func TestLinesOfThreadsInAnyOrder(t *testing.T) {
 			shuffled.WriteString(threads[key][0])
 			threads[key] = threads[key][1:]
 		}
-		got, _, _ := strings.Cut(suite.Dump(t, strings.NewReader(shuffled.String()), Options{}), "end_without_start")
+		got, _, _ := strings.Cut(suite.Dump(t, strings.NewReader(shuffled.String()), readers.Options{}), "end_without_start")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -96,7 +97,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir()})
 	defer b.Close()
-	r := newReader(b, Options{Problems: log, Memory: timeline.DefaultMemory})
+	r := newReader(b, readers.Options{Problems: log, Memory: timeline.DefaultMemory})
 	defer r.spool.Close()
 	for len(input) > 0 {
 		text, rest, _ := bytes.Cut(input, []byte("\n"))
@@ -150,7 +151,7 @@ func TestEveryLineCounts(t *testing.T) {
 		if n.records+n.headers+n.talk+n.counted != n.lines || n.records == 0 {
 			t.Errorf("%s: %+v", name, n)
 		}
-		tl, log, err := suite.Load(t, bytes.NewReader(input), Options{})
+		tl, log, err := suite.Load(t, bytes.NewReader(input), readers.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +184,7 @@ func TestCutAnywhere(t *testing.T) {
 	for _, name := range []string{"bpftrace17-lost", "bpftrace17-json", "dtrace-default-output"} {
 		input := recordings(t)[name]
 		for at := len(input) - 700; at < len(input); at++ {
-			_, log, err := suite.Load(t, bytes.NewReader(input[:at]), Options{})
+			_, log, err := suite.Load(t, bytes.NewReader(input[:at]), readers.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +206,7 @@ func TestLongLines(t *testing.T) {
 	input := "P1\t1\t7\t7\t0\tp:n\tend\n" + "P1\t2\t7\t7\t0\tp:n\t" + long + "\n" + long + "yy\n#comm 7 7 " + long + "\n{" + long + "\nP1\t3\t7\t7\t0\tp:n\t" +
 		long[:maxLine-40] + "\n"
 	for _, window := range []int{0, 16, 1 << 22} {
-		tl, log, err := suite.Load(t, strings.NewReader(input), Options{window: window})
+		tl, log, err := suite.Load(t, strings.NewReader(input), readers.Options{Window: window})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +221,7 @@ func TestLongLines(t *testing.T) {
 func TestErrors(t *testing.T) {
 	broken := errors.New("broken")
 	input := io.MultiReader(strings.NewReader("#probelines 1\nP1\t1\t7\t7\t0\tp:n\n"), iotest.ErrReader(broken))
-	if _, _, err := suite.Load(t, input, Options{}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "byte ") {
+	if _, _, err := suite.Load(t, input, readers.Options{}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "byte ") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -228,11 +229,11 @@ func TestErrors(t *testing.T) {
 	log, dir := new(problem.Log), t.TempDir()
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: dir})
 	defer b.Close()
-	if err := Read(ctx, strings.NewReader("#probelines 1\n"), b, Options{Problems: log, TempDir: dir}); !errors.Is(err, context.Canceled) {
+	if err := Read(ctx, strings.NewReader("#probelines 1\n"), b, readers.Options{Problems: log, TempDir: dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	lines := strings.Repeat("P1\t1\t7\t7\t0\tp:n\n", 100)
-	if err := Read(context.Background(), strings.NewReader(lines), b, Options{Problems: log, TempDir: dir + "/none", spool: 1}); err == nil {
+	if err := Read(context.Background(), strings.NewReader(lines), b, readers.Options{Problems: log, TempDir: dir + "/none", Spool: 1}); err == nil {
 		t.Error("no error without a folder for temporary files")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -247,7 +248,7 @@ func TestManyOpen(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&input, "P1\t%d\t7\t7\t0\tp:x-start\t%d\n", i, i)
 	}
-	tl, log, err := suite.Load(t, strings.NewReader(input.String()), Options{Memory: 1 << 20})
+	tl, log, err := suite.Load(t, strings.NewReader(input.String()), readers.Options{Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +342,7 @@ func TestPairsByHand(t *testing.T) {
 			input.WriteString("\n")
 			all = append(all, f)
 		}
-		tl, _, err := suite.Load(t, strings.NewReader(input.String()), Options{})
+		tl, _, err := suite.Load(t, strings.NewReader(input.String()), readers.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

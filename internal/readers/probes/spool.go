@@ -1,10 +1,7 @@
 package probes
 
 import (
-	"cmp"
-
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -29,12 +26,6 @@ const (
 )
 
 var recordForm = extsort.FormOf[record]()
-
-// newSpool returns a spool of the records, which wait there until all declarations are known.
-func newSpool(opts *Options) *readers.Spool[record] {
-	limit := cmp.Or(opts.spool, max(opts.Memory/4, minSpool))
-	return readers.NewSpool(limit, opts.TempDir, recordForm, func(r *record) int64 { return int64(r.ts) })
-}
 
 // hold puts a record into the spool.
 func (r *reader) hold(rec *record, payload []byte) error {

@@ -1,4 +1,4 @@
-package timeline_test
+package merge
 
 import (
 	"context"
@@ -15,30 +15,45 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// several reads inputs that have the same ids, one after the other, and returns what a walk shows.
-func several(t *testing.T, shares func(earlier int, id timeline.ProcessKey) bool, join bool, add func(b *timeline.Builder, input int)) (*timeline.Timeline, []string) {
+// inputs returns a job of two inputs, one and two, of which the second is 1 µs late. shared: their equal pids are one process.
+func inputs(shared, flows bool) *Job {
+	plan := &Plan{
+		Inputs: []Placed{{}, {Offset: 1000}}, spaces: newGroups(2), ids: newGroups(2), requests: make([]map[string]string, 2), threads: make([]map[threadKey]uint64, 2),
+	}
+	if shared {
+		plan.spaces.join(0, 1)
+		plan.ids.join(0, 1)
+	}
+	return &Job{Sources: []Source{{Name: "one"}, {Name: "two"}}, Inputs: []Input{{Name: "one"}, {Name: "two"}}, Plan: plan, LinkFlows: flows}
+}
+
+// several reads the inputs of a job, one after the other, and returns the timeline.
+func several(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) *timeline.Timeline {
 	t.Helper()
-	log := new(problem.Log)
-	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
-	for i, name := range []string{"one", "two"} {
-		b.BeginInput(timeline.Input{Name: name, Offset: timeline.Nanos(i * 1000), Shares: shares, Reference: i == 0})
-		add(b, i)
-		b.EndInput()
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
+	s := NewStage(job, b, make([]bool, 2), nil)
+	for i := range job.Sources {
+		add(s.Next(i, job.Plan.Inputs[i].Offset, nil), i)
+		s.End()
 	}
-	if join {
-		b.JoinFlows()
-	}
-	b.RankProcesses(timeline.Ranking{Order: []int{0, 1}, Prefix: make([]string, 2), Suffix: make([]string, 2)})
+	s.Finish()
 	tl, err := b.Finish(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tl.Close() })
+	return tl
+}
+
+// shown is several with what a walk shows.
+func shown(t *testing.T, job *Job, add func(b *timeline.Builder, input int)) (*timeline.Timeline, []string) {
+	t.Helper()
+	tl := several(t, job, add)
 	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
 		t.Fatal(err)
 	}
 	var out []string
-	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemEnd {
 			tr := tl.Track(it.Track)
 			line := fmt.Sprintf("%d %s on %s", it.TS, it.Name, tr.Name)
@@ -73,7 +88,7 @@ func must(err error) {
 
 // TestInputsAreApart: equal pids and equal ids of flows of two inputs have nothing to do with each other.
 func TestInputsAreApart(t *testing.T) {
-	tl, got := several(t, nil, false, func(b *timeline.Builder, input int) {
+	tl, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		if input == 0 {
 			task(b, 0, 10, "send", timeline.FlowStart)
 		} else {
@@ -101,19 +116,20 @@ func TestInputsAreApart(t *testing.T) {
 func TestInputsWithTextIDs(t *testing.T) {
 	const huge = "18446744073709551616"
 	for _, c := range []struct {
-		prefix []string
+		ranked bool
 		want   []string
 	}{
-		{[]string{"", ""}, []string{
+		{false, []string{
 			"A (one)", "A (two)", huge + " (a number)", "A (two) #2", "pid " + huge, "B",
 		}},
-		{[]string{"[rank 0] ", "[rank 0] "}, []string{
+		{true, []string{
 			"[rank 0] A", "[rank 0] A (two)", huge + " (a number)", "[rank 0] A (two) #2", "pid " + huge, "[rank 0] B",
 		}},
 	} {
-		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
-		for input, names := range [][]string{{"A", "A (two)"}, {"A", "B"}} {
-			b.BeginInput(timeline.Input{Name: []string{"one", "two"}[input], Reference: input == 0})
+		job := inputs(false, false)
+		job.Plan.Ranked, job.Plan.ranks = c.ranked, make([]int64, 2)
+		tl := several(t, job, func(b *timeline.Builder, input int) {
+			names := [][]string{{"A", "A (two)"}, {"A", "B"}}[input]
 			keys := []timeline.ProcessKey{{Text: names[0]}, {Text: names[1]}, {Text: huge, IsNumber: true}}
 			if input == 1 {
 				keys[1], keys[2] = keys[2], keys[1]
@@ -121,14 +137,7 @@ func TestInputsWithTextIDs(t *testing.T) {
 			for i, key := range keys {
 				must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: b.Process(key), Event: uint32(i), Name: []byte("x")}))
 			}
-			b.EndInput()
-		}
-		b.RankProcesses(timeline.Ranking{Order: []int{0, 1}, Prefix: c.prefix, Suffix: make([]string, 2)})
-		tl, err := b.Finish(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { tl.Close() })
+		})
 		var got []string
 		for id := range timeline.TrackID(tl.TrackCount()) {
 			tr := tl.Track(id)
@@ -152,22 +161,13 @@ func TestInputsWithTextIDs(t *testing.T) {
 // TestManyTextIDs: many processes of one name, whose ids an earlier input has as well, get ids of their own in time that grows with their number.
 func TestManyTextIDs(t *testing.T) {
 	const count = 20_000
-	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
-	for input, name := range []string{"one", "two"} {
-		b.BeginInput(timeline.Input{Name: name, Reference: input == 0})
+	tl := several(t, inputs(false, false), func(b *timeline.Builder, _ int) {
 		for i := range count {
 			process := b.Process(timeline.ProcessKey{Text: fmt.Sprint(int64(1)<<62+int64(i), "00"), IsNumber: true})
 			b.SetProcessName(process, 0, []byte("worker"))
 			must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: process, Event: uint32(i), Name: []byte("x")}))
 		}
-		b.EndInput()
-	}
-	b.RankProcesses(timeline.Ranking{Order: []int{0, 1}, Prefix: make([]string, 2), Suffix: make([]string, 2)})
-	tl, err := b.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tl.Close() })
+	})
 	ids := map[string]bool{}
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack {
@@ -182,9 +182,8 @@ func TestManyTextIDs(t *testing.T) {
 // TestThreadsOfInput: a reader that looks for a thread by its tid must not find those of other inputs.
 func TestThreadsOfInput(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		shares := func(int, timeline.ProcessKey) bool { return shared }
 		var found [2][]timeline.ThreadUse
-		several(t, shares, false, func(b *timeline.Builder, input int) {
+		several(t, inputs(shared, false), func(b *timeline.Builder, input int) {
 			task(b, 0, 10, "work", timeline.FlowStart)
 			b.Thread(b.Process(timeline.ProcessKey{Num: int64(100 + input)}), timeline.ThreadKey{Num: 1}) // without events
 			found[input] = b.Threads()
@@ -203,7 +202,7 @@ func TestThreadsOfInput(t *testing.T) {
 // TestInputsShareProcess: what the second input has on a thread is on a track of its own below it, because two recorders do not nest;
 // ids of flows mean the same if that is said.
 func TestInputsShareProcess(t *testing.T) {
-	_, got := several(t, func(int, timeline.ProcessKey) bool { return true }, true, func(b *timeline.Builder, input int) {
+	_, got := shown(t, inputs(true, true), func(b *timeline.Builder, input int) {
 		if input == 0 {
 			task(b, 0, 960, "send", timeline.FlowStart)
 		} else {
@@ -216,25 +215,9 @@ func TestInputsShareProcess(t *testing.T) {
 	}
 }
 
-// TestSamplersOfLongNames: a name like those of threads with the samples of a further input takes time in proportion to its length.
-func TestSamplersOfLongNames(t *testing.T) {
-	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
-	process := b.Process(timeline.ProcessKey{Num: 7})
-	must(b.Add(&timeline.Event{Kind: timeline.Sample, Track: b.Thread(process, timeline.ThreadKey{Num: 7}), Value: timeline.Int(1)}))
-	b.Thread(process, timeline.ThreadKey{Text: "Samples of thread " + strings.Repeat(" (", 1<<21)})
-	tl, err := b.Finish(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tl.Close()
-	if left, all := tl.Samplers(); len(left) > 0 || len(all) > 0 {
-		t.Errorf("samples of %v are left out: %+v", left, all)
-	}
-}
-
 // TestLinks: events of several inputs with one key become a flow, in the order of time; one input alone does not.
 func TestLinks(t *testing.T) {
-	_, got := several(t, nil, false, func(b *timeline.Builder, input int) {
+	_, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		process := b.Process(timeline.ProcessKey{Num: 7})
 		thread := b.Thread(process, timeline.ThreadKey{Num: int64(7)})
 		add := func(event uint32, ts timeline.Nanos, name, key string) {
@@ -257,26 +240,9 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestTraceparentKey: text that is not a traceparent links nothing.
-func TestTraceparentKey(t *testing.T) {
-	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-	for text, want := range map[string]string{
-		"00-" + trace + "-" + span + "-01":                    "w3c:" + trace + ":" + span,
-		"00-" + strings.ToUpper(trace) + "-" + span + "-01":   "w3c:" + trace + ":" + span,
-		"00-" + trace + "-0000000000000000-01":                "",
-		"00-" + trace + "-00f067aa0ba902b-01":                 "",
-		"":                                                    "",
-		"00-zzf92f3577b34da6a3ce929d0e0e4736-" + span + "-01": "",
-	} {
-		if got := timeline.TraceparentKey(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestLinkAmbiguous: a key that too many events carry links none of them.
 func TestLinkAmbiguous(t *testing.T) {
-	tl, got := several(t, nil, false, func(b *timeline.Builder, input int) {
+	tl, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 7}), timeline.ThreadKey{Num: 7})
 		for i := range uint32(33) {
 			must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: thread, Event: i, TS: timeline.Nanos(i), Name: []byte("x")}))
@@ -350,7 +316,7 @@ func TestLinksToParents(t *testing.T) {
 		"many children of many spans":       {ambiguous, nil, 0, 0},
 	} {
 		var tl *timeline.Timeline
-		tl, _ = several(t, nil, false, func(b *timeline.Builder, input int) {
+		tl, _ = shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 			thread := b.Thread(b.Process(timeline.ProcessKey{Num: 7}), timeline.ThreadKey{Num: 7})
 			event := uint32(0)
 			for _, m := range c.members {
@@ -399,7 +365,7 @@ func TestLinksToParents(t *testing.T) {
 
 // TestInputEndsWithFlows: flow events after the last slice of an input are not of the next one.
 func TestInputEndsWithFlows(t *testing.T) {
-	_, got := several(t, nil, false, func(b *timeline.Builder, input int) {
+	_, got := shown(t, inputs(false, false), func(b *timeline.Builder, input int) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 7}), timeline.ThreadKey{Num: 7})
 		must(b.Add(&timeline.Event{Kind: timeline.Slice, Track: thread, Event: 0, TS: 0, Dur: 10, Name: []byte("work")}))
 		role := [...]timeline.FlowRole{timeline.FlowStart, timeline.FlowEnd}[input]

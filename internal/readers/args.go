@@ -1,0 +1,150 @@
+package readers
+
+import (
+	"encoding/json"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// ArgReader encodes values of JSON as arguments.
+type ArgReader struct {
+	S   *jsonscan.Scanner // of the values
+	Enc *timeline.ArgsEncoder
+	// MaxDepth is the number of levels to which values are taken apart; those below are kept as text.
+	MaxDepth int
+	// BigInts and TooDeep count what was encoded since Reset: integers of more than 64 bits, and values below the last level.
+	BigInts, TooDeep int
+
+	keys jsonscan.KeyCache // of members, with their ids in the timeline
+}
+
+// Reset begins the arguments of another event.
+func (a *ArgReader) Reset() {
+	a.Enc.Reset()
+	a.BigInts, a.TooDeep = 0, 0
+}
+
+// Count counts what is wrong with the arguments. The detail says where keys came twice.
+func (a *ArgReader) Count(log *problem.Log, at problem.Position, detail string) {
+	log.AddN(problem.JSONDuplicateKey, uint64(a.Enc.Duplicates()), at, detail)
+	log.AddN(problem.JSONBigInteger, uint64(a.BigInts), at, "")
+	log.AddN(problem.ArgDepthLimit, uint64(a.TooDeep), at, "")
+}
+
+// Members encodes the members of the outermost object, whose bracket was read.
+func (a *ArgReader) Members() {
+	a.keys.Start()
+	for a.nextKey() {
+		a.EncodeNext(1)
+	}
+}
+
+// nextKey reads the next key of a dictionary and names the next value by it; false at the end.
+func (a *ArgReader) nextKey() bool {
+	if id := a.S.CachedKey(&a.keys); id != 0 {
+		a.Enc.KeyWithID(timeline.KeyID(id))
+		return true
+	}
+	key, ok := a.S.Key()
+	if !ok {
+		return false
+	}
+	a.Enc.Key(key)
+	if id := a.Enc.KeyID(); id != 0 {
+		a.S.RememberKey(&a.keys, uint32(id))
+	}
+	return true
+}
+
+// Encode encodes a value; kind and text are those that the scanner's Value returned. null is omitted, words that are not JSON are texts.
+func (a *ArgReader) Encode(kind jsonscan.Kind, text []byte, depth int) {
+	switch kind {
+	case jsonscan.Null:
+		a.Enc.Null()
+	case jsonscan.String:
+		a.Enc.String(text)
+	case jsonscan.Integer:
+		a.EncodeInteger(text)
+	case jsonscan.Number:
+		f, finite := jsonscan.Float64(text)
+		if !finite {
+			a.S.Notes.Nonstandard++
+		}
+		a.Enc.Double(f)
+	case jsonscan.True, jsonscan.False:
+		a.Enc.Bool(kind == jsonscan.True)
+	case jsonscan.Word:
+		a.encodeWord(text)
+	case jsonscan.Object:
+		a.Enc.BeginDict()
+		for a.nextKey() {
+			a.EncodeNext(depth + 1)
+		}
+		a.Enc.EndDict()
+	case jsonscan.Array:
+		a.Enc.BeginArray()
+		for a.S.Elem() {
+			a.EncodeNext(depth + 1)
+		}
+		a.Enc.EndArray()
+	}
+}
+
+// EncodeNext reads and encodes a value inside another one.
+func (a *ArgReader) EncodeNext(depth int) {
+	if depth <= a.MaxDepth {
+		kind, text := a.S.Value()
+		if v, ok := a.S.Int(); ok && kind == jsonscan.Integer {
+			a.Enc.Int(v)
+			return
+		}
+		a.Encode(kind, text, depth)
+		return
+	}
+	kind, text := a.S.Scalar()
+	if kind == jsonscan.Object || kind == jsonscan.Array {
+		a.TooDeep++
+		a.EncodeText(text)
+		return
+	}
+	a.Encode(kind, text, depth)
+}
+
+// EncodeText encodes an array or object as its text: as JSON if it is strictly valid, so that Perfetto can read it,
+// else as a string. Only bytes that are not UTF-8 are replaced; other oddities stay in the text and are not counted.
+func (a *ArgReader) EncodeText(raw []byte) {
+	text := a.S.ValidText(raw)
+	if json.Valid(text) {
+		a.Enc.JSON(text)
+		return
+	}
+	a.Enc.String(text)
+}
+
+// EncodeInteger keeps all 64 bits, signed or not, and takes the nearest double beyond them.
+func (a *ArgReader) EncodeInteger(text []byte) {
+	if v, ok := jsonscan.Int64(text); ok {
+		a.Enc.Int(v)
+		return
+	}
+	if v, ok := jsonscan.Uint64(text); ok {
+		a.Enc.Uint(v)
+		return
+	}
+	a.BigInts++
+	f, _ := jsonscan.Float64(text)
+	a.Enc.Double(f)
+}
+
+// encodeWord encodes a word that is not JSON.
+func (a *ArgReader) encodeWord(text []byte) {
+	switch string(text) {
+	case "NaN", "Infinity", "-Infinity":
+		f, _ := jsonscan.Float64(text)
+		a.Enc.Double(f)
+	default:
+		a.Enc.String(text)
+	}
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// The tables of All that no report has by itself. Pages show them.
+
+// Table has a row for each thread that was busy.
+func (u *Utilisation) Table() *table.Table {
+	columns := []table.Of[ThreadUse]{
+		table.Texts("thread", "thread", func(t *ThreadUse) string { return t.ThreadTitle() }),
+		table.Texts("shows", "process or page", func(t *ThreadUse) string { return cmp.Or(t.Shows, t.ProcessTitle()) }),
+		table.Times("busy_ns", "busy ms", func(t *ThreadUse) timeline.Nanos { return t.Busy }),
+		table.Shares("share", func(t *ThreadUse) (part, all timeline.Nanos) { return t.Busy, u.End - u.Start }),
+		table.OptionalTimes("cpu_ns", "CPU ms", func(t *ThreadUse) *timeline.Nanos { return t.CPU }).IfAny(),
+	}
+	for k, kind := range u.Kinds {
+		columns = append(columns, table.Times(kind, kind+" ms", func(t *ThreadUse) timeline.Nanos { return t.ByKind[k] }).IfAny())
+	}
+	return table.New(table.Table{Name: "threads", Title: "Busy time of threads", Key: "busy_ns"}, u.Threads, columns...)
+}
+
+// Table has a row for each function of the tree that has self time, the most first, at most AllRows.
+func (t *StackTree) Table() *table.Table {
+	type row struct {
+		name string
+		self timeline.Nanos
+	}
+	index, rows := map[string]int{}, []row{}
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		k, ok := index[n.Function]
+		if !ok {
+			k = len(rows)
+			index[n.Function], rows = k, append(rows, row{name: n.Function})
+		}
+		rows[k].self += n.Self
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.self, a.self) })
+	return table.New(table.Table{Name: "slices", Title: "The slices with the most self time", Key: "self_ns", All: len(rows)}, cut(rows, AllRows),
+		table.Texts("name", "slice", func(r *row) string { return r.name }),
+		table.Times("self_ns", "self ms", func(r *row) timeline.Nanos { return r.self }),
+		table.Shares("share", func(r *row) (part, all timeline.Nanos) { return r.self, t.Total }))
+}
+
+// Table has a row for each function.
+func (f *ThreadFunctions) Table() *table.Table {
+	return (&ThreadSamples{ThreadID: f.ThreadID, Functions: f.Functions, FunctionCount: f.Count}).functions()
+}
+
+// maxPairs is the number of pairs of threads that people get to see.
+const maxPairs = 40
+
+// Table has a row for each pair of threads, those with the most arrows first.
+func (f *FlowPairs) Table() *table.Table {
+	return table.New(table.Table{Name: "pairs", Title: "Pairs of threads", Key: "arrows", What: "pairs", All: len(f.Pairs)}, cut(f.Pairs, maxPairs),
+		table.Texts("from", "from", func(p *FlowPair) string { return p.From.Title() }),
+		table.Texts("to", "to", func(p *FlowPair) string { return p.To.Title() }),
+		table.Counts("arrows", "arrows", func(p *FlowPair) int64 { return p.Arrows }),
+		table.Times("median_ns", "median delay ms", func(p *FlowPair) timeline.Nanos { return p.Median }),
+		table.Times("p95_ns", "p95 delay ms", func(p *FlowPair) timeline.Nanos { return p.P95 }),
+		table.Times("max_ns", "longest ms", func(p *FlowPair) timeline.Nanos { return p.Max }),
+	)
+}

@@ -1,0 +1,506 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Folding says what becomes of a table in a report on many files.
+type Folding uint8
+
+// The ways to fold tables.
+const (
+	NotFolded Folding = iota
+	Listed            // the rows of all files, the worst first, with the file of each
+	Grouped           // rows that have the same Group columns are one
+	Ranked            // likewise, with percentiles of the Main column in single rows
+	RankedBy          // likewise, with percentiles of what AddValue gets
+)
+
+// Role says what becomes of a column of a table that is folded. In a Listed table all columns stay, and those that are Sum have a total.
+type Role uint8
+
+// The roles.
+const (
+	Dropped Role = iota
+	Group        // what a row is about
+	Sum
+	Main    // a Sum, of which each row has a share in Table.Total of each file
+	Largest // the largest number counts
+)
+
+// Others is the row of what has no row of its own, because there are too many.
+const Others = "(others)"
+
+// Limits of what a Fold keeps: rows and bytes of text of all tables, and rows of a Listed one with as much text.
+const (
+	maxRows    = 1 << 17
+	maxRowText = 16 << 20
+	maxListed  = 1 << 12
+)
+
+// Fold makes tables about many files of the tables about each. What does not fit its memory of the values for percentiles is sorted on disk. It must
+// be closed.
+type Fold struct {
+	Files int // that were taken in; their shares are averaged over all of them
+
+	tables []*folded
+	groups []*group // by id
+	text   int      // bytes of their names
+	values *extsort.Sorter[value]
+}
+
+// value is one of those that percentiles are about.
+type value struct{ group, number int64 }
+
+// NewFold returns a fold of tables, which are known without rows. Values may take so many bytes of memory; the rest is sorted in a file in
+// tempDir, "": that of the system.
+func NewFold(forms []*Table, memory int64, tempDir string) *Fold {
+	order := extsort.Order[value]{
+		Compare: func(a, b *value) int { return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number)) },
+		Key:     func(v *value) uint64 { return uint64(v.group)<<46 | min(uint64(max(v.number, 0)), 1<<46-1) },
+	}
+	f := &Fold{values: extsort.New(order, memory, tempDir)}
+	for _, form := range forms {
+		if form.Folding != NotFolded {
+			f.tables = append(f.tables, &folded{form: *form, groups: map[string]*group{}, sums: make([]int64, len(form.Columns))})
+		}
+	}
+	return f
+}
+
+// Close removes the temporary file.
+func (f *Fold) Close() error { return f.values.Close() }
+
+// folded is a table of a fold.
+type folded struct {
+	form   Table // one of a file
+	groups map[string]*group
+	list   []*group
+
+	touched []*group // with something of the current file
+	total   int64    // of that file: what shares are parts of
+
+	count int64 // of a Listed one: all its rows, and the files that have any
+	files int
+	rows  []listedRow
+	sums  []int64 // by column
+}
+
+// group is a row of a Grouped table. Its cells are those of the columns of one file.
+type group struct {
+	key   string // its names
+	cells []Cell
+	last  bool
+	files int
+	ranks ranks
+	id    int64
+
+	shares, maxShare int64 // in billionths; shares is the sum of all files
+	maxIn            string
+	current          int64 // Main in the current file
+	touched          bool
+}
+
+// ranks are percentiles: the smallest value that so many percent are not above.
+type ranks struct{ count, p50, p75, p95, p99, most int64 }
+
+// listedRow is a row of a Listed table.
+type listedRow struct {
+	file   string
+	cells  []Cell // by column; nil: still those of row
+	row    *Row
+	number int64 // in the column by which the table is sorted
+	json   []byte
+	text   int
+}
+
+// Add takes in the tables of a file. The error is one of the temporary file.
+func (f *Fold) Add(file string, r *Report) error {
+	f.Files++
+	for _, t := range f.tables {
+		t.total = 0
+		for from := range r.tables() {
+			if from.Name != t.form.Name {
+				continue
+			}
+			t.title(from.Columns)
+			add := f.addGroups
+			if t.form.Folding == Listed {
+				add = t.addListed
+			}
+			if err := add(file, t, from); err != nil {
+				return err
+			}
+		}
+		t.endFile(file)
+	}
+	return nil
+}
+
+// title takes over the titles of a table. Where they differ among files, the key is the title.
+func (t *folded) title(columns []Column) {
+	columns = slices.Clone(columns)
+	for k := range columns {
+		if c := &columns[k]; t.form.Columns[k].Title != "" && t.form.Columns[k].Title != c.Title {
+			c.Title = cmp.Or(c.Key, c.Title)
+		}
+	}
+	t.form.Columns = columns
+}
+
+// addGroups adds rows to those that have the same names.
+func (f *Fold) addGroups(_ string, t *folded, from *Table) error {
+	all := int64(0)
+	for i := range from.Rows {
+		row := &from.Rows[i]
+		g := f.group(t, row)
+		for k, cell := range row.Cells() {
+			to, role := &g.cells[k], from.Columns[k].Role
+			switch {
+			case role == Dropped || role == Group || cell.Absent:
+				continue
+			case role == Largest && to.Number > cell.Number:
+				continue
+			case role == Largest:
+				to.Number, to.Count = cell.Number, cell.Count
+			default:
+				add(&to.Number, cell.Number)
+				add(&to.Count, cell.Count)
+			}
+			if to.Absent = false; role == Main {
+				add(&g.current, cell.Number)
+				add(&all, cell.Number)
+				if t.form.Folding == Ranked {
+					if err := f.addValue(g, cell.Number); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		if !g.touched {
+			g.touched = true
+			g.files++
+			t.touched = append(t.touched, g)
+		}
+	}
+	add(&t.total, cmp.Or(from.Total, all))
+	return nil
+}
+
+// add adds a number that is not negative, up to the largest there is.
+func add(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }
+
+// group returns the group of a row, or that of all others if there are too many.
+func (f *Fold) group(t *folded, row *Row) *group {
+	var names []string
+	for k, cell := range row.Cells() {
+		if t.form.Columns[k].Role == Group {
+			names = append(names, cell.Text)
+		}
+	}
+	key := strings.Join(names, "\x00")
+	if g := t.groups[key]; g != nil {
+		return g
+	}
+	others := len(f.groups) >= maxRows || f.text+len(key) > maxRowText
+	if others {
+		names = append([]string{Others}, make([]string, len(names)-1)...)
+		key = strings.Join(names, "\x00")
+		if g := t.groups[key]; g != nil {
+			return g
+		}
+	}
+	f.text += len(key)
+	g := &group{key: key, cells: make([]Cell, len(t.form.Columns)), last: row.Last, id: int64(len(f.groups))}
+	n := 0
+	for k, cell := range row.Cells() {
+		g.cells[k].Absent = true
+		if t.form.Columns[k].Role == Group {
+			g.cells[k] = Cell{Text: strings.Clone(names[n]), Number: cell.Number}
+			if cell.Short != "" && !others { // of any length, or without a name
+				if g.cells[k].Short = Elide(names[n], nameWidth); names[n] == "" {
+					g.cells[k].Short = strings.Clone(cell.Short)
+				}
+			}
+			n++
+		}
+	}
+	f.groups, t.list, t.groups[key] = append(f.groups, g), append(t.list, g), g
+	return g
+}
+
+// nameWidth is the number of columns of the terminal that names have.
+const nameWidth = 44
+
+// AddValue adds a value to those of which a row of a RankedBy table has percentiles. The name is that of its Group column. It comes
+// before the table of its file.
+func (f *Fold) AddValue(table, name string, number int64) error {
+	i := slices.IndexFunc(f.tables, func(t *folded) bool { return t.form.Name == table })
+	t := f.tables[i]
+	g := t.groups[name]
+	if g == nil {
+		cells := make([]Cell, len(t.form.Columns))
+		for k := range cells {
+			if t.form.Columns[k].Role == Group {
+				cells[k] = Name(name, nameWidth)
+			}
+		}
+		g = f.group(t, &Row{cells: cells})
+	}
+	return f.addValue(g, number)
+}
+
+func (f *Fold) addValue(g *group, number int64) error {
+	g.ranks.count++
+	g.ranks.most = max(g.ranks.most, number)
+	return f.values.Add(value{g.id, number})
+}
+
+// shareUnit is the number of parts in which shares are counted.
+const shareUnit = 1_000_000_000
+
+// endFile finds the shares of the rows in a file.
+func (t *folded) endFile(file string) {
+	for _, g := range t.touched {
+		share := int64(0)
+		if t.total > 0 {
+			share = int64(float64(g.current)/float64(t.total)*shareUnit + 0.5)
+		}
+		add(&g.shares, share)
+		if g.maxIn == "" || share > g.maxShare {
+			g.maxShare, g.maxIn = share, file
+		}
+		g.touched, g.current = false, 0
+	}
+	t.touched = t.touched[:0]
+}
+
+// addListed adds rows to a list. Of several that are as bad the first ones stay.
+func (t *folded) addListed(file string, _ *folded, from *Table) error {
+	if len(from.Rows) == 0 {
+		return nil
+	}
+	t.files++
+	add(&t.count, int64(len(from.Rows)))
+	at := find(from.Columns, from.Key)
+	for i := range from.Rows {
+		row := &from.Rows[i]
+		t.rows = append(t.rows, listedRow{file: file, row: row, number: row.Cells()[at].Number})
+		for k, cell := range row.Cells() {
+			if from.Columns[k].Role == Sum {
+				add(&t.sums[k], cell.Number)
+			}
+		}
+	}
+	slices.SortStableFunc(t.rows, func(a, b listedRow) int { return cmp.Compare(b.number, a.number) })
+	kept, text := t.rows[:0], 0
+	for _, row := range t.rows {
+		if len(kept) == maxListed {
+			break
+		}
+		if err := row.keep(from.Start); err != nil {
+			return err
+		}
+		if text+row.text <= maxRowText {
+			kept, text = append(kept, row), text+row.text
+		}
+	}
+	clear(t.rows[len(kept):])
+	t.rows = kept
+	return nil
+}
+
+// keep makes a row independent of the recording, whose memory goes.
+func (r *listedRow) keep(start timeline.Nanos) error {
+	if r.row == nil {
+		return nil
+	}
+	record, err := r.row.Record()
+	if err != nil {
+		return err
+	}
+	r.json = jsonscan.AppendString([]byte(`{"file":`), r.file)
+	r.json = append(r.json, `,"trace_start_ns":`...)
+	r.json = append(strconv.AppendInt(r.json, int64(start), 10), ',')
+	r.json = append(r.json, record[1:]...)
+	r.text = len(r.json)
+	for _, c := range r.row.Cells() {
+		c.Text, c.Short, c.Long = strings.Clone(c.Text), strings.Clone(c.Short), strings.Clone(c.Long)
+		r.text += len(c.Text) + len(c.Short) + len(c.Long)
+		r.cells = append(r.cells, c)
+	}
+	r.row = nil
+	return nil
+}
+
+// Finish finds the percentiles, when all files were taken in. The error is one of the temporary file, or ctx's.
+func (f *Fold) Finish(ctx context.Context) error {
+	var v value
+	for id, i := int64(-1), int64(0); ; i++ {
+		ok, err := f.values.Next(&v)
+		if err != nil || !ok {
+			return err
+		}
+		if i&0xffff == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if v.group != id {
+			id, i = v.group, 0
+		}
+		r := &f.groups[id].ranks
+		for percent, to := range map[int64]*int64{50: &r.p50, 75: &r.p75, 95: &r.p95, 99: &r.p99} {
+			if i == (r.count*percent+99)/100-1 {
+				*to = v.number
+			}
+		}
+	}
+}
+
+// Tables returns the tables about all files.
+func (f *Fold) Tables() (tables []*Table) {
+	for _, t := range f.tables {
+		if t.form.Folding == Listed {
+			tables = append(tables, t.listed())
+		} else {
+			tables = append(tables, f.grouped(t))
+		}
+	}
+	return tables
+}
+
+// List returns how many rows a Listed table has, from how many files, and their sums, by key; nil: there is no such table.
+func (f *Fold) List(name string) map[string]int64 {
+	for _, t := range f.tables {
+		if t.form.Folding == Listed && t.form.Name == name {
+			sums := map[string]int64{"count": t.count, "recordings": int64(t.files)}
+			for k, c := range t.form.Columns {
+				if c.Role == Sum {
+					sums[c.Key] = t.sums[k]
+				}
+			}
+			return sums
+		}
+	}
+	return nil
+}
+
+// Says is what a line says of lists; "": nothing.
+func (f *Fold) Says() (text string) {
+	rows := 0
+	for _, t := range f.tables {
+		if rows += len(t.groups) + len(t.rows); t.count == 0 {
+			continue
+		}
+		text += "; " + Thousands(t.count) + " " + t.form.What + " in " + Count(t.files, "recording")
+		for k, c := range t.form.Columns {
+			if c.Role == Sum {
+				text += "; " + strings.TrimSuffix(c.Title, " ms") + " time " + Millis(timeline.Nanos(t.sums[k])) + " ms in total"
+			}
+		}
+	}
+	if rows == 0 {
+		return "; nothing found"
+	}
+	return text
+}
+
+// fileColumn is a column with the names of files: people get the last part.
+func fileColumn[T any](key, title string, of func(*T) string) Of[T] {
+	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
+		return Cell{Text: of(row), Short: Elide(filepath.Base(of(row)), nameWidth)}
+	})
+}
+
+// listed is the table of a list.
+func (t *folded) listed() *Table {
+	form := t.form
+	form.All = int(t.count)
+	columns := []Of[listedRow]{fileColumn("file", "file", func(r *listedRow) string { return r.file })}
+	for k, c := range form.Columns {
+		columns = append(columns, Cells(c, func(r *listedRow) Cell { return r.cells[k] }))
+	}
+	out := New(form, t.rows, columns...)
+	for i := range out.Rows {
+		out.Rows[i].Record = func() ([]byte, error) { return t.rows[i].json, nil }
+	}
+	return out
+}
+
+// grouped is the table of groups.
+func (f *Fold) grouped(t *folded) *Table {
+	form := t.form
+	form.All, form.Whole, form.Nested, form.Key = 0, false, false, ""
+	var names, numbers, shares []Of[*group]
+	for k, c := range form.Columns {
+		column := Cells(c, func(g **group) Cell { return (*g).cells[k] })
+		column.Column.Fixed = false
+		switch c.Role {
+		case Group:
+			names = append(names, column)
+			continue
+		case Dropped:
+			continue
+		case Main:
+			form.Key = c.Key
+			shares = []Of[*group]{
+				Portions("mean_share_ppb", "share a file", func(g **group) int64 { return (*g).shares / int64(max(f.Files, 1)) }),
+				Portions("max_share_ppb", "largest", func(g **group) int64 { return (*g).maxShare }).Spare(2),
+				fileColumn("max_share_in", "in", func(g **group) string { return (*g).maxIn }).Spare(2),
+			}
+		}
+		numbers = append(numbers, column)
+	}
+	names = append(names, Counts("recordings", "files", func(g **group) int { return (*g).files }))
+	slices.SortFunc(t.list, func(a, b *group) int { return compareGroups(&form, a, b) })
+	out := New(form, t.list, slices.Concat(names, numbers, form.Folding.percentiles(), shares)...)
+	for i := range out.Rows {
+		out.Rows[i].Last = t.list[i].last
+		out.Rows[i].Record = func() ([]byte, error) { return out.keyed(&out.Rows[i]), nil }
+	}
+	return out
+}
+
+// percentiles are the columns with percentiles, if there are any.
+func (f Folding) percentiles() []Of[*group] {
+	if f < Ranked {
+		return nil
+	}
+	column := func(key, title string, spare uint8, of func(*ranks) int64) Of[*group] {
+		return Times(key, title, func(g **group) timeline.Nanos { return timeline.Nanos(of(&(*g).ranks)) }).Spare(spare)
+	}
+	return []Of[*group]{
+		column("p50_ns", "p50 ms", 5, func(r *ranks) int64 { return r.p50 }), column("p75_ns", "p75 ms", 7, func(r *ranks) int64 { return r.p75 }),
+		column("p95_ns", "p95 ms", 4, func(r *ranks) int64 { return r.p95 }), column("p99_ns", "p99 ms", 6, func(r *ranks) int64 { return r.p99 }),
+		column("max_ns", "max ms", 4, func(r *ranks) int64 { return r.most }),
+	}
+}
+
+// compareGroups puts groups in the order that names have by number, then the largest sums first, those of the Main column above all; then by name.
+func compareGroups(form *Table, a, b *group) int {
+	order := 0
+	for _, role := range []Role{Group, Main, Sum} {
+		for k, c := range form.Columns {
+			if c.Role != role {
+				continue
+			}
+			if role == Group {
+				order = cmp.Or(order, cmp.Compare(a.cells[k].Number, b.cells[k].Number))
+			} else {
+				order = cmp.Or(order, cmp.Compare(b.cells[k].Number, a.cells[k].Number))
+			}
+		}
+	}
+	return cmp.Or(order, cmp.Compare(a.key, b.key))
+}

@@ -1,0 +1,171 @@
+package timeline
+
+import (
+	"cmp"
+	"sort"
+	"strings"
+)
+
+// A trace of several inputs, which package merge made, says so in its tracks: this file reads which input an event is of, and which slices and
+// samples are those of a further recorder.
+
+// InputLabel is in front of the name of an input in the label of a process that has its events.
+const InputLabel = "input "
+
+// InputFacts is in front of the name of an input, followed by a dot, in the keys of what it states about its trace.
+const InputFacts = "input."
+
+// InputOf returns the index of the input that an event is from, by its index; 0 if there is but one, or if ids of flows mean the same
+// in all of them.
+func (t *Timeline) InputOf(event uint32) uint32 {
+	if len(t.inputs) < 2 {
+		return 0
+	}
+	after := sort.Search(len(t.inputs), func(i int) bool { return t.inputs[i] > event })
+	return uint32(max(after-1, 0))
+}
+
+// FlowInput returns InputOf for the id of a flow: 0 where ids mean the same in all inputs.
+func (t *Timeline) FlowInput(event uint32) uint32 {
+	if t.joinFlows {
+		return 0
+	}
+	return t.InputOf(event)
+}
+
+// Recorder is an input with slices and instants, or samples, of threads that another input has recorded in more detail. They are beside those of
+// the thread, and in no sum over these: together they would count its time more than once.
+type Recorder struct {
+	Input   string `json:"input"`
+	Threads int    `json:"threads"`
+	Events  uint64 `json:"events"`
+	Samples uint64 `json:"samples,omitempty"`
+}
+
+// Recorders returns the inputs whose slices are beside those of others, in the order of the tracks; Samplers those whose samples are.
+func (t *Timeline) Recorders() (all []Recorder) {
+	of, threads := map[string]int{}, map[string]map[TrackID]bool{}
+	for id := range t.table.tracks {
+		row := &t.table.tracks[id]
+		if row.kind != NamedTrack || !row.used || t.table.specs[row.index].Role != RoleInput {
+			continue
+		}
+		spec := &t.table.specs[row.index]
+		name := cmp.Or(spec.Subject, spec.Name) // earlier versions wrote no subject
+		i, ok := of[name]
+		if !ok {
+			i = len(all)
+			of[name], threads[name], all = i, map[TrackID]bool{}, append(all, Recorder{Input: name})
+		}
+		threads[name][row.parent] = true // which has a track for each lane, where it was read from a Perfetto trace
+		all[i].Events += spec.starts
+		all[i].Threads = len(threads[name])
+	}
+	return all
+}
+
+// furtherSamples is how the names of threads begin that have the samples of a further input; the id of the thread and the name of the input
+// follow.
+const furtherSamples = "Samples of thread "
+
+// SamplesKey returns the key of the thread with the samples that a further input has of a thread.
+func SamplesKey(of ThreadKey, input string) ThreadKey {
+	return ThreadKey{Text: furtherSamples + of.String() + " (" + input + ")"}
+}
+
+// maxIDPieces is at how many parentheses in such a name the id may end.
+const maxIDPieces = 16
+
+// NotCounted returns the inputs that reports leave slices or samples of.
+func (t *Timeline) NotCounted() []Recorder {
+	_, samplers := t.Samplers()
+	return append(t.Recorders(), samplers...)
+}
+
+// Samplers returns the threads whose samples are left out of reports, because another input has more samples of the same thread, and the inputs
+// that these are of.
+func (t *Timeline) Samplers() (left map[TrackID]bool, all []Recorder) {
+	type known struct {
+		process TrackID
+		id      string
+	}
+	threads, further := map[known]TrackID{}, []TrackID{}
+	for id := range t.table.tracks {
+		row := &t.table.tracks[id]
+		if row.kind != ThreadTrack {
+			continue
+		}
+		th := &t.table.threads[row.index]
+		if strings.HasPrefix(th.key.Text, furtherSamples) {
+			further = append(further, TrackID(id))
+		} else if th.samples > 0 {
+			threads[known{row.parent, th.key.String()}] = TrackID(id)
+		}
+	}
+	best := map[TrackID]TrackID{} // by thread
+	of := make([]TrackID, len(further))
+	names := map[TrackID]string{}
+	for i, id := range further {
+		row := &t.table.tracks[id]
+		text := strings.TrimPrefix(t.table.threads[row.index].key.Text, furtherSamples)
+		at := 0
+		for range maxIDPieces {
+			next := strings.Index(text[at:], " (")
+			if next < 0 {
+				break
+			}
+			at += next
+			if thread, ok := threads[known{row.parent, text[:at]}]; ok {
+				of[i], names[id] = thread, strings.TrimSuffix(text[at+2:], ")")
+				if _, ok := best[thread]; !ok {
+					best[thread] = thread
+				}
+				if t.sampleCount(id) > t.sampleCount(best[thread]) {
+					best[thread] = id
+				}
+				break
+			}
+			at += len(" (")
+		}
+	}
+	left = map[TrackID]bool{}
+	index := map[string]int{}
+	leave := func(id TrackID, input string) {
+		i, ok := index[input]
+		if !ok {
+			i = len(all)
+			index[input], all = i, append(all, Recorder{Input: input})
+		}
+		left[id] = true
+		all[i].Threads++
+		all[i].Samples += t.sampleCount(id)
+	}
+	for i, id := range further {
+		thread := of[i]
+		if thread == 0 {
+			continue
+		}
+		if best[thread] != thread && !left[thread] {
+			leave(thread, "a further input") // the trace does not say which one
+		}
+		if best[thread] != id {
+			leave(id, names[id])
+		}
+	}
+	return left, all
+}
+
+// sampleCount returns how many samples a thread has.
+func (t *Timeline) sampleCount(thread TrackID) uint64 {
+	return t.table.threads[t.table.tracks[thread].index].samples
+}
+
+// BindsFlows reports whether ends of flows bind by time to the slices of a track: those of threads.
+func (t *Timeline) BindsFlows(id TrackID) bool {
+	return t.table.ofThread(&t.table.tracks[id])
+}
+
+// ofThread reports whether a track has the slices of a thread, as one recorder has seen them.
+func (t *trackTable) ofThread(row *track) bool {
+	return row.kind == ThreadTrack || row.kind == NamedTrack && t.specs[row.index].Role == RoleInput
+}
