@@ -133,7 +133,7 @@ type callAt struct {
 // samplesAndCalls converts a trace and returns the samples and calls of its threads.
 func samplesAndCalls(t *testing.T, input []byte) (map[thread][]stackAt, map[thread][]callAt) {
 	t.Helper()
-	tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{JSCalls: convert.JSCallsDevTools})
+	tl, err := loadTimeline(t.Context(), bytes.NewReader(input), convert.Options{JSCalls: convert.JSCallsDevTools, CallDetails: true})
 	if err != nil {
 		t.Fatal(err)
 	}

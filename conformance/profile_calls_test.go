@@ -76,7 +76,7 @@ func convertCalls(t *testing.T, input []byte, opts convert.Options) ([]byte, *co
 	var output []byte
 	var report *convert.Report
 	for i, form := range callForms {
-		form.JSCalls = opts.JSCalls
+		form.JSCalls, form.CallDetails = opts.JSCalls, true
 		got, r := convertTrace(t, input, form)
 		if i == 0 {
 			output, report = got, r
@@ -111,7 +111,7 @@ func callsOf(t *testing.T, output []byte) []callThread {
 	var threads []callThread
 	next := 0 // of the projected slices, which come in the order of their events
 	for i := range all {
-		if kind := all[i].event.GetType(); kind != pb.TrackEvent_TYPE_SLICE_BEGIN && kind != pb.TrackEvent_TYPE_INSTANT {
+		if !all[i].starts() {
 			continue
 		}
 		s := p.slices[next]
@@ -422,7 +422,7 @@ func TestCallsBeforeZero(t *testing.T) {
 		if err := json.NewEncoder(moved).Encode(map[string]any{"traceEvents": tr.TraceEvents}); err != nil {
 			t.Fatal(err)
 		}
-		opts := convert.Options{JSCalls: []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined}[i%2]}
+		opts := convert.Options{JSCalls: []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined}[i%2], CallDetails: true}
 		output, _ := convertTrace(t, moved.Bytes(), opts)
 		var want, got []call
 		for _, th := range callsOf(t, output) {

@@ -22,6 +22,8 @@ type slice struct {
 	args     argList
 	flows    []flowEnd
 
+	complete bool // it is one event, and ends by itself
+
 	threadTS, threadEnd       int64
 	hasThreadTS, hasThreadEnd bool
 }
@@ -84,28 +86,36 @@ func (p *projection) add(t *timed, stacks map[uint64][]*slice) error {
 	if isCounter := t.event.GetType() == pb.TrackEvent_TYPE_COUNTER; isCounter != (home.counter != nil) {
 		return fmt.Errorf("event of type %v on track %d", t.event.GetType(), uuid)
 	}
-	switch t.event.GetType() {
-	case pb.TrackEvent_TYPE_SLICE_BEGIN, pb.TrackEvent_TYPE_INSTANT:
+	stack := stacks[uuid]
+	for len(stack) > 0 && stack[len(stack)-1].complete && stack[len(stack)-1].ts+stack[len(stack)-1].dur <= t.ts {
+		stack = stack[:len(stack)-1]
+	}
+	stacks[uuid] = stack
+	switch {
+	case t.starts():
 		s, err := p.open(t, home)
 		if err != nil {
 			return err
 		}
-		stack := stacks[uuid]
 		if len(stack) > 0 {
 			s.parent = stack[len(stack)-1]
 		}
+		if s.complete {
+			if err := p.checkComplete(s); err != nil {
+				return err
+			}
+		}
 		p.slices = append(p.slices, s)
-		if t.event.GetType() == pb.TrackEvent_TYPE_SLICE_BEGIN {
+		if !s.instant {
 			stacks[uuid] = append(stack, s)
 		}
-	case pb.TrackEvent_TYPE_SLICE_END:
-		stack := stacks[uuid]
-		if len(stack) == 0 {
+	case t.event.GetType() == pb.TrackEvent_TYPE_SLICE_END:
+		if len(stack) == 0 || stack[len(stack)-1].complete {
 			return fmt.Errorf("end on track %d, where no slice is open", uuid)
 		}
 		stacks[uuid] = stack[:len(stack)-1]
 		return p.close(t, stack[len(stack)-1])
-	case pb.TrackEvent_TYPE_COUNTER:
+	case t.event.GetType() == pb.TrackEvent_TYPE_COUNTER:
 		return p.count(t, home)
 	default:
 		return fmt.Errorf("event of type %v", t.event.GetType())
@@ -113,7 +123,32 @@ func (p *projection) add(t *timed, stacks map[uint64][]*slice) error {
 	return nil
 }
 
-// open makes the slice that a begin or an instant stands for.
+// starts reports whether an event is the begin of a slice, all of it, or an instant.
+func (t *timed) starts() bool {
+	kind := t.event.GetType()
+	return kind == pb.TrackEvent_TYPE_SLICE_BEGIN || kind == pb.TrackEvent_TYPE_INSTANT || t.isComplete()
+}
+
+// isComplete reports whether an event is a whole slice (perfetto.md 6.6).
+func (t *timed) isComplete() bool { return t.event.Type == nil && t.event.GetLegacyEvent().GetPhase() == 'X' }
+
+// checkComplete reports what would make trace_processor drop a complete event, or nest it elsewhere than weft does.
+func (p *projection) checkComplete(s *slice) error {
+	if s.dur <= 0 || s.track.kind != kindThread {
+		return fmt.Errorf("a complete event of %d ns on a track of kind %v", s.dur, s.track.kind)
+	}
+	for around := s.parent; around != nil; around = around.parent {
+		if around.complete {
+			if around.ts+around.dur < s.ts+s.dur {
+				return fmt.Errorf("a complete event ends at %d, after the one around it at %d", s.ts+s.dur, around.ts+around.dur)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// open makes the slice that a begin, a complete event or an instant stands for.
 func (p *projection) open(t *timed, home *track) (*slice, error) {
 	s := &slice{track: home, ts: t.ts, dur: unfinished}
 	if t.event.GetType() == pb.TrackEvent_TYPE_INSTANT {
@@ -128,6 +163,13 @@ func (p *projection) open(t *timed, home *track) (*slice, error) {
 	}
 	if s.threadTS, s.hasThreadTS, err = t.threadTime(p.tracks); err != nil {
 		return nil, err
+	}
+	if l := t.event.GetLegacyEvent(); t.isComplete() {
+		s.dur, s.complete = l.GetDurationUs()*1000, true
+		s.threadEnd, s.hasThreadEnd = s.threadTS+l.GetThreadDurationUs()*1000, l.ThreadDurationUs != nil
+		if s.hasThreadEnd != s.hasThreadTS {
+			return nil, errors.New("a complete event with thread time at one end")
+		}
 	}
 	return s, s.attach(t)
 }
@@ -145,7 +187,9 @@ func (p *projection) close(t *timed, s *slice) error {
 	if name != "" || category != "" {
 		return errors.New("end with a name or category")
 	}
-	s.dur = t.ts - s.ts
+	if s.dur = t.ts - s.ts; s.parent != nil && s.parent.complete && s.parent.ts+s.parent.dur < t.ts {
+		return errors.New("an end after that of the complete event around it")
+	}
 	if s.threadEnd, s.hasThreadEnd, err = t.threadTime(p.tracks); err != nil {
 		return err
 	}

@@ -91,7 +91,11 @@ func marksOf(t *testing.T, data []byte) (marks, others []string) {
 	err = tl.Walk(t.Context(), func(it *timeline.Item) error {
 		track := tl.Track(it.Track)
 		if tl.Role(it.Track) != timeline.RoleLongTasks {
-			others = append(others, fmt.Sprintf("%d %d+%d %s %s %d", it.Kind, it.TS, it.Dur, it.Name, track.FullName(), len(it.Flows)))
+			length := it.Dur
+			if it.Kind == timeline.ItemEnd {
+				length = timeline.NoTime // known where the slice is a complete event
+			}
+			others = append(others, fmt.Sprintf("%d %d+%d %s %s %d", it.Kind, it.TS, length, it.Name, track.FullName(), len(it.Flows)))
 			return nil
 		}
 		if it.Kind == timeline.ItemEnd {

@@ -1,6 +1,7 @@
 package pftrace
 
 import (
+	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -69,16 +70,20 @@ func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int
 		return
 	}
 	o := orderedEvent{time: at, at: v.at, track: track, seq: seq.number}
-	switch e.Type {
-	case schema.TrackEvent_TypeSliceBegin:
+	nests := true
+	switch {
+	case e.Type == schema.TrackEvent_TypeSliceBegin:
 		o.kind = orderBegin
-	case schema.TrackEvent_TypeSliceEnd:
+	case e.Type == schema.TrackEvent_TypeSliceEnd:
 		o.kind = orderEnd
-	default:
+	case e.Type == schema.TrackEvent_TypeInstant:
 		o.kind = orderInstant
+	case e.Type == schema.TrackEvent_TypeUnspecified && e.Legacy.Phase == 'X' && e.Legacy.DurationUS >= 0:
+		o.kind, o.end = orderComplete, at+1000*min(e.Legacy.DurationUS, (math.MaxInt64-at)/1000)
+	default:
+		nests = false // of the other events without a type, whose legacy_event says what they are
 	}
-	// Events without a type say in their legacy_event what they are: their nesting is not followed.
-	if e.Type == schema.TrackEvent_TypeSliceBegin || e.Type == schema.TrackEvent_TypeSliceEnd || e.Type == schema.TrackEvent_TypeInstant {
+	if nests {
 		v.hold(o)
 	}
 	o.kind = orderFlow

@@ -2,6 +2,7 @@ package pftrace
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -14,6 +15,7 @@ type orderKind uint8
 
 const (
 	orderBegin orderKind = iota
+	orderComplete
 	orderEnd
 	orderInstant
 	orderFlow
@@ -23,6 +25,7 @@ const (
 // orderedEvent is what is kept of an event until its turn.
 type orderedEvent struct {
 	time  int64
+	end   int64 // of a complete event
 	at    position
 	flow  uint64
 	track uint32 // index in verifyTracks.list
@@ -111,11 +114,15 @@ func (v *verifier) releaseOrdered(keep int) {
 // time, they nest in each other.
 const maxSliceDepth = 512
 
-// openSlice is a BEGIN whose END has not come.
+// openSlice is a BEGIN whose END has not come, or a complete event that has not ended.
 type openSlice struct {
 	at  position
 	seq uint32
+	end int64 // of a complete event; untilEnd of a BEGIN
 }
+
+// untilEnd is the end of a slice that an END closes.
+const untilEnd = math.MaxInt64
 
 // inOrder checks the nesting and the flows of one event.
 func (v *verifier) inOrder(e *orderedEvent) {
@@ -129,18 +136,29 @@ func (v *verifier) inOrder(e *orderedEvent) {
 	if t.orderLost {
 		return
 	}
+	for n := len(t.open); n > 0 && t.open[n-1].end <= e.time; n = len(t.open) {
+		t.open = t.open[:n-1]
+	}
 	deep := len(t.open) + t.tooDeep
 	if e.kind != orderInstant || e.time != t.instantAt {
 		t.instants, t.instantAt = 0, e.time
 	}
 	switch e.kind {
-	case orderBegin:
-		if deep >= maxSliceDepth {
-			v.foundOn(ruleSliceDepth, e.at, seq, "%d slices are open on track %d", deep, t.uuid)
-			t.tooDeep++
-			return
+	case orderBegin, orderComplete:
+		end := int64(untilEnd)
+		if e.kind == orderComplete {
+			end = e.end
+			v.checkOverlap(e, t, len(t.open), end)
 		}
-		t.open = append(t.open, openSlice{e.at, e.seq})
+		switch {
+		case deep < maxSliceDepth:
+			t.open = append(t.open, openSlice{e.at, e.seq, end})
+		default:
+			v.foundOn(ruleSliceDepth, e.at, seq, "%d slices are open on track %d", deep, t.uuid)
+			if end == untilEnd {
+				t.tooDeep++
+			}
+		}
 	case orderInstant:
 		switch {
 		case deep+t.instants < maxSliceDepth:
@@ -154,10 +172,34 @@ func (v *verifier) inOrder(e *orderedEvent) {
 		switch {
 		case t.tooDeep > 0:
 			t.tooDeep--
-		case len(t.open) > 0:
-			t.open = t.open[:len(t.open)-1]
+		case v.endInnermost(e, t):
 		default:
 			v.foundOn(ruleEndWithoutBegin, e.at, seq, "track %d at %d ns", t.uuid, e.time)
+		}
+	}
+}
+
+// endInnermost closes the innermost slice that an END may close. It reports whether there is one.
+func (v *verifier) endInnermost(e *orderedEvent, t *verifyTrack) bool {
+	for i := len(t.open) - 1; i >= 0; i-- {
+		if t.open[i].end == untilEnd {
+			v.checkOverlap(e, t, i, e.time)
+			t.open = slices.Delete(t.open, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// checkOverlap reports a slice that ends after a complete event around it: one of the first n open slices.
+func (v *verifier) checkOverlap(e *orderedEvent, t *verifyTrack, n int, end int64) {
+	for i := n - 1; i >= 0; i-- {
+		if t.open[i].end < end {
+			v.foundOn(ruleSliceOverlap, e.at, v.order.sequences[e.seq], "a slice of track %d ends at %d ns, after the one around it at %d ns", t.uuid, end, t.open[i].end)
+			return
+		}
+		if t.open[i].end != untilEnd {
+			return
 		}
 	}
 }
@@ -187,6 +229,9 @@ func (v *verifier) checkOpenSlices() {
 			continue
 		}
 		for _, s := range t.open {
+			if s.end != untilEnd {
+				continue
+			}
 			v.foundOn(ruleBeginWithoutEnd, s.at, v.order.sequences[s.seq], "track %d", t.uuid)
 		}
 	}

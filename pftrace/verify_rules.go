@@ -58,6 +58,7 @@ const (
 	ruleEndWithoutBegin
 	ruleEndNamed
 	ruleSliceDepth
+	ruleSliceOverlap
 
 	ruleCounterValue
 	ruleExtraValues
@@ -137,6 +138,7 @@ var rules = [numRules]struct {
 	ruleEndWithoutBegin: {"end_without_begin", ownViolation, "6", "An END closes nothing: no slice is open on its track."},
 	ruleEndNamed:        {"end_named", ownViolation, "6", "A name or category on an END is a filter that may leave the slice open."},
 	ruleSliceDepth:      {"slice_depth", ownViolation, "6", "A slice or instant nested deeper than 512 levels is dropped. Instants of one time nest in each other."},
+	ruleSliceOverlap:    {"slice_overlap", ownViolation, "6", "A complete event overlaps another slice of its track without nesting: one of them is dropped or cut."},
 
 	ruleCounterValue: {"counter_value", alwaysViolation, "7", "A counter event needs exactly one value."},
 	ruleExtraValues:  {"extra_values", alwaysViolation, "7", "An event has at most 8 extra counter values, each with a track uuid."},

@@ -148,6 +148,11 @@ func end(ts, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { type: TYPE_SLICE_END track_uuid: %d }`, ts, track)
 }
 
+// complete is a complete event on a track of the prelude.
+func complete(ts, micros, track int) string {
+	return fmt.Sprintf(`timestamp: %d track_event { track_uuid: %d name: "s" legacy_event { phase: 88 duration_us: %d } }`, ts, track, micros)
+}
+
 // nestedTracks describes n tracks, each but the first the child of the one before.
 func nestedTracks(n int) (texts []string) {
 	for i := range n {
@@ -251,6 +256,9 @@ var verifyCases = []verifyTestCase{
 	{"end_without_begin earlier in time than in the file", []string{begin(400, 4), end(500, 4), end(300, 4)}, 2, "track 4 at 300 ns"},
 	{"end_named name", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 name: "s" }`}, 1, "track 4"},
 	{"end_named category", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 category_iids: 1 }`}, 1, "track 4"},
+	{"slice_overlap of complete events", []string{complete(300, 2, 4), complete(1000, 1, 4), complete(1500, 3, 4)}, 2, "a slice of track 4 ends at 4500 ns, after the one around it at 2000 ns"},
+	{"slice_overlap of a complete event in a begin", []string{begin(300, 4), complete(1000, 2, 4), begin(1500, 4), complete(1600, 2, 4)}, 3, "track 4 ends at 3600 ns, after the one around it at 3000 ns"},
+	{"slice_overlap of an end", []string{complete(1000, 2, 4), begin(1500, 4), end(3001, 4)}, 2, "a slice of track 4 ends at 3001 ns"},
 	{"slice_depth", deepSlices(513), 512, "512 slices are open on track 4"},
 	{"slice_depth of an instant", append(deepSlices(512), instantsAt(2000, 1)...), 1024,
 		"512 slices are open on track 4"},

@@ -66,13 +66,17 @@ var settings = map[string]setting{
 		}
 		return nil
 	}},
-	"compress":    {"zlib", func(c *migrate.Config, v string) error { c.Convert.Compression = pftrace.Compression(v); return nil }},
+	"compress":    {"zstd", func(c *migrate.Config, v string) error { c.Convert.Compression = pftrace.Compression(v); return nil }},
 	"packets":     {"compact", func(c *migrate.Config, v string) error { c.Convert.Packets = pftrace.Packets(v); return nil }},
 	"samples":     {"stack-sample", func(c *migrate.Config, v string) error { c.Convert.Samples = pftrace.Samples(v); return nil }},
 	"screenshots": {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoScreenshots })},
 	"long-tasks":  {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoLongTasks })},
 	"js-calls":    {"refined", func(c *migrate.Config, v string) error { c.Convert.JSCalls = convert.JSCalls(v); return nil }},
-	"perfetto":    {"skip", func(c *migrate.Config, v string) error { c.Perfetto = v; return nil }},
+	"details": {"false", func(c *migrate.Config, v string) (err error) {
+		c.Convert.CallDetails, err = strconv.ParseBool(v)
+		return err
+	}},
+	"perfetto": {"skip", func(c *migrate.Config, v string) error { c.Perfetto = v; return nil }},
 	"attribute": {"false", func(c *migrate.Config, v string) error {
 		on, err := strconv.ParseBool(v)
 		if on {
@@ -99,7 +103,7 @@ func (o *Options) config() (c migrate.Config, err error) {
 		Force: true, RetryFailed: o.RetryFailed, Redo: o.Redo,
 		Settings: map[string]string{},
 	}
-	c.Convert.Compression, c.Convert.Packets = pftrace.Zlib, pftrace.Compact
+	c.Convert.Compression, c.Convert.Packets = pftrace.Zstd, pftrace.Compact
 	if c.Convert.Memory = o.FileMemory; c.Convert.Memory == 0 {
 		c.Convert.Memory = defaultFileMemory
 	}

@@ -118,7 +118,7 @@ func wantContent(t *testing.T, c migrate.Config) map[string]string {
 	t.Helper()
 	c.Out = filepath.Join(t.TempDir(), "want")
 	if c.Convert.Compression == "" {
-		c.Convert.Compression, c.Convert.Packets = "zlib", "compact"
+		c.Convert.Compression, c.Convert.Packets = "zstd", "compact"
 	}
 	c.Convert.Memory = defaultFileMemory
 	if _, err := migrate.Run(t.Context(), c); err != nil {
@@ -188,9 +188,9 @@ func TestMigrateIsWeftMigrate(t *testing.T) {
 // Options that change bytes are recorded as weft migrate records them.
 func TestSettingsAreRecorded(t *testing.T) {
 	in := makeFiles(t, map[string]string{"a.json": trace(5)})
-	c := migrate.Config{Inputs: []string{in}, Settings: map[string]string{"args": "none", "compress": "zstd"}}
-	c.Convert.NoArgs, c.Convert.Compression, c.Convert.Packets = true, "zstd", "compact"
-	o := Options{Root: in, Out: filepath.Join(t.TempDir(), "out"), Settings: map[string]string{"args": "none", "compress": "zstd", "samples": "stack-sample"}}
+	c := migrate.Config{Inputs: []string{in}, Settings: map[string]string{"args": "none", "compress": "zlib"}}
+	c.Convert.NoArgs, c.Convert.Compression, c.Convert.Packets = true, "zlib", "compact"
+	o := Options{Root: in, Out: filepath.Join(t.TempDir(), "out"), Settings: map[string]string{"args": "none", "compress": "zlib", "samples": "stack-sample"}}
 	migrateIn(t, o)
 	if diff := cmp.Diff(wantContent(t, c), contentOf(t, o.Out)); diff != "" {
 		t.Error(diff)

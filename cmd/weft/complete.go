@@ -124,7 +124,7 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 var choices = map[string][]string{
 	"args":          {"all", "none"},
 	"charge":        {"exact", "begin"},
-	"compress":      {"zlib", "zstd", "none"},
+	"compress":      {"zstd", "zlib", "none"},
 	"context-scope": {"thread", "slice"},
 	"flow-conflict": {"replace", "keep", "lca"},
 	"js-calls":      {"refined", "devtools", "off"},

@@ -58,8 +58,8 @@ in the format have.`,
 			filesFromFlag(),
 			formatFlag(),
 			argsFlag(),
-			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9",
-				DefaultText: "zlib; none for standard output"},
+			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zstd, zlib (for Perfetto before v58) or none; with a level as in zstd:9 or zlib:6",
+				DefaultText: "zstd; none for standard output"},
 			&cli.StringFlag{Name: "packets", Usage: "write event packets in `FORM`: compact, or plain (larger, for programs that read packet by packet)",
 				DefaultText: "compact; plain for standard output"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (needs Perfetto v58) or none"},
@@ -73,7 +73,7 @@ in the format have.`,
 			jsonFlag("print the report to standard output as JSON, one object per line"),
 			&cli.BoolFlag{Name: "attribute", Usage: "attribute time to contexts and write them into the trace (docs/attribution.md)", DisableDefaultText: true},
 			writeBackFlag(),
-		}, slices.Concat(contextFlags(), profileFlags(), selfProfileFlags())...),
+		}, slices.Concat(contextFlags(), profileFlags(), []cli.Flag{callDetailsFlag()}, selfProfileFlags())...),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {
@@ -473,7 +473,7 @@ func defaultForm(place string) (pftrace.Compression, pftrace.Packets) {
 	if place == "-" {
 		return pftrace.Uncompressed, pftrace.Plain
 	}
-	return pftrace.Zlib, pftrace.Compact
+	return pftrace.Zstd, pftrace.Compact
 }
 
 // inputReport is what --json writes, one line for each input.

@@ -36,6 +36,7 @@ func eventFormFlags() []cli.Flag {
 	return titled("Flags for events (--as proto, parquet, jsonl)", []cli.Flag{
 		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
 		argsFlag(),
+		callDetailsFlag(),
 		&cli.BoolFlag{Name: "places", Usage: "add the place of each event in the input: input_event and input_byte", DisableDefaultText: true},
 		&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zstd, gzip or none", DefaultText: "what the name of -o says; without -o zstd for proto and none for jsonl"},
 		&cli.StringFlag{Name: "split", Usage: "begin a new file after `SIZE|N`: a size before compression such as 512MiB, or a number of events"},
@@ -48,7 +49,7 @@ func eventFormFlags() []cli.Flag {
 // contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
 var contentFlags = []string{
 	"types", "args", "places", "attribute", "process", "thread", "name", "category", "context",
-	"from", "to", "format", "js-calls", "profile",
+	"from", "to", "format", "js-calls", "profile", "details",
 }
 
 // An eventExport is one call of the export command for a form that has events.

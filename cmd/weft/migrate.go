@@ -80,7 +80,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 // migrateConversionFlags are the flags of weft convert that a migration has as well.
 func migrateConversionFlags(env *environment) []cli.Flag {
 	return pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "strict",
-		"quiet", "json", "attribute", "js-calls")
+		"quiet", "json", "attribute", "js-calls", "details")
 }
 
 // filterFlag collects --include and --exclude in the order in which they are given.
@@ -223,12 +223,12 @@ func (m *migration) config() (*migrate.Config, error) {
 
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
-	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "perfetto",
+	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "details", "perfetto",
 }
 
 // settings returns those of byteFlags that are not the default.
 func (m *migration) settings() map[string]string {
-	defaults := map[string]string{"compress": "zlib", "packets": "compact"}
+	defaults := map[string]string{"compress": "zstd", "packets": "compact"}
 	set := map[string]string{}
 	for _, name := range byteFlags {
 		flag := commandline.FindFlag(m.context.Command.Flags, name)

@@ -14,12 +14,18 @@ func profileFlags() []cli.Flag {
 	}
 }
 
-// setProfiles reads profileFlags. Commands that lack them get their defaults.
+// callDetailsFlag keeps all that is known of calls in what is written.
+func callDetailsFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "details", Usage: "keep ids of nodes, scripts, profiles and samples in the arguments of calls made from V8's samples", DisableDefaultText: true}
+}
+
+// setProfiles reads profileFlags and callDetailsFlag. Commands that lack them get their defaults.
 func setProfiles(c *cli.Context, opts *convert.Options) error {
 	opts.JSCalls = convert.JSCalls(c.String("js-calls"))
 	if err := opts.Validate(); err != nil {
 		return usagef("--js-calls: %v", err)
 	}
+	opts.CallDetails = c.Bool("details")
 	if opts.Profile = c.String("profile"); opts.Profile == "" && c.IsSet("profile") {
 		return usagef("--profile: the id is empty; weft info --details lists them")
 	}

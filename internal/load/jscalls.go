@@ -303,7 +303,7 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 	for i, t := range j.threads {
 		th := &threadPass{jsThread: t}
 		shownOn := t.Thread
-		shownOn.Track = t.calls
+		shownOn.Track, shownOn.CallDetails = t.calls, j.opts.CallDetails
 		th.calls = cpuprofile.NewCalls(&shownOn, b)
 		th.calls.NumberAmong(next, i, len(j.threads))
 		frames := profilecalls.NewFrames(t.Profile)

@@ -40,6 +40,11 @@ type Options struct {
 	// With JSCallsOff and pftrace.NoSamples, Convert leaves the events of V8 profiles in traces as they are.
 	JSCalls JSCalls
 
+	// CallDetails gives the calls made of V8's samples, beside the place of their function and the number of their samples, what else
+	// the profile says: ids of the profile, node, script and first sample, the type of code, the lines of all samples of a node. Each
+	// of them makes the output larger and slower to load.
+	CallDetails bool
+
 	// Profile says which of the V8 profiles in a trace are shown: "" of each thread the one that DevTools shows; ProfileAll
 	// these, and each of the others on a thread of its own; else the one with this id, and of other threads those that
 	// DevTools shows. Ids are unique in a process only: "1234:0x3" is one of process 1234. It is an error if there is none.

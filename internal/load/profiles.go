@@ -111,7 +111,7 @@ func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultM
 func (l *loader) cpuProfile() cpuprofile.Options {
 	o := &l.opts
 	opts := cpuprofile.Options{
-		Options: l.readerOptions(), ProfileMemory: o.profileMemory(),
+		Options: l.readerOptions(), ProfileMemory: o.profileMemory(), CallDetails: o.CallDetails,
 		NoCalls: o.JSCalls == JSCallsOff, Thread: l.profileOf,
 	}
 	if l.profileOf == 0 || opts.NoCalls {

@@ -288,6 +288,10 @@ func (w *writer) item(it *timeline.Item) error {
 	case timeline.ItemCounter:
 		return w.counter(it)
 	}
+	complete := w.isComplete(it)
+	if complete && it.Kind == timeline.ItemEnd {
+		return nil
+	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	if it.Kind == timeline.ItemEnd && len(it.Args) == 0 && it.Callstack == 0 {
 		b = append(b, w.plain...)
@@ -299,7 +303,7 @@ func (w *writer) item(it *timeline.Item) error {
 		payload = schema.TracePacket_WeftIdle
 	}
 	b, event := wire.BeginMessage(b, payload)
-	b = w.appendEvent(b, it)
+	b = w.appendEvent(b, it, complete)
 	at, timed := it.ThreadTime.Nanos()
 	counted := it.Kind != timeline.ItemInstant && !it.Idle
 	if timed && counted {
@@ -321,9 +325,13 @@ func (w *writer) item(it *timeline.Item) error {
 }
 
 // appendEvent appends the fields of a TrackEvent but for its thread time.
-func (w *writer) appendEvent(b []byte, it *timeline.Item) []byte {
+func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte {
 	b = w.appendTexts(b, it)
-	b = wire.AppendUint(b, schema.TrackEvent_Type, eventTypes[it.Kind])
+	if complete {
+		b = appendComplete(b, it)
+	} else {
+		b = wire.AppendUint(b, schema.TrackEvent_Type, eventTypes[it.Kind])
+	}
 	if it.Correlation != "" {
 		b = wire.AppendString(b, schema.TrackEvent_CorrelationIDStr, it.Correlation)
 	}

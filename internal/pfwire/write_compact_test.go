@@ -13,7 +13,7 @@ import (
 )
 
 // A trace of two threads in compact packets, packet by packet: the clock of the sequence, its steps in microseconds, the
-// busier thread left out, thread times as differences in microseconds on its default counter.
+// busier thread left out, a complete event, thread times as differences in microseconds on its default counter.
 func TestCompactPackets(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -22,6 +22,7 @@ func TestCompactPackets(t *testing.T) {
 		{Kind: timeline.Slice, Track: busy, TS: 5_000_000, Dur: 3000, ThreadTS: timeline.NewCPUTime(70_000), ThreadDur: timeline.NewCPUTime(2000)},
 		{Kind: timeline.Instant, Track: busy, TS: 5_001_000},
 		{Kind: timeline.Instant, Track: other, TS: 5_001_000, ThreadTS: timeline.NewCPUTime(9000)},
+		{Kind: timeline.Slice, Track: busy, TS: 5_003_000, Dur: 1000, ThreadTS: timeline.NewCPUTime(75_000), ThreadDur: timeline.NewCPUTime(0)},
 	} {
 		ev.Event, ev.Name = uint32(i), []byte("event")
 		if err := b.Add(&ev); err != nil {
@@ -49,6 +50,7 @@ func TestCompactPackets(t *testing.T) {
 		track    uint64 // 0: that of the defaults
 		time     []int64
 		counters int
+		complete string
 	}
 	var got []event
 	var snapshot *pb.ClockSnapshot
@@ -71,18 +73,18 @@ func TestCompactPackets(t *testing.T) {
 			if p.WeftThreadTime != nil { // of an instant, in nanoseconds
 				times = append(times, p.GetWeftThreadTime())
 			}
-			got = append(got, event{p.GetTimestamp(), e.GetTrackUuid(), times, len(e.GetExtraCounterTrackUuids())})
+			got = append(got, event{p.GetTimestamp(), e.GetTrackUuid(), times, len(e.GetExtraCounterTrackUuids()), completeText(e)})
 		}
 	}
 	want := []event{
-		{0, 0, []int64{70}, 0}, {1, 0, nil, 0}, {0, uint64(other), []int64{9000}, 0}, {2, 0, []int64{2}, 0},
+		{0, 0, []int64{70}, 0, "3 µs, 2 µs of CPU"}, {1, 0, nil, 0, ""}, {0, uint64(other), []int64{9000}, 0, ""}, {2, 0, []int64{5}, 0, "1 µs, 0 µs of CPU"},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d events %v, want %v", len(got), got, want)
 	}
 	for i := range want {
 		g, w := got[i], want[i]
-		if g.delta != w.delta || g.track != w.track || g.counters != w.counters || len(g.time) != len(w.time) ||
+		if g.delta != w.delta || g.track != w.track || g.counters != w.counters || g.complete != w.complete || len(g.time) != len(w.time) ||
 			len(g.time) > 0 && g.time[0] != w.time[0] {
 			t.Errorf("event %d: %v, want %v", i, g, w)
 		}

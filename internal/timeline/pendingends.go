@@ -6,6 +6,8 @@ import "github.com/weft-trace/weft/internal/collections"
 type pendingEnd struct {
 	ordinal    uint64
 	threadTime CPUTime // at the end
+	used       CPUTime // as dur, of a whole slice
+	dur        Nanos
 	track      TrackID
 	lane       uint32
 	event      uint32
@@ -13,6 +15,7 @@ type pendingEnd struct {
 	paired     bool // an End record has the rest
 	closed     bool // it ends where the next task begins
 	idle       bool
+	whole      bool // see Head.Whole
 }
 
 // set makes e the end of the slice that a record begins. It fills fields in place, because a literal is made beside and then
@@ -20,9 +23,11 @@ type pendingEnd struct {
 func (e *pendingEnd) set(r *record, ordinal uint64) {
 	e.ordinal, e.threadTime, e.track, e.lane = ordinal, CPUTime{}, r.track, r.lane
 	e.event, e.offset, e.paired, e.idle = r.event, r.offset, r.Kind() == Begin, r.flags&flagIdle != 0
+	e.whole = r.whole()
 	e.closed = r.flags&(flagClosed|flagMatched) == flagClosed|flagMatched
 	if r.Kind() == Slice {
 		at, used := r.threadTimes()
+		e.dur, e.used = r.dur, used
 		if from, ok := at.Nanos(); ok {
 			if length, ok := used.Nanos(); ok {
 				e.threadTime = NewCPUTime(from + length)

@@ -181,6 +181,12 @@ func (r *record) end() (end Nanos, ok bool) {
 	return r.ts + r.dur, true
 }
 
+// whole is Head.Whole.
+func (r *record) whole() bool {
+	at, used := r.threadTimes()
+	return r.Kind() == Slice && (at == CPUTime{}) == (used == CPUTime{})
+}
+
 // didNotEnd is Head.DidNotEnd.
 func (r *record) didNotEnd() bool {
 	return r.flags&flagClosed != 0 || r.Kind() == Begin && r.flags&flagDidNotEnd != 0 && r.dur != NoTime

@@ -17,7 +17,7 @@ type template struct {
 	category CategoryID
 	args     []byte   // up to the last member but two of a dictionary that is not complete
 	mark     int      // of the dictionary, for wire.EndMessage
-	keys     [2]KeyID // of the last two members
+	keys     [2]KeyID // of the last two members; the first is 0 if there is only one
 }
 
 // maxTemplateBytes bounds the table of templates. What does not fit is encoded slice by slice, with the same result.
@@ -31,14 +31,14 @@ type templateTable struct {
 
 // Template notes what slices have in common: a name, a category, and the arguments that were given to Args, in which a
 // dictionary at the top level is still open. Each slice adds two members to it, whole numbers with the given keys, and
-// completes it, see Event.Template. Slices of a template take no memory for their arguments. The id is 0, no template, if a table
+// completes it, see Event.Template. With a first key of 0 it adds the second one only. Slices of a template take no memory for their arguments. The id is 0, no template, if a table
 // is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	e, t := b.args, b.templates
 	n, ok := b.names.intern(name)
 	c, ok2 := b.categories.intern(category)
 	size := len(e.buf) + 64
-	if !ok || !ok2 || keys[0] == 0 || keys[1] == 0 || len(e.open) != 2 || t.bytes+size > maxTemplateBytes {
+	if !ok || !ok2 || keys[1] == 0 || len(e.open) != 2 || t.bytes+size > maxTemplateBytes {
 		return 0
 	}
 	t.bytes += size
@@ -82,7 +82,9 @@ func (t *templateTable) appendArgs(b []byte, r *record) []byte {
 	tmpl := &t.all[id-1]
 	start := len(b)
 	b = append(b, tmpl.args...)
-	b = appendIntMember(b, tmpl.keys[0], numbers[0])
+	if tmpl.keys[0] != 0 {
+		b = appendIntMember(b, tmpl.keys[0], numbers[0])
+	}
 	b = appendIntMember(b, tmpl.keys[1], numbers[1])
 	return wire.EndMessage(b, start+tmpl.mark)
 }

@@ -29,6 +29,9 @@ const (
 type Head struct {
 	Kind     ItemKind
 	Complete bool // ItemBegin: the input gave the slice as one event with its duration
+	// Whole says of an ItemBegin or ItemEnd of Walk that the end of the slice brings nothing of its own: Dur and ThreadDuration say all
+	// there is to say of it.
+	Whole    bool
 	Deletion bool // the event is the deletion of an object: an ItemEnd, or without its begin an ItemInstant
 	// DidNotEnd says of an ItemBegin that the input has no end for it, though it has a Dur: it ends with the slice around it, or
 	// where the next task begins. If the input is a trace of weft, that of its own input had none.
@@ -36,7 +39,7 @@ type Head struct {
 	Track     TrackID
 
 	TS  Nanos
-	Dur Nanos // ItemBegin: the length of the slice, NoTime if it never ends
+	Dur Nanos // ItemBegin, and ItemEnd if it is Whole: the length of the slice; NoTime if it never ends
 	// End is the end that the input gives a slice, or the begin of the next task for a task without end and what is open in it.
 	// NoTime if there is none, even if the slice ends with the one around it.
 	// Only Occurrences and Extend know it, and BeginEvent and TraceID.
@@ -57,7 +60,7 @@ type Head struct {
 	Ordinal uint64
 
 	ThreadTime     CPUTime // of the thread at TS
-	ThreadDuration CPUTime // that a Complete slice used
+	ThreadDuration CPUTime // that a Complete or Whole slice used
 
 	// TraceID is the id under which a sampler recorded the stack of the thread for this event; 0: none.
 	TraceID uint64
@@ -384,6 +387,9 @@ func (w *walker) end(o *pendingEnd, ts Nanos) error {
 	*it = Item{}
 	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, ts, NoTime, o.track, o.lane
 	it.ThreadTime, it.Event, it.Offset, it.Ordinal, it.Idle = o.threadTime, o.event, o.offset, o.ordinal, o.idle
+	if o.whole {
+		it.Whole, it.Dur, it.ThreadDuration = true, o.dur, o.used
+	}
 	if !o.paired {
 		return w.emit(&w.item)
 	}
@@ -419,7 +425,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.Kind, it.DidNotEnd, it.Idle = ItemBegin, r.didNotEnd(), r.flags&flagIdle != 0
 		at, used := r.threadTimes()
 		if it.ThreadTime = at; r.Kind() == Slice {
-			it.Complete, it.ThreadDuration = true, used
+			it.Complete, it.Whole, it.ThreadDuration = true, r.whole(), used
 		}
 	case Instant:
 		it.Kind = ItemInstant

@@ -22,6 +22,7 @@ type group struct {
 
 var groups = []group{
 	{"conversion", (*bench).measureMainInputs},
+	{"loading", (*bench).measureLoading},
 	{"samples", (*bench).measureSamples},
 	{"memory", (*bench).measureMemory},
 	{"packet", (*bench).measurePacket},
@@ -63,17 +64,17 @@ type conversions struct {
 	decodeOne, decodeTwo    usage // encoding/json on the file, on one core and on two
 	decodeAll               usage // with the arguments, on one core
 	plainOne, plainTwo      usage // uncompressed output, on one core and on two
-	zlibOne, zlibTwo        usage
+	fileOne, fileTwo        usage
 	noneOne                 usage // without arguments
-	callsOne, zlibPlain     usage // with calls and samples of V8's profiles; in plain packets
+	callsOne, filePlain     usage // with calls and samples of V8's profiles; in plain packets
 	defaultOne, defaultTwo  usage // default flags
 	attributed              usage // with attribution, on two cores
 	nonePlain               usage
-	gunzip, gzPlain, gzZlib usage // of the packed file, on two cores
+	gunzip, gzPlain, gzFile usage // of the packed file, on two cores
 
-	plainBytes, noneBytes, zlibBytes int64 // outputs
-	plainZlibBytes, plainNoneBytes   int64
-	defaultBytes                     int64
+	plainBytes, noneBytes, eventsBytes int64 // outputs
+	plainFileBytes, plainNoneBytes     int64
+	defaultBytes                       int64
 }
 
 // eventsOnly leaves out what weft adds to the events of a trace from V8's profiles.
@@ -81,11 +82,11 @@ var eventsOnly = []string{"--js-calls", "off", "--samples", "none"}
 
 func (b *bench) measureConversions(in *input) (*conversions, error) {
 	c := &conversions{input: in}
-	plain, none, zlib := b.path("plain.pftrace"), b.path("none.pftrace"), b.path("zlib.pftrace")
-	plainZlib, plainNone, calls := b.path("plain-zlib.pftrace"), b.path("plain-none.pftrace"), b.path("calls.pftrace")
+	plain, none, file := b.path("plain.pftrace"), b.path("none.pftrace"), b.path("file.pftrace")
+	plainFile, plainNone, calls := b.path("plain-file.pftrace"), b.path("plain-none.pftrace"), b.path("calls.pftrace")
 	whole, attributed := b.path("default.pftrace"), b.path("attributed.pftrace")
 	with := func(flags ...string) []string { return append(slices.Clone(eventsOnly), flags...) }
-	toPlain, toZlib, noArgs := with("--compress", "none"), with("--compress", "zlib"), with("--compress", "none", "--args", "none")
+	toPlain, toFile, noArgs := with("--compress", "none"), with(), with("--compress", "none", "--args", "none")
 	// One worker has one core, two have two, and so has what they are compared with.
 	err := b.compare(
 		side{b.child(1, "scan", in.plain), &c.scan},
@@ -96,23 +97,23 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 		side{b.convert(1, in.plain, calls, "--compress", "none"), &c.callsOne},
 		side{b.convert(1, in.plain, none, noArgs...), &c.noneOne},
 		side{b.convert(1, in.plain, plainNone, append(noArgs, "--packets", "plain")...), &c.nonePlain},
-		side{b.convert(1, in.plain, zlib, toZlib...), &c.zlibOne},
+		side{b.convert(1, in.plain, file, toFile...), &c.fileOne},
 		side{b.child(2, "decode", in.plain), &c.decodeTwo},
 		side{b.convert(2, in.plain, plain, toPlain...), &c.plainTwo},
-		side{b.convert(2, in.plain, zlib, toZlib...), &c.zlibTwo},
-		side{b.convert(2, in.plain, plainZlib, append(toZlib, "--packets", "plain")...), &c.zlibPlain},
+		side{b.convert(2, in.plain, file, toFile...), &c.fileTwo},
+		side{b.convert(2, in.plain, plainFile, append(toFile, "--packets", "plain")...), &c.filePlain},
 		side{b.convert(1, in.plain, whole), &c.defaultOne},
 		side{b.convert(2, in.plain, whole), &c.defaultTwo},
 		side{b.convert(2, in.plain, attributed, "--attribute"), &c.attributed},
 		side{b.child(2, "gunzip", in.packed), &c.gunzip},
 		side{b.convert(2, in.packed, plain, toPlain...), &c.gzPlain},
-		side{b.convert(2, in.packed, zlib, toZlib...), &c.gzZlib},
+		side{b.convert(2, in.packed, file, toFile...), &c.gzFile},
 	)
 	if err != nil {
 		return nil, err
 	}
 	for path, size := range map[string]*int64{
-		plain: &c.plainBytes, none: &c.noneBytes, zlib: &c.zlibBytes, plainZlib: &c.plainZlibBytes, plainNone: &c.plainNoneBytes,
+		plain: &c.plainBytes, none: &c.noneBytes, file: &c.eventsBytes, plainFile: &c.plainFileBytes, plainNone: &c.plainNoneBytes,
 		calls: new(int64), whole: &c.defaultBytes, attributed: new(int64),
 	} {
 		if *size, err = fileSize(path); err != nil {
@@ -142,23 +143,23 @@ func (b *bench) conversionRows(c *conversions) []row {
 		add(plainOutput, c.name, b.oneCore(c.plainOne), json, b.oneCore(c.decodeOne)),
 		add(plainOutput, c.name+", arguments decoded", b.oneCore(c.plainOne), whole, b.oneCore(c.decodeAll)),
 		add(plainOutput, c.name+", default flags, arguments decoded", b.oneCore(c.callsOne), whole, b.oneCore(c.decodeAll)),
-		add(zlibOutput, c.name, c.zlibTwo.wall, json, c.decodeTwo.wall),
-		add(zlibOutput, c.name+plain, c.zlibPlain.wall, json, c.decodeTwo.wall),
+		add(fileOutput, c.name, c.fileTwo.wall, json, c.decodeTwo.wall),
+		add(fileOutput, c.name+plain, c.filePlain.wall, json, c.decodeTwo.wall),
 		add(withoutArgs, c.name, b.oneCore(c.noneOne), json, b.oneCore(c.decodeOne)),
 		add(twoWorkers, c.name+", uncompressed", c.plainTwo.wall, "one", c.plainOne.wall),
-		add(twoWorkers, c.name+", zlib", c.zlibTwo.wall, "one", c.zlibOne.wall),
+		add(twoWorkers, c.name+", compressed", c.fileTwo.wall, "one", c.fileOne.wall),
 		{
-			promise: packedInput, input: c.name, value: ratio(c.gzZlib.wall, c.gunzip.wall),
-			sides: fmt.Sprintf("weft %s (%s uncompressed), gunzip %s", timeText(c.gzZlib.wall), timeText(c.gzPlain.wall), timeText(c.gunzip.wall)),
+			promise: packedInput, input: c.name, value: ratio(c.gzFile.wall, c.gunzip.wall),
+			sides: fmt.Sprintf("weft %s (%s uncompressed), gunzip %s", timeText(c.gzFile.wall), timeText(c.gzPlain.wall), timeText(c.gunzip.wall)),
 		},
 		add(twoWorkers, c.name+", default flags", c.defaultTwo.wall, "one", c.defaultOne.wall),
 		{
 			promise: attributing, input: c.name, value: 100 * (ratio(c.attributed.wall, c.defaultTwo.wall) - 1),
 			sides: fmt.Sprintf("with --attribute %s, without %s", timeText(c.attributed.wall), timeText(c.defaultTwo.wall)),
 		},
-		c.eventsSizeRow(),
+		c.sizeRow(eventsSize, "", c.eventsBytes, c.packedSize, ".json.gz"),
 		c.sizeRow(wholeSize, "", c.defaultBytes, c.packedSize, ".json.gz"),
-		c.sizeRow(zlibSize, plain, c.plainZlibBytes, c.packedSize, ".json.gz"),
+		c.sizeRow(eventsSize, plain, c.plainFileBytes, c.packedSize, ".json.gz"),
 		c.sizeRow(plainSize, "", c.plainBytes, c.size, "JSON"),
 		c.sizeRow(noArgsSize, "", c.noneBytes, c.size, "JSON"),
 		c.sizeRow(noArgsSize, plain, c.plainNoneBytes, c.size, "JSON"),
@@ -190,15 +191,6 @@ func (c *conversions) sizeRow(promise int, form string, weft, other int64, other
 		promise: promise, input: c.name + form, value: float64(weft) / float64(max(other, 1)),
 		sides: fmt.Sprintf("weft %s, %s %s", sizeText(weft), otherName, sizeText(other)),
 	}
-}
-
-// eventsSizeRow is the row about the size of the events. What is generated packs better.
-func (c *conversions) eventsSizeRow() row {
-	r := c.sizeRow(zlibSize, "", c.zlibBytes, c.packedSize, ".json.gz")
-	if c.generated {
-		r.floor, r.aim = 0.75, 0.5
-	}
-	return r
 }
 
 // denseName is the benchmark of the samples that need most.

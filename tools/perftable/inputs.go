@@ -27,7 +27,6 @@ type input struct {
 	packed     string // path of the same as .json.gz
 	size       int64  // of plain
 	packedSize int64
-	generated  bool
 }
 
 // mainInputs returns the largest recording that is there, and a generated trace. They are made when they are asked for
@@ -68,7 +67,7 @@ func (b *bench) generatedInput() (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	in := input{name: fmt.Sprintf("PyTorch-like, %s", sizeText(b.pytorch*megabyte)), plain: path, packed: path + ".gz", generated: true}
+	in := input{name: fmt.Sprintf("PyTorch-like, %s", sizeText(b.pytorch*megabyte)), plain: path, packed: path + ".gz"}
 	b.logf("  packing %s as gzip -9 does", in.name)
 	if _, err := b.run(b.child(0, "gzip", in.plain, in.packed)); err != nil {
 		return in, err

@@ -28,11 +28,16 @@ func TestMain(m *testing.M) {
 // A whole run with tiny inputs: every promise has a row, and nothing is left behind.
 func TestRun(t *testing.T) {
 	recording.NeedAll(t, "builds weft and runs it some dozen times")
-	dir := t.TempDir()
+	dir, bin := t.TempDir(), t.TempDir()
+	processor := "#!/bin/sh\necho '\"slices\"'\necho 1000\n" // what trace_processor prints for a number
+	if err := os.WriteFile(filepath.Join(bin, traceProcessors[0]), []byte(processor), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	tiny := recording.Path(t, "traces/chrome/chrome-devtools-tiny.json")
 	var out, log bytes.Buffer
 	c := config{runs: 1, pytorch: 1, large: 2, files: 3, temp: dir,
-		recorded: tiny, only: "conversion|memory|start|files|ranks"} // the benchmarks of packets and samples would run for seconds
+		recorded: tiny, only: "conversion|loading|memory|start|files|ranks"} // the benchmarks of packets and samples would run for seconds
 	if err := run(t.Context(), &out, &log, c); err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
 	}

@@ -18,16 +18,20 @@ type promise struct {
 const (
 	scanning = iota
 	plainOutput
-	zlibOutput
+	fileOutput
 	withoutArgs
 	twoWorkers
 	packedInput
+	importWall
+	importCPU
+	loadEventsCPU
+	loadWholeCPU
 	attributing
 	denseSamples
 	peakMemoryOf
 	peakGrowth
 	hotPacket
-	zlibSize
+	eventsSize
 	wholeSize
 	plainSize
 	noArgsSize
@@ -39,26 +43,30 @@ const (
 )
 
 var promises = [...]promise{
-	scanning:     {"scanner, header fields and raw args, one core, against encoding/json into a struct", "×", 10, 16, true},
-	plainOutput:  {"convert, all args, one worker, uncompressed, against encoding/json decoding", "×", 3.3, 4.5, true},
-	zlibOutput:   {"convert, all args, two workers, default output, wall time, against encoding/json decoding", "×", 3.8, 5.5, true},
-	withoutArgs:  {"convert, --args none, one worker, against encoding/json decoding", "×", 4.5, 7, true},
-	twoWorkers:   {"two workers against one", "×", 1.65, 1.85, true},
-	packedInput:  {".json.gz input, default output, wall time, against gunzip alone", "×", 2.4, 1.5, false},
-	attributing:  {"attribution, time on top of a conversion with default flags, two workers", "%", 35, 20, false},
-	denseSamples: {"V8's samples, dense, a million in a Chrome trace, one worker, default budget", "M/s", 1.2, 2, true},
-	peakMemoryOf: {"peak RSS, default budget of 256 MiB", "MiB", 260, 214, false},
-	peakGrowth:   {"peak RSS, added when the input is twice as long", "%", 0, 5, false},
-	hotPacket:    {"one hot packet (slice begin, one flow, three args), against proto.Marshal", "×", 14, 23, true},
-	zlibSize:     {"default output, events only, size against .json.gz", "×", 0.95, 0.7, false},
-	wholeSize:    {"default output, everything on, size against .json.gz", "×", 1.1, 0.8, false},
-	plainSize:    {"output without compression, all args, size against the JSON", "×", 0.5, 0.42, false},
-	noArgsSize:   {"output without compression, --args none, size against the JSON", "×", 0.15, 0.12, false},
-	starting:     {"weft --version", "ms", 15, 8, false},
-	manyFiles:    {"files of 100 KB in one call, throughput against one file of the same size", "%", 95, 0, true},
-	fewRanks:     {"merge of 64 ranks, CPU time, against converting one file of the same size", "×", 1.6, 1.35, false},
-	manyRanks:    {"merge of 1000 ranks, CPU time, against converting one file of the same size", "×", 2, 1.75, false},
-	ranksMemory:  {"peak RSS of merging ranks, default budget of 256 MiB", "MiB", 400, 0, false},
+	scanning:      {"scanner, header fields and raw args, one core, against encoding/json into a struct", "×", 10, 16, true},
+	plainOutput:   {"convert, all args, one worker, uncompressed, against encoding/json decoding", "×", 3.3, 4.5, true},
+	fileOutput:    {"convert, all args, two workers, default output, wall time, against encoding/json decoding", "×", 3.8, 5.5, true},
+	withoutArgs:   {"convert, --args none, one worker, against encoding/json decoding", "×", 4.5, 7, true},
+	twoWorkers:    {"two workers against one", "×", 1.65, 1.85, true},
+	packedInput:   {".json.gz input, default output, wall time, against gunzip alone", "×", 2.4, 1.5, false},
+	importWall:    {"trace_processor's import of the JSON against a conversion, events only, all cores, wall time", "×", 2.8, 4, true},
+	importCPU:     {"trace_processor's import of the JSON against a conversion, events only, CPU time", "×", 1.8, 2.5, true},
+	loadEventsCPU: {"trace_processor loads the output, events only, CPU time against loading the JSON", "×", 1.15, 1, false},
+	loadWholeCPU:  {"trace_processor loads the output, everything on, CPU time per slice against loading the JSON", "×", 1.2, 1, false},
+	attributing:   {"attribution, time on top of a conversion with default flags, two workers", "%", 35, 20, false},
+	denseSamples:  {"V8's samples, dense, a million in a Chrome trace, one worker, default budget", "M/s", 1.2, 2, true},
+	peakMemoryOf:  {"peak RSS, default budget of 256 MiB", "MiB", 260, 214, false},
+	peakGrowth:    {"peak RSS, added when the input is twice as long", "%", 0, 5, false},
+	hotPacket:     {"one hot packet (slice begin, one flow, three args), against proto.Marshal", "×", 14, 23, true},
+	eventsSize:    {"default output, events only, size against .json.gz", "×", 0.66, 0.55, false},
+	wholeSize:     {"default output, everything on, size against .json.gz", "×", 0.78, 0.7, false},
+	plainSize:     {"output without compression, all args, size against the JSON", "×", 0.5, 0.42, false},
+	noArgsSize:    {"output without compression, --args none, size against the JSON", "×", 0.15, 0.12, false},
+	starting:      {"weft --version", "ms", 15, 8, false},
+	manyFiles:     {"files of 100 KB in one call, throughput against one file of the same size", "%", 95, 0, true},
+	fewRanks:      {"merge of 64 ranks, CPU time, against converting one file of the same size", "×", 1.6, 1.35, false},
+	manyRanks:     {"merge of 1000 ranks, CPU time, against converting one file of the same size", "×", 2, 1.75, false},
+	ranksMemory:   {"peak RSS of merging ranks, default budget of 256 MiB", "MiB", 400, 0, false},
 }
 
 // met says what of the promise holds: the aim, the floor, or nothing.

@@ -112,7 +112,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 func wantContent(t *testing.T, in string) map[string]string {
 	t.Helper()
 	c := migrate.Config{Inputs: []string{in}, Out: filepath.Join(t.TempDir(), "want")}
-	c.Convert.Compression, c.Convert.Packets, c.Convert.Memory = "zlib", "compact", 128<<20
+	c.Convert.Compression, c.Convert.Packets, c.Convert.Memory = "zstd", "compact", 128<<20
 	if _, err := migrate.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

@@ -1032,7 +1032,7 @@ func (x *EventName) GetName() string {
 	return ""
 }
 
-// The attributes of Chrome's older events. Read, never written.
+// The attributes of Chrome's older events. weft writes them for complete events only, phase 88 (X).
 type TrackEvent_LegacyEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name, see InternedData.event_names.

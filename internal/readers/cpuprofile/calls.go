@@ -43,7 +43,10 @@ func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	if t.Category != "" {
 		c.category = []byte(t.Category)
 	}
-	c.keys = [2]timeline.KeyID{c.keyID(numbers[0]), c.keyID(numbers[1])}
+	if t.CallDetails {
+		c.keys[0] = c.keyID(numbers[0])
+	}
+	c.keys[1] = c.keyID(numbers[1])
 	return c
 }
 
@@ -86,7 +89,7 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 	if first || node.template == 0 {
 		c.beginArgs(call.Node)
 		node.any = true
-		if !first {
+		if !first && (c.keys[0] != 0 || !c.CallDetails) {
 			node.template = c.to.Template(c.name(call.Node), c.category, c.keys)
 		}
 	}
@@ -155,18 +158,22 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	}
 	args.OwnKey([]byte(timeline.OwnArgs))
 	args.BeginDict()
-	text("profileId", c.ID)
-	number("nodeId", c.Profile.Node(n).ID)
-	text("scriptId", fn.ScriptID)
-	text("codeType", fn.CodeType)
+	if c.CallDetails {
+		text("profileId", c.ID)
+		number("nodeId", c.Profile.Node(n).ID)
+		text("scriptId", fn.ScriptID)
+		text("codeType", fn.CodeType)
+	}
 	text("deoptReason", c.Profile.DeoptReason(n))
 }
 
 // endArgs completes the arguments of a call; the first one of a node has the lines of all its samples.
 func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool, shown *span) {
-	c.number(0, sample)
+	if c.CallDetails {
+		c.number(0, sample)
+	}
 	c.number(1, call.Samples)
-	if first {
+	if first && c.CallDetails {
 		c.lineTicks(call.Node)
 	}
 	if len(call.Positions) > 0 {

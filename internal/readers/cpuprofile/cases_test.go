@@ -25,6 +25,8 @@ var suite = readertest.Suite[Options]{
 			_, err = fmt.Sscan(value, &o.Offset)
 		case "args":
 			o.Args = timeline.OnlyArgs(value)
+		case "details":
+			o.CallDetails, err = strconv.ParseBool(value)
 		}
 		return err
 	},

@@ -31,6 +31,8 @@ type Options struct {
 	// ProfileMemory is the number of bytes that the profile may take while it is read, and what is kept of its calls; 0: any. One
 	// that needs more is an error.
 	ProfileMemory int64
+	// CallDetails is that of Thread.
+	CallDetails bool
 	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows those of another profile.
 	NoCalls, SeparateCalls bool
 	// Thread is the thread that the profile is of, in a trace that the Builder holds; 0: one of its own.
@@ -62,7 +64,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	}
 	t := &Thread{
 		Profile: p, Track: thread,
-		Shift: opts.Offset, Args: opts.Args, Problems: opts.Problems,
+		Shift: opts.Offset, Args: opts.Args, CallDetails: opts.CallDetails, Problems: opts.Problems,
 	}
 	b.DescribeSamples(Samples)
 	b.SetIntAttribute("cpuprofile.start_ns", int64(p.Start))
@@ -142,6 +144,9 @@ type Thread struct {
 	Shift timeline.Nanos
 	// Args says which arguments are kept of url, line and column.
 	Args timeline.ArgFilter
+	// CallDetails gives calls the ids of their profile, node, script and first sample too, the type of their code, and the lines of
+	// all samples of their node.
+	CallDetails bool
 	// CountSamples lets each sample count as one, where weights cannot be nanoseconds.
 	CountSamples bool
 	// Problems counts what is before time 0. Required.

@@ -173,10 +173,15 @@ func (r *reader) addEvent(kind timeline.Kind) error {
 	r.findAsync(kind)
 	r.encodeArgs(nil)
 	r.fillEvent(kind)
+	return r.addOut()
+}
+
+// addOut adds r.out and the flow ends of its event.
+func (r *reader) addOut() error {
 	if err := r.b.Add(&r.out); err != nil {
 		return err
 	}
-	if r.clues != nil && kind != timeline.End {
+	if r.clues != nil && r.out.Kind != timeline.End {
 		if err := r.clues.Event(&r.out); err != nil {
 			return err
 		}

@@ -64,10 +64,8 @@ func (r *reader) legacyComplete() error {
 	if l.HasThreadTime && l.ThreadDurationUS >= 0 && l.ThreadDurationUS <= maxMicros {
 		r.out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(l.ThreadDurationUS) * 1000)
 	}
-	if err := r.b.Add(&r.out); err != nil {
-		return err
-	}
-	return r.addFlows()
+	r.out.InOrder = r.own.ofWeft // weft writes what begins at one time in the order in which it nests
+	return r.addOut()
 }
 
 // legacyDuration returns the duration, which is in microseconds; false if it cannot be one, which is counted.

@@ -14,7 +14,7 @@ import (
 // (profile-calls.md 2). It reports whether all of it is in the profile then; the event of a head is kept beside.
 //
 // Chrome writes data as JSON text. A piece with another form of it stays an event, as does a head of which the thread is not
-// known. weft writes no legacy events, so that what it kept as instants is not taken for profiles when it is read again.
+// known. weft writes no events of this phase, so that what it kept as instants is not taken for profiles when it is read again.
 func (r *reader) collectProfile() (taken bool, err error) {
 	e := &r.ev
 	i := slices.Index(pieceNames[:], string(e.resolvedName))
