@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,12 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/commandline"
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -70,7 +73,7 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
-	if !c.IsSet("html") {
+	if c.Bool("json") {
 		in.printProblems(env, r.problems)
 		in.printNotCounted(env, true)
 		return writeJSON(env.stdout, all)
@@ -79,9 +82,29 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	if in.selected != nil {
 		src.Selected = "what " + selectionText(c) + " selects"
 	}
+	page := reportpage.Options{Sections: r.sections, KeepURLs: c.Bool("keep-urls")}
+	if !c.IsSet("html") {
+		in.printProblems(env, r.problems)
+		return printFindings(env, in.name, reportpage.Findings(src, all, page))
+	}
 	return writePage(c, env, func(w io.Writer) error {
-		return reportpage.Write(w, src, all, reportpage.Options{Sections: r.sections, KeepURLs: c.Bool("keep-urls")})
+		return reportpage.Write(w, src, all, page)
 	})
+}
+
+// printFindings prints what stands out in a trace, and where the rest is.
+func printFindings(env *environment, name string, sentences []string) error {
+	width := cmp.Or(env.terminal(env.stdout).Columns, commandline.Width)
+	var b strings.Builder
+	for i, sentence := range sentences {
+		b.WriteString(commandline.Wrap(fmt.Sprintf("%2d. ", i+1), printable(sentence), width))
+	}
+	if len(sentences) == 0 {
+		b.WriteString("Nothing stands out.\n")
+	}
+	fmt.Fprintf(&b, "\nThe tables and plots behind this: weft report all --html report.html %s\n", shellWord(printable(name)))
+	_, err := io.WriteString(env.stdout, b.String())
+	return err
 }
 
 // writePage writes the file that --html names.
@@ -140,7 +163,7 @@ func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pag
 // collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
 func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
 	rules := engine.Rules{}
-	in.selectCosts(&rules)
+	report.SelectCosts(&rules, in.selected)
 	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
@@ -210,5 +233,5 @@ func comparedTitle(list []compare.Recording) string {
 	if name := filepath.Base(dir); name != "." && name != ".." && name != string(filepath.Separator) {
 		return name
 	}
-	return count(len(list), "recording")
+	return table.Count(len(list), "recording")
 }

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/internal/cellwidth"
 )
 
 // Width is that of help texts where it is not known.
@@ -96,34 +98,36 @@ func (h *help) flags(flags []cli.Flag) {
 	for _, f := range flags {
 		names, text := flagTexts(f)
 		head := "   " + names + strings.Repeat(" ", width-utf8.RuneCountInString(names)) + "  "
-		h.wrap(head, text)
+		h.WriteString(Wrap(head, text, h.width))
 	}
 }
 
-// wrap writes a text after a head, and what does not fit the line below its start.
-func (h *help) wrap(head, text string) {
-	indent := utf8.RuneCountInString(head)
-	if h.width-indent < minText {
-		h.WriteString(head + text + "\n")
-		return
+// Wrap returns a line with a text after a head, and what does not fit the width below the start of the text. Where there is hardly room for
+// a text, the terminal wraps it.
+func Wrap(head, text string, width int) string {
+	indent := cellwidth.Of(head)
+	if width-indent < minText {
+		return head + text + "\n"
 	}
-	h.WriteString(head)
+	var b strings.Builder
+	b.WriteString(head)
 	column := 0
 	for word := range strings.FieldsSeq(text) {
-		length := utf8.RuneCountInString(word)
+		length := cellwidth.Of(word)
 		switch {
 		case column == 0:
-		case indent+column+1+length > h.width:
-			h.WriteString("\n" + strings.Repeat(" ", indent))
+		case indent+column+1+length > width:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
 			column = 0
 		default:
-			h.WriteByte(' ')
+			b.WriteByte(' ')
 			column++
 		}
-		h.WriteString(word)
+		b.WriteString(word)
 		column += length
 	}
-	h.WriteByte('\n')
+	b.WriteByte('\n')
+	return b.String()
 }
 
 // flagTexts returns the names of a flag with what its value is called, and what it does.

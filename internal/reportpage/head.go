@@ -152,15 +152,20 @@ type finding struct {
 // maxFindings bounds what stands out.
 const maxFindings = 7
 
-// standsOut writes what a reader should know first, by fixed rules, the largest time first.
-func (p *page) standsOut(sections []section) {
+// findings returns what a reader should know first, by fixed rules, the largest time first.
+func (p *page) findings(sections []section) []finding {
 	list := slices.Concat(p.busyFindings(), p.codeFindings(), p.waitFindings())
 	slices.SortStableFunc(list, func(a, b finding) int { return cmp.Compare(b.time, a.time) })
 	list = slices.DeleteFunc(list, func(f finding) bool { return !has(sections, f.section) })
 	if lost := p.lost(); lost > 0 {
 		list = append(list[:min(len(list), maxFindings-1)], p.finding(0, Missing, "Some of the data is <b>lost</b>: %s. So the totals are too low.", table.Plural(lost, "case", "cases")))
 	}
-	list = list[:min(len(list), maxFindings)]
+	return list[:min(len(list), maxFindings)]
+}
+
+// standsOut writes the findings.
+func (p *page) standsOut(sections []section) {
+	list := p.findings(sections)
 	if len(list) == 0 {
 		return
 	}

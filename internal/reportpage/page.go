@@ -12,7 +12,9 @@
 package reportpage
 
 import (
+	"html"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,6 +89,18 @@ func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
 	_, err := w.Write(p.Bytes())
 	return err
 }
+
+// Findings returns what stands out in a report, the sentences at the top of its page as plain text.
+func Findings(src *Source, all *report.All, opts Options) (sentences []string) {
+	p := newPage(src, all, opts, limits{})
+	for _, f := range p.findings(p.sections()) {
+		sentences = append(sentences, html.UnescapeString(tag.ReplaceAllString(string(f.sentence), "")))
+	}
+	return sentences
+}
+
+// tag matches the tags of markup, whose texts are escaped.
+var tag = regexp.MustCompile("<[^>]*>")
 
 // page is a page about a trace that is written.
 type page struct {
