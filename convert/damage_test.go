@@ -160,8 +160,12 @@ func TestDamage(t *testing.T) {
 					}
 				}
 				slices.Sort(got)
-				if got := strings.Join(got, " "); got != d.problems {
-					t.Errorf("problems %q, want %q", got, d.problems)
+				want := d.problems
+				if format.format == convert.FormatHAR && d.name == "a number beyond 64 bits" {
+					want = "json_big_integer 1" // there it is an argument, which becomes a double
+				}
+				if got := strings.Join(got, " "); got != want {
+					t.Errorf("problems %q, want %q", got, want)
 				}
 			})
 		}

@@ -39,15 +39,7 @@ type RefinedLost struct {
 	Time    trace.Nanos `json:"lost_time_ns"`
 }
 
-// jsThreads are the threads of a trace that V8 sampled.
-type jsThreads struct {
-	opts     *Options
-	problems *problem.Log
-	whole    *timeline.Builder // that has the events of all inputs
-	threads  []*jsThread
-	profiles []foundProfile // all of the trace
-}
-
+// jsThread is a thread of a trace that V8 sampled.
 type jsThread struct {
 	cpuprofile.Thread
 	calls  timeline.TrackID // where calls go
@@ -77,15 +69,16 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
 // thread sample the same time, so that only the one is shown whose calls are, unless all are asked for.
-func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Assembler, args timeline.ArgFilter) error {
+func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error {
+	b := l.builder
 	if c == nil {
 		return nil
 	}
 	if err := c.Err(); err != nil {
 		return err
 	}
-	if c.Held() > 0 || b == j.whole { // an input without profiles needs no room, and of many inputs each would be a run of its own
-		if err := j.whole.MakeRoom(); err != nil {
+	if c.Held() > 0 || b == l.whole { // an input without profiles needs no room, and of many inputs each would be a run of its own
+		if err := l.whole.MakeRoom(); err != nil {
 			return err
 		}
 	}
@@ -93,24 +86,24 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 	if err != nil {
 		return err
 	}
-	if err := j.opts.checkChoice(recordings, j.opts.preferred(b)); err != nil {
+	if err := l.opts.checkChoice(recordings, l.opts.preferred(b)); err != nil {
 		return err
 	}
 	for _, r := range recordings {
-		j.found(r)
-		if !r.Chosen && !r.Orphan && j.opts.Profile != ProfileAll {
+		l.found(r)
+		if !r.Chosen && !r.Orphan && l.opts.Profile != ProfileAll {
 			continue
 		}
 		t := &jsThread{Thread: cpuprofile.Thread{
-			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), Args: args, Problems: j.problems,
+			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), Args: l.args, Problems: l.problems,
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {
 			// Nobody knows which thread it was, or that shows another one.
 			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: v8profile.ThreadName + r.ID})
 		}
-		if j.opts.Samples != pftrace.NoSamples {
-			j.describeSamples(b, t)
+		if l.opts.Samples != pftrace.NoSamples {
+			l.describeSamples(t)
 			if err := t.AddSamples(ctx, b); err != nil {
 				return err
 			}
@@ -118,31 +111,25 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		if err := t.AddStates(ctx, b); err != nil {
 			return err
 		}
-		if !r.Chosen || j.opts.JSCalls == JSCallsOff {
+		if !r.Chosen || l.opts.JSCalls == JSCallsOff {
 			continue
 		}
 		t.calls = t.Track
-		j.threads = append(j.threads, t)
+		l.threads = append(l.threads, t)
 	}
 	return nil
 }
 
 // describeSamples says what the samples of a profile weigh; beside samples that weigh something else each counts as one.
-func (j *jsThreads) describeSamples(b *timeline.Builder, t *jsThread) {
-	if t.CountSamples = !j.weighAs(b, cpuprofile.Samples); t.CountSamples {
-		j.problems.AddN(problem.ProfileWeightDropped, uint64(t.Profile.Len()), problem.NoPosition, "")
+func (l *loader) describeSamples(t *jsThread) {
+	own := cpuprofile.Samples
+	switch all, described := l.whole.SampleDescription(); {
+	case !described:
+		l.builder.DescribeSamples(own)
+	case all.Counter != own.Counter || all.Unit != own.Unit: // as those of other profilers
+		t.CountSamples = true
+		l.problems.AddN(problem.ProfileWeightDropped, uint64(t.Profile.Len()), problem.NoPosition, "")
 	}
-}
-
-// weighAs describes the samples of a trace, which has one description: it reports false if there are samples already that
-// weigh something else, as those of other profilers do.
-func (j *jsThreads) weighAs(b *timeline.Builder, d timeline.SampleDescription) bool {
-	described, used := j.whole.SampleDescription()
-	if !used {
-		b.DescribeSamples(d)
-		return true
-	}
-	return described.Counter == d.Counter && described.Unit == d.Unit
 }
 
 // mainThreads returns a function that finds the main thread of a process: the one that Chrome calls by a name of main
@@ -198,18 +185,18 @@ const callBatch = 1 << 12
 
 // addCalls adds the calls of the threads to a timeline, and says what became of the samples. With several workers one goroutine
 // goes through the events, and another one makes the calls: it alone adds to the timeline meanwhile.
-func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCalls, error) {
-	if len(j.threads) == 0 {
+func (l *loader) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCalls, error) {
+	if len(l.threads) == 0 {
 		return nil, nil
 	}
 	p := &callPass{t: t, classes: map[timeline.NameID]producers.Class{}, threads: map[timeline.TrackID]*threadPass{}}
 	var all []ThreadCalls
-	maker := newCallMaker(p, j.opts.workers() > 1)
+	maker := newCallMaker(p, l.opts.workers() > 1)
 	defer maker.wait()
 	batch := make([]callEvent, 0, callBatch)
 	err := t.Extend(ctx, func(starts []timeline.Head, b *timeline.Builder) error {
 		if p.order == nil {
-			p.start(j, b)
+			p.start(l, b)
 		}
 		for i := range starts {
 			o := &starts[i]
@@ -298,21 +285,21 @@ func (p *callPass) take(events []callEvent) {
 }
 
 // start makes what the threads need.
-func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
+func (p *callPass) start(l *loader, b *timeline.Builder) {
 	next := b.NextEvent()
-	for i, t := range j.threads {
+	for i, t := range l.threads {
 		th := &threadPass{jsThread: t}
 		shownOn := t.Thread
 		shownOn.Track, shownOn.CallDetails = t.calls, j.opts.CallDetails
 		th.calls = cpuprofile.NewCalls(&shownOn, b)
-		th.calls.NumberAmong(next, i, len(j.threads))
+		th.calls.NumberAmong(next, i, len(l.threads))
 		frames := profilecalls.NewFrames(t.Profile)
 		emit := func(c *profilecalls.Call) {
 			if err := th.calls.Add(c); err != nil && p.err == nil {
 				p.err = err
 			}
 		}
-		if j.opts.JSCalls == JSCallsRefined {
+		if l.opts.JSCalls == JSCallsRefined {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.Refined, emit)
 			th.other = th.shown.Beside(profilecalls.DevTools, func(*profilecalls.Call) {})
 		} else {

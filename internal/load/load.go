@@ -116,13 +116,15 @@ func (t *Trace) attribute(ctx context.Context) (err error) {
 
 // loader reads one input, or several, into a Builder.
 type loader struct {
-	opts      Options
-	problems  *problem.Log
-	builder   *timeline.Builder
-	args      timeline.ArgFilter // which arguments readers keep
-	js        jsThreads
-	assembled []*v8profile.Assembler // one for each input with profiles
-	report    *Report
+	opts       Options
+	problems   *problem.Log
+	builder    *timeline.Builder
+	args       timeline.ArgFilter // which arguments readers keep
+	whole      *timeline.Builder  // has the events; builder, unless that is for one of several inputs
+	threads    []*jsThread
+	v8Profiles []foundProfile         // all of the trace
+	assembled  []*v8profile.Assembler // one for each input with profiles
+	report     *Report
 
 	profileOf timeline.TrackID // of a merge: the thread that the .cpuprofile being read is of; 0: one of its own
 	pages     pages            // of a merge: where the self-profiles being read go
@@ -139,13 +141,13 @@ func newLoader(opts Options) *loader {
 		KnownName:   engine.Knows,
 		KeepFlowIDs: opts.KeepFlowIDs,
 	})
-	l.js = jsThreads{opts: &l.opts, problems: l.problems, whole: l.builder}
+	l.whole = l.builder
 	return l
 }
 
 // closeProfiles frees what is held of V8's samples.
 func (l *loader) closeProfiles() error {
-	l.js.threads = nil
+	l.threads = nil
 	var err error
 	for _, a := range l.assembled {
 		err = errors.Join(err, a.Close())
@@ -161,8 +163,8 @@ func (l *loader) resolve(ctx context.Context) (*timeline.Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.report.Profiles = l.js.list(tl)
-	if l.report.JSCalls, err = l.js.addCalls(ctx, tl); err != nil {
+	l.report.Profiles = l.listProfiles(tl)
+	if l.report.JSCalls, err = l.addCalls(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
 	}
 	if err := l.closeProfiles(); err != nil {
@@ -261,7 +263,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
-	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
+	return l.addProfiles(ctx, opts.Profiles)
 }
 
 // readPerfetto reads a Perfetto trace and what its V8 profiles make of it.
@@ -274,7 +276,7 @@ func (l *loader) readPerfetto(ctx context.Context, r io.Reader) error {
 	if err := perfetto.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
-	return l.js.addProfiles(ctx, l.builder, opts.Profiles, l.args)
+	return l.addProfiles(ctx, opts.Profiles)
 }
 
 func (l *loader) perfettoOptions() (perfetto.Options, error) {

@@ -221,8 +221,7 @@ func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, pr
 	opts.NoScreenshots = true
 	opts.JSCalls, opts.Samples, opts.Profile = JSCallsOff, pftrace.NoSamples, ""
 	opts.Workers = max(1, m.opts.workers()/atOnce)
-	l := &loader{opts: opts, problems: problems, builder: b, report: &Report{}, args: timeline.OnlyArgs(m.job.Args()...)}
-	l.js = jsThreads{opts: &l.opts, problems: problems, whole: b}
+	l := &loader{opts: opts, problems: problems, builder: b, whole: b, report: &Report{}, args: timeline.OnlyArgs(m.job.Args()...)}
 	return l.withinMemory(ctx, func(ctx context.Context) error { return l.readFormat(ctx, in, in.format) })
 }
 
@@ -297,9 +296,7 @@ func (m *merger) startOver() error {
 		return err
 	}
 	fresh := newLoader(m.opts)
-	m.builder, m.problems, m.report = fresh.builder, fresh.problems, fresh.report
-	m.js = fresh.js
-	m.js.opts = &m.opts
+	m.builder, m.whole, m.problems, m.report, m.v8Profiles = fresh.builder, fresh.whole, fresh.problems, fresh.report, nil
 	return nil
 }
 
@@ -327,16 +324,15 @@ func (m *merger) readPlaced(ctx context.Context, dropArgs []string) error {
 
 // readOne reads the events of one input. What is wrong with them counts for this input, and for all.
 func (m *merger) readOne(ctx context.Context, i int) error {
-	common, whole := m.problems, m.builder
+	common := m.problems
 	offset := m.job.Plan.Inputs[i].Offset
 	if m.formats[i] == FormatJSProfile {
 		offset = 0 // its reader moves the profiles, each to the time origin of its page
 	}
-	known := len(m.js.threads)
+	known := len(m.threads)
 	m.builder, m.problems = m.stage.Next(i, offset, m.linked[i]), new(problem.Log)
-	m.js.problems = m.problems
 	err := m.open(ctx, i, func(in *input) error { return m.readEvents(ctx, in, i) })
-	for _, t := range m.js.threads[known:] {
+	for _, t := range m.threads[known:] {
 		t.Shift += offset
 		t.Problems = common // what is found while calls are made
 		m.placeCalls(t, known)
@@ -344,7 +340,7 @@ func (m *merger) readOne(ctx context.Context, i int) error {
 	m.stage.End()
 	common.Merge(m.problems)
 	m.job.Problems[i] = m.problems
-	m.builder, m.problems, m.js.problems = whole, common, common
+	m.builder, m.problems = m.whole, common
 	if err != nil {
 		return m.fails(ctx, i, err)
 	}
@@ -394,7 +390,7 @@ func (m *merger) placeCalls(t *jsThread, known int) {
 	if t.calls == t.Track {
 		t.calls = t.events
 	}
-	for _, other := range m.js.threads[:known] {
+	for _, other := range m.threads[:known] {
 		if cmp.Or(other.events, other.Track) == t.events {
 			t.calls = m.builder.RoleTrack(t.Track, timeline.RoleCalls)
 			t.events = t.calls // where no events are

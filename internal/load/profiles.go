@@ -35,8 +35,8 @@ type foundProfile struct {
 }
 
 // found notes a profile for the report.
-func (j *jsThreads) found(r *v8profile.Recording) {
-	j.profiles = append(j.profiles, foundProfile{
+func (l *loader) found(r *v8profile.Recording) {
+	l.v8Profiles = append(l.v8Profiles, foundProfile{
 		Profile: Profile{
 			ID: r.ID, Source: r.Source, Samples: r.Profile.Len(), Start: r.Profile.Start, End: r.Profile.Closing, Chosen: r.Chosen,
 		},
@@ -55,10 +55,10 @@ func idValue(id timeline.InputID) trace.Value {
 	return trace.NewValue(id.Num)
 }
 
-// list returns the profiles as reports have them.
-func (j *jsThreads) list(t *timeline.Timeline) []Profile {
+// listProfiles returns the profiles as reports have them.
+func (l *loader) listProfiles(t *timeline.Timeline) []Profile {
 	var all []Profile
-	for _, p := range j.profiles {
+	for _, p := range l.v8Profiles {
 		thread := t.Track(p.thread)
 		process := t.Track(thread.Parent)
 		p.PID, p.TID, p.Thread, p.Process = idValue(process.InputID), idValue(thread.InputID), thread.FullName(), process.FullName()
@@ -117,12 +117,12 @@ func (l *loader) cpuProfile() cpuprofile.Options {
 	if l.profileOf == 0 || opts.NoCalls {
 		return opts
 	}
-	if slices.ContainsFunc(l.js.threads, func(t *jsThread) bool { return t.Track == l.profileOf }) {
+	if slices.ContainsFunc(l.threads, func(t *jsThread) bool { return t.Track == l.profileOf }) {
 		opts.SeparateCalls = true
 		return opts
 	}
 	opts.Among = func(t *cpuprofile.Thread) {
-		l.js.threads = append(l.js.threads, &jsThread{Thread: *t, calls: t.Track})
+		l.threads = append(l.threads, &jsThread{Thread: *t, calls: t.Track})
 	}
 	return opts
 }

@@ -102,7 +102,7 @@ func counted(t *testing.T, name string, step timeline.Nanos, read func(add func(
 		read(func(key string, role timeline.LinkRole, ts timeline.Nanos) {
 			ts -= ts % step
 			ev := slice(b, 1, "linked", ts, 100)
-			b.SetStep(step)
+			b.Observer().Step(step)
 			if err := b.AddLink(&timeline.Link{Key: key, Role: role, Track: ev.Track, Event: ev.Event, TS: ts, Dur: 100, Step: step}); err != nil {
 				t.Fatal(err)
 			}

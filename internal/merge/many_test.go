@@ -24,7 +24,7 @@ func TestManyHosts(t *testing.T) {
 					return
 				}
 				for other := range hosts - 1 {
-					b.AddHostSync(timeline.HostSync{Host: boot(0), Own: boot(other + 1), Low: -behind(other+1) - 1000, High: -behind(other+1) + 3000})
+					b.Observer().HostSync(&timeline.HostSync{Host: boot(0), Own: boot(other + 1), Low: -behind(other+1) - 1000, High: -behind(other+1) + 3000})
 				}
 			}))
 		}

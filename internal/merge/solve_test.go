@@ -106,7 +106,7 @@ func TestCausalityOverWallClock(t *testing.T) {
 func TestWallClockAndCausality(t *testing.T) {
 	client := input(t, "client", wall, func(b *timeline.Builder) { link(b, "w3c:1", timeline.LinkSend, 5000, 0) })
 	server := input(t, "server", nothing, func(b *timeline.Builder) {
-		b.AddAnchor(timeline.Anchor{At: 0, Wall: 0, Low: -1000, High: 1000, By: "a note"})
+		b.Observer().Anchor(&timeline.Anchor{At: 0, Wall: 0, Low: -1000, High: 1000, By: "a note"})
 		link(b, "w3c:1", timeline.LinkServe, 5300, 10)
 	})
 	p := solve(t, merge.Options{}, client, server).Inputs[1]
@@ -305,7 +305,7 @@ func FuzzSolve(f *testing.F) {
 					link(b, string(rune('k'+next()%3)), timeline.LinkRole(next()%5), timeline.Nanos(next())<<(next()%48), timeline.Nanos(next()))
 				}
 				if next()%2 == 0 {
-					b.AddAnchor(timeline.Anchor{At: timeline.Nanos(next()), Wall: timeline.Nanos(next()) << (next() % 48), Low: -timeline.Nanos(next()), High: timeline.Nanos(next())})
+					b.Observer().Anchor(&timeline.Anchor{At: timeline.Nanos(next()), Wall: timeline.Nanos(next()) << (next() % 48), Low: -timeline.Nanos(next()), High: timeline.Nanos(next())})
 				}
 			}))
 		}

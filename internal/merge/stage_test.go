@@ -158,27 +158,6 @@ func TestInputsWithTextIDs(t *testing.T) {
 	}
 }
 
-// TestManyTextIDs: many processes of one name, whose ids an earlier input has as well, get ids of their own in time that grows with their number.
-func TestManyTextIDs(t *testing.T) {
-	const count = 20_000
-	tl := several(t, inputs(false, false), func(b *timeline.Builder, _ int) {
-		for i := range count {
-			process := b.Process(timeline.ProcessKey{Text: fmt.Sprint(int64(1)<<62+int64(i), "00"), IsNumber: true})
-			b.SetProcessName(process, 0, []byte("worker"))
-			must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: process, Event: uint32(i), Name: []byte("x")}))
-		}
-	})
-	ids := map[string]bool{}
-	for id := range timeline.TrackID(tl.TrackCount()) {
-		if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack {
-			ids[tr.InputID.Text] = true
-		}
-	}
-	if len(ids) != 2*count || !ids["worker (two)"] || !ids["worker (two) #3"] {
-		t.Errorf("%d processes have %d ids, such as %.100q", 2*count, len(ids), slices.Sorted(maps.Keys(ids)))
-	}
-}
-
 // TestThreadsOfInput: a reader that looks for a thread by its tid must not find those of other inputs.
 func TestThreadsOfInput(t *testing.T) {
 	for _, shared := range []bool{false, true} {

@@ -21,7 +21,7 @@ type ChromeClues struct {
 
 // NewChromeClues returns ChromeClues for what is added to a Builder; nil if nobody wants clues.
 func NewChromeClues(b *timeline.Builder) *ChromeClues {
-	if !b.WantsLinks() && !b.WantsAnchors() {
+	if !b.WantsLinks() {
 		return nil
 	}
 	return &ChromeClues{b: b, view: b.View(), started: timeline.NoTime}
@@ -66,7 +66,7 @@ func (r *ChromeClues) Event(ev *timeline.Event) error {
 // response takes in the head of a response: its time by the wall clock, and the span of the server.
 func (r *ChromeClues) response(ev *timeline.Event) error {
 	d := r.data(ev)
-	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.WantsAnchors() {
+	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.Observer() != nil {
 		requested, ok := nanos(d.requestTime, 1e9)
 		after, ok2 := nanos(d.received, 1e6)
 		wall, ok3 := nanos(d.wall, 1e6)
@@ -229,20 +229,20 @@ func FindMain(b *timeline.Builder, process timeline.TrackID, processName, thread
 
 // Facts reads what the metadata of a JSON trace, which are attributes now, say of its clock.
 func (r *ChromeClues) Facts() {
-	if r == nil || !r.b.WantsAnchors() {
+	if r == nil || r.b.Observer() == nil {
 		return
 	}
 	text := func(key string) string { a, _ := r.b.Attribute(key); return a.Text }
 	for _, key := range [...]string{"baseTimeNanoseconds", "viztracer_metadata.baseTimeNanoseconds"} {
 		if a, ok := r.b.Attribute(key); ok && a.IsInt && a.Int > 0 {
-			r.b.AddAnchor(timeline.Anchor{At: 0, Wall: timeline.Nanos(a.Int), By: "baseTimeNanoseconds"})
+			r.b.Observer().Anchor(&timeline.Anchor{At: 0, Wall: timeline.Nanos(a.Int), By: "baseTimeNanoseconds"})
 			r.rank()
 			return
 		}
 	}
 	r.rank()
 	r.b.SetClocks(timeline.Clocks{Trace: timeline.ClockMonotonic})
-	r.b.SetClockDomain(text("metadata.clock-domain"))
+	r.b.Observer().ClockDomain(text("metadata.clock-domain"))
 	if r.started != timeline.NoTime {
 		r.startTimes(text)
 	}
@@ -268,7 +268,7 @@ const maxAnchors = 16
 
 // anchor says when a time was by the wall clock.
 func (r *ChromeClues) anchor(a timeline.Anchor) {
-	r.b.AddAnchor(a)
+	r.b.Observer().Anchor(&a)
 	if len(r.anchors) < maxAnchors {
 		r.anchors = append(r.anchors, a)
 	}
@@ -294,7 +294,7 @@ func (r *ChromeClues) offsetSinceEpoch() {
 	offset := timeline.Nanos(us) * timeline.Microsecond
 	for _, other := range r.anchors {
 		if by := other.Wall - other.At; offset >= by+other.Low && offset <= by+other.High {
-			r.b.AddAnchor(timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
+			r.b.Observer().Anchor(&timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
 			return
 		}
 	}
@@ -303,6 +303,6 @@ func (r *ChromeClues) offsetSinceEpoch() {
 // rank reads which process of a distributed program recorded the trace.
 func (r *ChromeClues) rank() {
 	if a, ok := r.b.Attribute("distributedInfo.rank"); ok && a.IsInt {
-		r.b.SetRank(a.Int)
+		r.b.Observer().Rank(a.Int)
 	}
 }

@@ -143,7 +143,7 @@ func TestErrors(t *testing.T) {
 		{selection.Query{Names: []string{"Layuot"}}, `no event, counter or function is called "Layuot"; did you mean "Layout"?`},
 		{selection.Query{Names: []string{"Task", "Zzz*"}}, `no event, counter or function is called "Zzz*"; use`},
 		{selection.Query{Categories: []string{"topleval"}}, `the trace has no category "topleval"; did you mean "toplevel"?`},
-		{selection.Query{Contexts: []string{"frame=F2"}}, `the trace has no context frame=F2; use F1`},
+		{selection.Query{Contexts: []string{"frame=F2"}}, `the trace has no context frame=F2; use frame F1`},
 		{selection.Query{Contexts: []string{"fram=F1"}}, `--context: there are no contexts of type fram; did you mean "frame"?`},
 		{selection.Query{Contexts: []string{"frame"}}, `--context: "frame" is not TYPE=ID or TYPE=NAME`},
 		{selection.Query{Contexts: []string{"=F1"}}, `--context: "=F1" is not TYPE=ID`},

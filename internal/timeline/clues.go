@@ -2,9 +2,8 @@ package timeline
 
 import "strings"
 
-// Readers say what ties their input to others: which clock its times are of (SetClocks), when it was by the wall clock (Anchor), on which
-// host it was recorded (SetHost), which number it has among several (SetRank), which events name the same thing as events elsewhere (Link).
-// A conversion of one input ignores all of it; package merge reads it.
+// Readers say what ties their input to others: which clock its times are of (SetClocks), which events name the same thing as events elsewhere
+// (AddLink), and whatever else an Observer asks for. A conversion of one input ignores all of it; package merge reads it.
 
 // Anchor says when a time of the input was by the wall clock of its host.
 type Anchor struct {
@@ -85,15 +84,15 @@ func TraceparentKey(text string) string {
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
-// Observer is an Intake that is handed what ties an input to others as well.
+// Observer is an Intake that is told as well what ties an input to others.
 type Observer interface {
 	Intake
-	Anchor(a *Anchor)
-	HostSync(s *HostSync)
-	Host(name string)
-	Rank(n int64)
-	ClockDomain(name string)
-	Step(n Nanos)
+	Anchor(a *Anchor)        // when a time of the input was by the wall clock
+	HostSync(s *HostSync)    // how the clocks of two hosts compare
+	Host(name string)        // on which the input was recorded; "": not known
+	Rank(n int64)            // of the input, among the processes of a distributed program
+	ClockDomain(name string) // of the times, where several systems have such a clock, as Chrome names it: "LINUX_CLOCK_MONOTONIC"
+	Step(n Nanos)            // in which the time of an event was counted; the shortest is that of the input
 }
 
 // StepOf returns the step in which a clock seems to count that has shown a time: 1 ms, 1 µs or 1 ns.
@@ -107,54 +106,11 @@ func StepOf(ts Nanos) Nanos {
 	return 1
 }
 
-// WantsAnchors reports whether AddAnchor, AddHostSync, SetHost, SetRank and SetStep have an effect.
-func (b *Builder) WantsAnchors() bool { return b.opts.Observer != nil }
+// Observer returns what is told how the input relates to others; nil: nobody asks.
+func (b *Builder) Observer() Observer { return b.opts.Observer }
 
 // WantsLinks reports whether AddLink has an effect.
 func (b *Builder) WantsLinks() bool { return b.intake != nil }
-
-// AddAnchor says when a time of the input was by the wall clock.
-func (b *Builder) AddAnchor(a Anchor) {
-	if b.opts.Observer != nil {
-		b.opts.Observer.Anchor(&a)
-	}
-}
-
-// AddHostSync says how the clocks of two hosts compare.
-func (b *Builder) AddHostSync(s HostSync) {
-	if b.opts.Observer != nil {
-		b.opts.Observer.HostSync(&s)
-	}
-}
-
-// SetHost names the host on which the input was recorded.
-func (b *Builder) SetHost(name string) {
-	if b.opts.Observer != nil && name != "" {
-		b.opts.Observer.Host(name)
-	}
-}
-
-// SetClockDomain names the clock of the times where several systems have one of a kind, as Chrome does: "LINUX_CLOCK_MONOTONIC".
-func (b *Builder) SetClockDomain(name string) {
-	if b.opts.Observer != nil {
-		b.opts.Observer.ClockDomain(name)
-	}
-}
-
-// SetRank says which of the processes of a distributed program the input is of.
-func (b *Builder) SetRank(n int64) {
-	if b.opts.Observer != nil {
-		b.opts.Observer.Rank(n)
-	}
-}
-
-// SetStep says in which step the time of an event was counted, where some producers count in longer steps than others. The shortest is that
-// of the input.
-func (b *Builder) SetStep(n Nanos) {
-	if b.opts.Observer != nil {
-		b.opts.Observer.Step(n)
-	}
-}
 
 // AddLink says that an event that was added carries a key. Events of several inputs with one key become a flow.
 func (b *Builder) AddLink(l *Link) error {

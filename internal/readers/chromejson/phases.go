@@ -466,7 +466,7 @@ func (rd *reader) unpackSnapshot() {
 
 // syncLink says which moment a clock sync is, by the id that others have for it too.
 func (rd *reader) syncLink() error {
-	if !rd.b.WantsAnchors() {
+	if rd.b.Observer() == nil {
 		return nil
 	}
 	id := rd.metadataMember("sync_id").name()

@@ -89,7 +89,9 @@ func (e *emitter) entry(h *head, payload []byte) error {
 			e.Log.Add(problem.PageUnknown, problem.Position{Event: -1, Offset: h.offset}, p.id)
 		}
 	}
-	e.b.SetStep(timeline.StepOf(h.start))
+	if o := e.b.Observer(); o != nil {
+		o.Step(timeline.StepOf(h.start))
+	}
 	track, _ := on.Take(h.start, h.start+max(h.dur, 1)) // what starts with one without length would lie in it
 	args, err := e.messages(h, track, payload)
 	if err != nil {

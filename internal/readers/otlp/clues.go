@@ -36,7 +36,9 @@ func serves(kind uint64) bool { return kind == kindServer || kind == kindConsume
 // one, with those of its parent. Other children of spans in other inputs are known when all spans were read (joiner.outside).
 func (e *emitter) link(h *head, fields *spanFields) error {
 	step := timeline.StepOf(h.start) // in which the end counts as well, as JavaScript's SDK adds an exact length to a start of whole milliseconds
-	e.b.SetStep(step)
+	if o := e.b.Observer(); o != nil {
+		o.Step(step)
+	}
 	if !e.b.WantsLinks() || !h.key().isValid() {
 		return nil
 	}

@@ -45,8 +45,8 @@ func newHosts(c *collector) hosts {
 			first = host
 		}
 	}
-	if !h.several {
-		c.b.SetHost(first)
+	if o := c.b.Observer(); o != nil && !h.several {
+		o.Host(first)
 	}
 	return h
 }

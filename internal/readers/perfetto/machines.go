@@ -74,8 +74,8 @@ func (r *reader) systemInfo(msg []byte) {
 	case name == "":
 	case r.machine != 0:
 		r.b.NameMachine(r.machine, name)
-	default:
-		r.b.SetHost(name)
+	case r.b.Observer() != nil:
+		r.b.Observer().Host(name)
 	}
 	if info.HasMore() {
 		r.notConverted("TracePacket field 45")
@@ -88,7 +88,7 @@ func (r *reader) remoteClockSync(msg []byte) {
 	if err != nil {
 		r.malformed("remote_clock_sync", err)
 	}
-	if !r.b.WantsAnchors() {
+	if r.b.Observer() == nil {
 		return
 	}
 	var wall *pfwire.RemoteSync
@@ -97,7 +97,7 @@ func (r *reader) remoteClockSync(msg []byte) {
 		case s.Clock == pfwire.ClockRealtime:
 			wall = s
 		case s.Clock == pfwire.ClockMonotonic && wall != nil && wall.Round == s.Round:
-			r.b.AddHostSync(timeline.HostSync{
+			r.b.Observer().HostSync(&timeline.HostSync{
 				Own: timeline.Nanos(wall.Own - s.Own), Host: timeline.Nanos(wall.Host - s.Host), Low: timeline.Nanos(s.Low), High: timeline.Nanos(s.High),
 			})
 		}
