@@ -385,13 +385,23 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 	}
 }
 
-// eachFile calls fn for every argument of a command. A failure does not stop the others.
-func eachFile(c *cli.Context, env *environment, fn func(name string, src *input) error) error {
+// eachFile calls fn for every file that the arguments of a command mean; of a folder, the recordings in it, or only the
+// Perfetto traces. A failure does not stop the others.
+func eachFile(c *cli.Context, env *environment, onlyPerfetto bool, fn func(name string, src *input) error) error {
 	if c.NArg() == 0 {
 		return usagef("no file; name one, or use \"-\" for standard input")
 	}
+	found, err := inputs.Find(inputs.Expand(c.Args().Slice()))
+	if err != nil {
+		return err
+	}
+	files := slices.DeleteFunc(found.Files, func(f inputs.File) bool { return onlyPerfetto && f.Below != "" && !inputs.IsPerfetto(f.Path) })
+	if len(files) == 0 {
+		return fmt.Errorf("%s: the folder has no Perfetto traces, which are files that end in .pftrace or .perfetto-trace", c.Args().First())
+	}
 	failed := false
-	for _, name := range inputs.Expand(c.Args().Slice()) {
+	for _, f := range files {
+		name := f.Path
 		src, err := openInput(c.Context, env, name)
 		if err == nil {
 			err = fn(name, src)

@@ -99,7 +99,7 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 	}
 	switch changed := len(r.Rows) - r.Counts[compare.Noise] - r.Counts[compare.Equal]; {
 	case changed == 0 && r.Counts[compare.Noise] == 0:
-		lines = append(lines, fmt.Sprintf("Nothing changed: %s, all equal.", count(len(r.Rows), "row")))
+		lines = append(lines, fmt.Sprintf("Nothing changed: %s, all equal.", table.Count(len(r.Rows), "row")))
 	case changed < len(r.Rows):
 		var rest []string
 		if n := r.Counts[compare.Noise]; n > 0 {
@@ -116,12 +116,12 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 // testLines say which test was made, what it found, and why it could not decide.
 func testLines(r *compare.Result) []string {
 	undecided := r.Counts[compare.Undecided]
-	found := fmt.Sprintf("%s slower, %s faster", thousands(r.Counts[compare.Slower]), thousands(r.Counts[compare.Faster]))
+	found := fmt.Sprintf("%s slower, %s faster", table.Thousands(r.Counts[compare.Slower]), table.Thousands(r.Counts[compare.Faster]))
 	if undecided == 0 {
-		return []string{fmt.Sprintf("Mann–Whitney U test of %s (Benjamini–Hochberg, q < %v): %s.", count(r.Tested, "row"), compare.Alpha, found)}
+		return []string{fmt.Sprintf("Mann–Whitney U test of %s (Benjamini–Hochberg, q < %v): %s.", table.Count(r.Tested, "row"), compare.Alpha, found)}
 	}
 	return []string{
-		fmt.Sprintf("Mann–Whitney U test of %s (Benjamini–Hochberg, q < %v): %s, %s undecided.", count(r.Tested, "row"), compare.Alpha, found, thousands(undecided)),
+		fmt.Sprintf("Mann–Whitney U test of %s (Benjamini–Hochberg, q < %v): %s, %s undecided.", table.Count(r.Tested, "row"), compare.Alpha, found, table.Thousands(undecided)),
 		fmt.Sprintf("Undecided rows differ (p < %v), but among so many rows that can be chance.", compare.Alpha),
 	}
 }
@@ -150,12 +150,12 @@ func recordingsLine(list []compare.Recording) string {
 	}
 	line := printable(list[0].Name)
 	if n := len(list); n > 1 {
-		line = fmt.Sprintf("%s recordings, %s … %s", thousands(n), line, printable(list[n-1].Name))
+		line = fmt.Sprintf("%s recordings, %s … %s", table.Thousands(n), line, printable(list[n-1].Name))
 	}
 	if shortest == longest {
-		return fmt.Sprintf("%s: %s ms", line, millis(shortest))
+		return fmt.Sprintf("%s: %s ms", line, table.Millis(shortest))
 	}
-	return fmt.Sprintf("%s: %s to %s ms", line, millis(shortest), millis(longest))
+	return fmt.Sprintf("%s: %s to %s ms", line, table.Millis(shortest), table.Millis(longest))
 }
 
 // lengthsDiffer reports whether one recording is longer than another by a tenth or more.
@@ -204,14 +204,14 @@ func (q *compareQuery) checkLimit(env *environment, r *compare.Result) error {
 	}
 	var names []string
 	for _, row := range rows[:min(len(rows), maxFailed)] {
-		name := elideTo(row.Name, nameWidth) + " (new)"
+		name := table.Elide(row.Name, nameWidth) + " (new)"
 		if row.Ratio != nil {
-			name = fmt.Sprintf("%s (+%.1f %%)", elideTo(row.Name, nameWidth), 100**row.Ratio)
+			name = fmt.Sprintf("%s (+%.1f %%)", table.Elide(row.Name, nameWidth), 100**row.Ratio)
 		}
 		names = append(names, name)
 	}
 	if more := len(rows) - len(names); more > 0 {
-		names = append(names, thousands(more)+" more")
+		names = append(names, table.Thousands(more)+" more")
 	}
 	fmt.Fprintf(env.stderr, "weft: --fail-over %s: %s slower by more, %s: %s\n", printable(q.failOver), isOrAre(len(rows), "row"), how, strings.Join(names, ", "))
 	return errSlower
@@ -221,5 +221,5 @@ func isOrAre(n int, what string) string {
 	if n == 1 {
 		return "1 " + what + " is"
 	}
-	return thousands(n) + " " + what + "s are"
+	return table.Thousands(n) + " " + what + "s are"
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/migrate"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -584,7 +585,7 @@ func (r *inputReport) told() []trace.Problem {
 func (r *inputReport) writeLine(w io.Writer) error {
 	e := &r.Events
 	line := fmt.Sprintf("%s: %s → %s, %s", printable(r.Input), formatSize(r.BytesIn), formatSize(r.BytesOut),
-		countText(e.Slices+e.Instants+e.CounterValues+e.Samples, "event", "events"))
+		table.Plural(e.Slices+e.Instants+e.CounterValues+e.Samples, "event", "events"))
 	if r.Span != nil {
 		line += " over " + lengthText(r.Span.End-r.Span.Start)
 	}
@@ -627,13 +628,13 @@ func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *out
 		}
 		return nil
 	}
-	line := fmt.Sprintf("%s converted: %s → %s, in %s", countText(int64(s.converted), "file", "files"), formatSize(s.in), formatSize(s.out),
+	line := fmt.Sprintf("%s converted: %s → %s, in %s", table.Plural(int64(s.converted), "file", "files"), formatSize(s.in), formatSize(s.out),
 		took.Round(time.Millisecond))
 	if s.failed > 0 {
-		line += fmt.Sprintf("; %s failed", thousands(int64(s.failed)))
+		line += fmt.Sprintf("; %s failed", table.Thousands(int64(s.failed)))
 	}
 	if s.withProblems > 0 {
-		line += fmt.Sprintf("; %s with problems (details: weft info --problems FILE)", thousands(int64(s.withProblems)))
+		line += fmt.Sprintf("; %s with problems (details: weft info --problems FILE)", table.Thousands(int64(s.withProblems)))
 	}
 	if text := j.skipped.text(); text != "" {
 		line += "\n" + text

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/migrate"
+	"github.com/weft-trace/weft/internal/table"
 )
 
 // A conversion is one input of a call on its way to its output.
@@ -118,10 +119,10 @@ type skipped struct {
 func (s *skipped) text() string {
 	var parts []string
 	if s.others > 0 {
-		parts = append(parts, countText(s.others, "file that is not a trace", "files that are not traces"))
+		parts = append(parts, table.Plural(s.others, "file that is not a trace", "files that are not traces"))
 	}
 	if s.outputs > 0 {
-		parts = append(parts, countText(s.outputs, "file that was converted from another", "files that were converted from others"))
+		parts = append(parts, table.Plural(s.outputs, "file that was converted from another", "files that were converted from others"))
 	}
 	if len(parts) == 0 {
 		return ""

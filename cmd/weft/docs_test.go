@@ -94,10 +94,14 @@ func unknownFlags(text string) (unknown []string) {
 // recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of Slurm and of Perfetto's program.
 var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell) (?:--[a-z][^ ]* )+`)
 
+// goneFlagsOfPages are the sections of the changelog about what a version removed.
+var goneFlagsOfPages = regexp.MustCompile(`(?s)\n### Removed\n.*?(\n## |$)`)
+
 // Every flag that a page mentions exists.
 func TestFlagsOfPages(t *testing.T) {
 	pages(t, func(name, text string) {
 		text, _, _ = strings.Cut(text, "\n## Apache Beam\n") // weft-beam has flags of its own; a test of its module looks at them
+		text = goneFlagsOfPages.ReplaceAllString(text, "")
 		for _, flag := range unknownFlags(recordedFlags.ReplaceAllString(text, "")) {
 			t.Errorf("%s: %s does not exist", name, flag)
 		}

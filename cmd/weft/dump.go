@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
@@ -45,7 +46,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return eachFile(c, env, func(name string, src *input) error {
+			return eachFile(c, env, false, func(name string, src *input) error {
 				return query.run(c.Context, env, name, src)
 			})
 		},
@@ -78,6 +79,9 @@ func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
 	}
 	if c.NArg() > 1 {
 		return nil, usagef("dump takes one file, not %d", c.NArg())
+	}
+	if name := c.Args().First(); inputs.IsFolder(name) {
+		return nil, usagef("dump takes one file; %s is a folder", name)
 	}
 	return q, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/profileexport"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -334,7 +335,7 @@ func (j *exportJob) tooMany(p *profileexport.Profile, threads []int) error {
 	}
 	fmt.Fprintf(j.env.stderr, "%s: threads with %s, the busiest first:%s\n", printable(inputName(j.input)), p.Of, list.String())
 	return fmt.Errorf("%s: a CPU profile has one thread, and the trace has %s with %s; choose one with --thread, or write a file for each with --out-dir",
-		inputName(j.input), countText(int64(len(threads)), "thread", "threads"), p.Of)
+		inputName(j.input), table.Plural(int64(len(threads)), "thread", "threads"), p.Of)
 }
 
 // writeThreads writes a file for each thread.
@@ -359,7 +360,7 @@ func (j *exportJob) writeThreads(ctx context.Context, p *profileexport.Profile) 
 		return out.Commit()
 	})
 	if err == nil && !j.quiet {
-		fmt.Fprintf(j.env.stderr, "%s: %s in %s\n", printable(filepath.Dir(j.place)), profileWords(p), countText(int64(files), "file", "files"))
+		fmt.Fprintf(j.env.stderr, "%s: %s in %s\n", printable(filepath.Dir(j.place)), profileWords(p), table.Plural(int64(files), "file", "files"))
 	}
 	return err
 }
@@ -383,10 +384,10 @@ func (j *exportJob) report(p *profileexport.Profile) {
 	}
 	fmt.Fprintf(j.env.stderr, "%s: %s\n", printable(outputName(j.place)), profileWords(p))
 	if p.Folded > 0 {
-		fmt.Fprintf(j.env.stderr, "%s of the %s have a shorter stack, because there are too many kinds\n", thousands(p.Folded), p.Of)
+		fmt.Fprintf(j.env.stderr, "%s of the %s have a shorter stack, because there are too many kinds\n", table.Thousands(p.Folded), p.Of)
 	}
 	if p.Idle > 0 {
-		fmt.Fprintf(j.env.stderr, "Left out: %s of idle threads, %s; --idle keeps them\n", countText(p.Idle, "sample", "samples"), milliText(p.IdleTime))
+		fmt.Fprintf(j.env.stderr, "Left out: %s of idle threads, %s; --idle keeps them\n", table.Plural(p.Idle, "sample", "samples"), milliText(p.IdleTime))
 	}
 	if j.place != "-" {
 		fmt.Fprintf(j.env.stderr, "To open it: "+j.form.open+"\n", printable(j.place))
@@ -396,6 +397,6 @@ func (j *exportJob) report(p *profileexport.Profile) {
 // profileWords says what is in a profile.
 func profileWords(p *profileexport.Profile) string {
 	one := strings.TrimSuffix(p.Of.String(), "s")
-	return fmt.Sprintf("%s of %s, %s", countText(p.Count(), one, p.Of.String()),
-		countText(int64(len(p.Stacked())), "thread", "threads"), milliText(p.Time()))
+	return fmt.Sprintf("%s of %s, %s", table.Plural(p.Count(), one, p.Of.String()),
+		table.Plural(int64(len(p.Stacked())), "thread", "threads"), milliText(p.Time()))
 }

@@ -24,8 +24,10 @@ import (
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/migrate"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -281,10 +283,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	}
 	var result *engine.Result
 	if x.attribute {
-		if x.rules.Cost.Window.From, x.rules.Cost.Window.To = selected.Window(); selected != nil {
-			x.rules.Cost.Counts = selected.Head
-			x.rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.Unnamed() }
-		}
+		report.SelectCosts(&x.rules, selected)
 		if result, err = engine.Run(ctx, tl, x.rules); err != nil {
 			return fmt.Errorf("%s: %w", inputName(x.input), err)
 		}
@@ -375,14 +374,14 @@ var costFields = []string{"self_ns", "total_ns", "self_cpu_ns", "self_without_cp
 // report says what was written.
 func (x *eventExport) report(out *parts) error {
 	if !x.quiet {
-		words := countText(int64(out.total), "event", "events")
+		words := table.Plural(int64(out.total), "event", "events")
 		if out.leftOut > 0 {
-			words += ", " + thousands(int64(out.leftOut)) + " left out"
+			words += ", " + table.Thousands(int64(out.leftOut)) + " left out"
 		}
 		name := outputName(x.place)
 		if len(out.files) > 1 {
 			name = outputName(filepath.Join(filepath.Dir(x.place), filepath.Base(out.files[0].File)))
-			words += " in " + countText(int64(len(out.files)), "file", "files")
+			words += " in " + table.Plural(int64(len(out.files)), "file", "files")
 		}
 		fmt.Fprintf(x.env.stderr, "%s: %s\n", printable(name), words)
 		if !cmp.Or(x.strict, strictUnusual).allows(out.lost) {
@@ -390,7 +389,7 @@ func (x *eventExport) report(out *parts) error {
 			if x.strict == strictAll {
 				n = out.lost.all
 			}
-			fmt.Fprintf(x.env.stderr, "problems: %s lost %s\n", thousands(int64(min(n, math.MaxInt64))), why)
+			fmt.Fprintf(x.env.stderr, "problems: %s lost %s\n", table.Thousands(int64(min(n, math.MaxInt64))), why)
 		}
 	}
 	return x.strict.judge(x.env, out.lost, "")

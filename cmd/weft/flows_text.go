@@ -34,7 +34,7 @@ func (t *flowText) head(format string, args ...any) error {
 func (t *flowText) placed(before string, m *marker, after string) error {
 	place := t.place(m)
 	if t.on.Columns > 0 {
-		place = elideTo(place, max(t.on.Columns-cellwidth.Of(before)-cellwidth.Of(after), minTextWidth))
+		place = table.Elide(place, max(t.on.Columns-cellwidth.Of(before)-cellwidth.Of(after), minTextWidth))
 	}
 	_, err := fmt.Fprintln(t.w, before+place+after)
 	return err
@@ -55,13 +55,13 @@ func (t *flowText) listHead() error {
 
 func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {
 	if t.narrow() {
-		return t.placed(fmt.Sprintf("%-24s %7s  ", printable(t.name(f)), thousands(f.Members)), first, "")
+		return t.placed(fmt.Sprintf("%-24s %7s  ", printable(t.name(f)), table.Thousands(f.Members)), first, "")
 	}
-	return t.placed(fmt.Sprintf("%-36s %7s %9s %16s  ", printable(t.name(f)), thousands(f.Members), thousands(connected), momentText(max(f.End-f.Start, 0))), first, "")
+	return t.placed(fmt.Sprintf("%-36s %7s %9s %16s  ", printable(t.name(f)), table.Thousands(f.Members), table.Thousands(connected), table.MomentText(max(f.End-f.Start, 0))), first, "")
 }
 
 func (t *flowText) listEnd(listed, all int) error {
-	_, err := fmt.Fprintf(t.w, "%s of %s\n", thousands(listed), count(all, "flow"))
+	_, err := fmt.Fprintf(t.w, "%s of %s\n", table.Thousands(listed), table.Count(all, "flow"))
 	return err
 }
 
@@ -75,7 +75,7 @@ func (t *flowText) flow(f flowindex.Flow) error {
 		ended = "not ended"
 	}
 	line := fmt.Sprintf("%s (%s): %s on %s, %s long, from %s on, %s", printable(t.name(f)), kind,
-		count(f.Members, "marker"), count(f.Threads, "thread"), momentText(max(f.End-f.Start, 0)), t.since(f.Start), ended)
+		table.Count(f.Members, "marker"), table.Count(f.Threads, "thread"), table.MomentText(max(f.End-f.Start, 0)), t.since(f.Start), ended)
 	_, err := fmt.Fprintln(t.w, t.on.Wrap(line, 2))
 	return err
 }
@@ -93,7 +93,7 @@ func (t *flowText) markerHead(m *marker) error {
 }
 
 func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
-	if _, err := fmt.Fprintf(t.w, "  %s: marker %s of %s\n", printable(t.name(f)), thousands(m.N+1), thousands(f.Members)); err != nil {
+	if _, err := fmt.Fprintf(t.w, "  %s: marker %s of %s\n", printable(t.name(f)), table.Thousands(m.N+1), table.Thousands(f.Members)); err != nil {
 		return err
 	}
 	for _, side := range []struct {
@@ -116,7 +116,7 @@ func (t *flowText) line(m *marker) string {
 	case m.End == timeline.NoTime:
 		length = "open"
 	case m.End > m.TS:
-		length = momentText(m.End - m.TS)
+		length = table.MomentText(m.End - m.TS)
 	}
 	return fmt.Sprintf("%16s %14s  event %-9d ", t.since(m.TS), length, m.Event)
 }
@@ -128,10 +128,10 @@ func (t *flowText) place(m *marker) string {
 	}
 	parts := strings.Split(m.track.name, " / ")
 	for i, part := range parts {
-		parts[i] = elideTo(timeline.Program(part), maxName)
+		parts[i] = table.Elide(timeline.Program(part), maxName)
 	}
-	return elideTo(name, maxName) + " · " + strings.Join(parts, " / ")
+	return table.Elide(name, maxName) + " · " + strings.Join(parts, " / ")
 }
 
 // since writes a time of the trace as the time since its start.
-func (t *flowText) since(ts timeline.Nanos) string { return momentText(ts - t.span.Start) }
+func (t *flowText) since(ts timeline.Nanos) string { return table.MomentText(ts - t.span.Start) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/table"
 )
 
 // flowTree collects the flows that are reached, to write them as a tree below those that the search began with.
@@ -52,7 +53,7 @@ func (t *flowText) connectedEnd(n int, more bool) error {
 	if err := t.writeTree(); err != nil {
 		return err
 	}
-	text := count(n, "connected flow")
+	text := table.Count(n, "connected flow")
 	if more {
 		text = "more than " + text
 	}
@@ -123,7 +124,7 @@ func (t *flowText) writeBranch(b *branch, before, rest string, more bool, names 
 		link = fmt.Sprintf("step %d, %s event %d", b.depth, b.link, b.through.Event)
 	}
 	f := b.flow
-	err := t.row("%s %7s %16s  %s", cellwidth.Left(own+printable(t.name(f)), names), thousands(f.Members), momentText(max(f.End-f.Start, 0)), link)
+	err := t.row("%s %7s %16s  %s", cellwidth.Left(own+printable(t.name(f)), names), table.Thousands(f.Members), table.MomentText(max(f.End-f.Start, 0)), link)
 	if err != nil {
 		return err
 	}

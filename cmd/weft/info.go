@@ -24,7 +24,7 @@ func infoCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "info",
 		Usage:     "show what a trace contains",
-		UsageText: "weft info [flags] FILE…",
+		UsageText: "weft info [flags] FILE|FOLDER…",
 		Description: `Prints on one screen what a recording is: who made it and when, which pages and
 commands it shows, which processes and threads were busy, its longest tasks and
 slowest inputs, and which commands of weft say more. weft reads the input as for
@@ -59,7 +59,7 @@ Examples:
 				return err
 			}
 			several := false
-			return eachFile(c, env, func(name string, src *input) error {
+			return eachFile(c, env, false, func(name string, src *input) error {
 				err := info(c, env, name, src, opts, filter, several)
 				several = several || err == nil
 				return err
@@ -136,7 +136,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 // collectOverview attributes a trace and sums up what is selected in it.
 func collectOverview(c *cli.Context, in *reportInput) (*report.Overview, error) {
 	rules := engine.Rules{}
-	in.selectCosts(&rules)
+	report.SelectCosts(&rules, in.selected)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
@@ -167,9 +167,9 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		row("format", "%s in %s", r.Format, strings.Join(r.Containers, " in "))
 	}
 	if r.BytesUnpacked == r.BytesIn {
-		row("size", "%s bytes", thousands(r.BytesIn))
+		row("size", "%s bytes", table.Thousands(r.BytesIn))
 	} else {
-		row("size", "%s bytes, %s unpacked", thousands(r.BytesIn), thousands(r.BytesUnpacked))
+		row("size", "%s bytes, %s unpacked", table.Thousands(r.BytesIn), table.Thousands(r.BytesUnpacked))
 	}
 	if r.Span != nil {
 		row("time", "%s, from %s to %s", moment.Text(r.Span.End-r.Span.Start),
@@ -179,20 +179,20 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		row("clock", "%s", printable(clockLine(r.Clock)))
 	}
 	t, e := r.Tracks, r.Events
-	row("tracks", "processes %s, threads %s, async %s, counters %s, other %s", thousands(t.Processes), thousands(t.Threads), thousands(t.Async),
-		thousands(t.Counters), thousands(t.Other))
-	row("events", "slices %s (never ended: %s), instants %s, counter values %s, samples %s", thousands(e.Slices), thousands(e.Unfinished),
-		thousands(e.Instants), thousands(e.CounterValues), thousands(e.Samples))
+	row("tracks", "processes %s, threads %s, async %s, counters %s, other %s", table.Thousands(t.Processes), table.Thousands(t.Threads), table.Thousands(t.Async),
+		table.Thousands(t.Counters), table.Thousands(t.Other))
+	row("events", "slices %s (never ended: %s), instants %s, counter values %s, samples %s", table.Thousands(e.Slices), table.Thousands(e.Unfinished),
+		table.Thousands(e.Instants), table.Thousands(e.CounterValues), table.Thousands(e.Samples))
 	if own := addedText(&e); own != "" {
 		row("", "%s", own)
 	}
 	if e.IdleStates > 0 {
-		row("", "%s of samplers, which viewers show as gaps", countText(e.IdleStates, "idle state", "idle states"))
+		row("", "%s of samplers, which viewers show as gaps", table.Plural(e.IdleStates, "idle state", "idle states"))
 	}
 	if e.Screenshots > 0 {
-		row("pictures", "%s, %s", countText(e.Screenshots, "screenshot", "screenshots"), countText(e.ScreenshotBytes, "byte", "bytes"))
+		row("pictures", "%s, %s", table.Plural(e.Screenshots, "screenshot", "screenshots"), table.Plural(e.ScreenshotBytes, "byte", "bytes"))
 	}
-	row("flows", "%s", thousands(e.Flows))
+	row("flows", "%s", table.Thousands(e.Flows))
 	for i := range r.Profiles {
 		row("profile", "%s", printable(profileLine(&r.Profiles[i])))
 	}
@@ -203,7 +203,7 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		row("constant", "%s", printable(line))
 	}
 	if len(r.Facts) > 0 {
-		row("facts", "%s, listed by --json", thousands(len(r.Facts)))
+		row("facts", "%s, listed by --json", table.Thousands(len(r.Facts)))
 	}
 	row("problems", "%s", cmp.Or(problemSummary(r), "none"))
 	listProblems(&b, on, r.Problems)
@@ -229,7 +229,7 @@ func writeProblems(env *environment, name string, r *convert.Report) error {
 // listProblems adds the problems and the first places where they are.
 func listProblems(b *bytes.Buffer, on table.Terminal, problems []trace.Problem) {
 	for _, p := range problems {
-		line := on.Wrap(fmt.Sprintf("    %-8s  %s ×%s: %s", p.Severity, p.Name, thousands(p.Count), p.Sentence), 14)
+		line := on.Wrap(fmt.Sprintf("    %-8s  %s ×%s: %s", p.Severity, p.Name, table.Thousands(p.Count), p.Sentence), 14)
 		switch p.Severity {
 		case problem.Lost.String():
 			line = strings.Replace(line, p.Severity, on.Severe(p.Severity), 1)

@@ -36,7 +36,7 @@ func newScreen(env *environment) *screen {
 }
 
 // line adds a line.
-func (s *screen) line(text string) { fmt.Fprintln(s, elideTo(text, s.width)) }
+func (s *screen) line(text string) { fmt.Fprintln(s, table.Elide(text, s.width)) }
 
 // labelWidth is the width of the column in which labels stand.
 const labelWidth = 12
@@ -44,7 +44,7 @@ const labelWidth = 12
 // row adds a line with a label; "" is that of the line before.
 func (s *screen) row(label, text string) {
 	if text != "" {
-		s.line(cellwidth.Left("  "+label, labelWidth+2) + elideTo(text, s.width-labelWidth-2))
+		s.line(cellwidth.Left("  "+label, labelWidth+2) + table.Elide(text, s.width-labelWidth-2))
 	}
 }
 
@@ -59,7 +59,7 @@ func (s *screen) list(label string, limit int, lines []string) {
 	for i, text := range lines {
 		switch {
 		case i == limit-1 && len(lines) > limit && limit > 1:
-			s.row("", fmt.Sprintf("… and %s more", thousands(int64(len(lines)-i))))
+			s.row("", fmt.Sprintf("… and %s more", table.Thousands(int64(len(lines)-i))))
 			return
 		case i == limit:
 			return
@@ -80,10 +80,10 @@ func (s *screen) fill(label string, words []string) {
 		}
 		more := ""
 		if rest := len(words) - i - 1; rest > 0 {
-			more = fmt.Sprintf(", … %s more", thousands(rest))
+			more = fmt.Sprintf(", … %s more", table.Thousands(rest))
 		}
 		if i > 0 && cellwidth.Of(next+more) > room {
-			line += fmt.Sprintf(", … %s more", thousands(len(words)-i))
+			line += fmt.Sprintf(", … %s more", table.Thousands(len(words)-i))
 			break
 		}
 		line = next
@@ -95,8 +95,8 @@ func (s *screen) fill(label string, words []string) {
 func (s *screen) overview(name string, r *convert.Report, o *report.Overview, part bool) {
 	rec := &o.Recording
 	what := title(rec, r.Format)
-	title := elideTo(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what
-	fmt.Fprintln(s, s.on.Heading(elideTo(title, s.width)))
+	title := table.Elide(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what
+	fmt.Fprintln(s, s.on.Heading(table.Elide(title, s.width)))
 	s.row("length", lengthLine(rec, r))
 	s.row("file", fileLine(r))
 	s.fill("events", eventWords(r))
@@ -149,7 +149,7 @@ func lengthLine(rec *report.Recording, r *convert.Report) string {
 	line := "no events"
 	if r.Span != nil {
 		line = fmt.Sprintf("%s, %s of %s", lengthText(r.Span.End-r.Span.Start),
-			countText(int64(r.Tracks.Threads), "thread", "threads"), countText(int64(r.Tracks.Processes), "process", "processes"))
+			table.Plural(int64(r.Tracks.Threads), "thread", "threads"), table.Plural(int64(r.Tracks.Processes), "process", "processes"))
 	}
 	if rec.Recorded != "" {
 		line += ", recorded " + recordedText(rec.Recorded)
@@ -192,7 +192,7 @@ func eventWords(r *convert.Report) (words []string) {
 		{e.Samples, "sample", "samples"}, {e.Flows, "flow", "flows"}, {e.Screenshots, "screenshot", "screenshots"},
 	} {
 		if kind.n > 0 {
-			words = append(words, countText(kind.n, kind.one, kind.many))
+			words = append(words, table.Plural(kind.n, kind.one, kind.many))
 		}
 	}
 	if own := addedText(e); own != "" {
@@ -218,7 +218,7 @@ func processLines(processes []report.ProcessTime) (lines []string) {
 		if p.Busy == 0 {
 			break
 		}
-		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), elideTo(p.Recorded.Title(p.Process, p.PID), maxName))
+		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), table.Elide(p.Recorded.Title(p.Process, p.PID), maxName))
 		if shows := cmp.Or(p.Shows, strings.Join(p.Labels, ", ")); shows != "" && shows != p.Process {
 			line += "  " + shows
 		}
@@ -241,11 +241,11 @@ func threadLines(threads []report.ThreadTime) (lines []string) {
 
 // threadPlace names a thread for people: by what it shows, else by its process.
 func threadPlace(t *report.ThreadTime) string {
-	line := t.ShownTID().Title(elideTo(t.Thread, 40), "tid")
+	line := t.ShownTID().Title(table.Elide(t.Thread, 40), "tid")
 	if t.Shows != "" && t.Shows != t.Process {
 		return line + "  " + t.Shows
 	}
-	return line + " of " + elideTo(t.ProcessTitle(), maxName)
+	return line + " of " + table.Elide(t.ProcessTitle(), maxName)
 }
 
 // sampledLines has a line for each thread with samples, the busiest first.
@@ -255,15 +255,15 @@ func sampledLines(threads []report.ThreadTime) (lines []string) {
 		if t.Samples == 0 {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s of %s, %s", countText(t.Samples, "sample", "samples"),
-			t.ShownTID().Title(elideTo(t.Thread, 40), "tid"), "about every "+milliText(t.Sampled/timeline.Nanos(t.Samples))))
+		lines = append(lines, fmt.Sprintf("%s of %s, %s", table.Plural(t.Samples, "sample", "samples"),
+			t.ShownTID().Title(table.Elide(t.Thread, 40), "tid"), "about every "+milliText(t.Sampled/timeline.Nanos(t.Samples))))
 	}
 	return lines
 }
 
 func categoryWords(categories []report.CategoryCount) (words []string) {
 	for i := range categories {
-		words = append(words, fmt.Sprintf("%s %s", printable(categories[i].Category), thousands(categories[i].Events)))
+		words = append(words, fmt.Sprintf("%s %s", printable(categories[i].Category), table.Thousands(categories[i].Events)))
 	}
 	return words
 }
@@ -271,7 +271,7 @@ func categoryWords(categories []report.CategoryCount) (words []string) {
 func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []string) {
 	for i := range tasks {
 		t := &tasks[i]
-		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), momentText(t.Start-start), t.ShownTID().Title(elideTo(t.Thread, 24), "tid"))
+		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), table.MomentText(t.Start-start), t.ShownTID().Title(table.Elide(t.Thread, 24), "tid"))
 		if t.Name != "" {
 			line += ": " + placeText(t.Name, t.Location, screenWidth-labelWidth-4-cellwidth.Of(line))
 		}
@@ -282,9 +282,9 @@ func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []strin
 
 // placeText writes a name with its location in so many columns. It shortens the location first.
 func placeText(name, location string, room int) string {
-	text := elideTo(printable(name), max(room, minTextWidth))
+	text := table.Elide(printable(name), max(room, minTextWidth))
 	if room -= cellwidth.Of(text) + 1; location != "" && room >= minTextWidth {
-		text += " " + elideTo(printable(location), room)
+		text += " " + table.Elide(printable(location), room)
 	}
 	return text
 }
@@ -292,14 +292,14 @@ func placeText(name, location string, room int) string {
 func inputLines(inputs []report.OverviewInput, start timeline.Nanos) (lines []string) {
 	for i := range inputs {
 		in := &inputs[i]
-		lines = append(lines, fmt.Sprintf("%11s  %s at %s", milliText(in.Latency), in.Kind, momentText(in.Start-start)))
+		lines = append(lines, fmt.Sprintf("%11s  %s at %s", milliText(in.Latency), in.Kind, table.MomentText(in.Start-start)))
 	}
 	return lines
 }
 
 func contextWords(o *report.Overview) (words []string) {
 	for _, c := range o.Contexts {
-		words = append(words, fmt.Sprintf("%s %s", printable(c.Type), thousands(int64(c.Count))))
+		words = append(words, fmt.Sprintf("%s %s", printable(c.Type), table.Thousands(int64(c.Count))))
 	}
 	return words
 }
@@ -362,8 +362,11 @@ func costQuestion(o *report.Overview) string {
 	return "what was the time spent on?"
 }
 
-// shellWord quotes a file name for a shell where it needs that.
+// shellWord quotes a file name for a shell where it needs that. One that starts with a dash, which would be a flag, is named with its folder.
 func shellWord(name string) string {
+	if len(name) > 1 && name[0] == '-' {
+		name = "./" + name
+	}
 	if name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_./:@%+,", r) || r > 0x7f)
 	}) < 0 {

@@ -85,7 +85,7 @@ func TestInfoOfLongName(t *testing.T) {
 // A name that a shell would take apart is quoted.
 func TestShellWord(t *testing.T) {
 	for name, want := range map[string]string{
-		"a/b-1.json.gz": "a/b-1.json.gz", "käse.json": "käse.json", "": "''", "two words": "'two words'", "it's": `'it'\''s'`, "a;b": "'a;b'", "*": "'*'",
+		"a/b-1.json.gz": "a/b-1.json.gz", "käse.json": "käse.json", "": "''", "two words": "'two words'", "it's": `'it'\''s'`, "a;b": "'a;b'", "-x y": "'./-x y'", "-": "-", "*": "'*'",
 	} {
 		if got := shellWord(name); got != want {
 			t.Errorf("%q becomes %s, want %s", name, got, want)

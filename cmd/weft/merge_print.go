@@ -10,6 +10,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -231,25 +232,25 @@ func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	if name == "" {
 		name = "(dry run)"
 	}
-	inputs := count(len(r.Inputs), "input")
+	inputs := table.Count(len(r.Inputs), "input")
 	if placed := r.placed(); placed < len(r.Inputs) {
-		inputs = thousands(int64(placed)) + " of " + inputs
+		inputs = table.Thousands(int64(placed)) + " of " + inputs
 	}
 	fmt.Fprintf(&b, "%s: %s on the clock of %s", printable(name), inputs, printable(r.Reference))
 	if r.Clock != merge.ClockUnknown.String() {
 		fmt.Fprintf(&b, " (%s)", r.Clock)
 	}
 	b.WriteByte('\n')
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  input\toffset\t±\tby")
+	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "  input\toffset\t±\tby")
 	for i := range r.Inputs {
 		if i == maxInputLines {
-			fmt.Fprintf(table, "  … and %s more (--json lists them)\n", thousands(int64(len(r.Inputs)-i)))
+			fmt.Fprintf(columns, "  … and %s more (--json lists them)\n", table.Thousands(int64(len(r.Inputs)-i)))
 			break
 		}
-		fmt.Fprintf(table, "  %s\n", strings.Join(r.inputLine(i, plan), "\t"))
+		fmt.Fprintf(columns, "  %s\n", strings.Join(r.inputLine(i, plan), "\t"))
 	}
-	table.Flush()
+	columns.Flush()
 	for _, line := range r.remarks(plan) {
 		fmt.Fprintf(&b, "  %s\n", printable(line))
 	}
@@ -345,12 +346,12 @@ func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 	lines = append(lines, r.Notes[:min(len(r.Notes), maxNotes)]...)
 	if n := len(r.Notes) - maxNotes; n > 0 {
-		lines = append(lines, fmt.Sprintf("… and %s (--json has them)", count(n, "more note")))
+		lines = append(lines, fmt.Sprintf("… and %s (--json has them)", table.Count(n, "more note")))
 	}
 	lines = append(lines, r.clockRemarks(plan)...)
 	for _, p := range r.Problems {
 		if p.Name == problem.FlowAcrossMachines.Name() {
-			lines = append(lines, fmt.Sprintf("%s between hosts left out, because viewers draw none from one machine to another; without --machines they are drawn", count(int(p.Count), "arrow")))
+			lines = append(lines, fmt.Sprintf("%s between hosts left out, because viewers draw none from one machine to another; without --machines they are drawn", table.Count(int(p.Count), "arrow")))
 		}
 	}
 	apart := map[string]int{}
@@ -371,7 +372,7 @@ func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 			which = fmt.Sprintf("%d pids", n)
 		}
 		if len(p.Inputs) > 4 {
-			key = count(len(p.Inputs), "input")
+			key = table.Count(len(p.Inputs), "input")
 		}
 		lines = append(lines, fmt.Sprintf("%s in %s: nothing shows that they are one process, so they are kept apart; --same %s if they are one", which, key, strings.Join(p.Inputs[:2], ",")))
 	}
@@ -417,7 +418,7 @@ func (r *mergeReport) clockRemarks(plan *merge.Plan) (lines []string) {
 // inputNamesText lists a few names; of more it says how many they are.
 func inputNamesText(names []string) string {
 	if len(names) > 4 {
-		return count(len(names), "input")
+		return table.Count(len(names), "input")
 	}
 	return strings.Join(names, ", ")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/internal/migrate"
+	"github.com/weft-trace/weft/internal/table"
 )
 
 // migrationProgress shows how far a migration is: as a line on a terminal, else as a line a minute for logs.
@@ -68,9 +69,9 @@ func progressLine(p *migrate.Progress) string {
 	if !p.Complete {
 		least = "at least "
 	}
-	line := fmt.Sprintf("%s of %s%s", thousands(p.Done), least, countText(p.Files, "file", "files"))
+	line := fmt.Sprintf("%s of %s%s", table.Thousands(p.Done), least, table.Plural(p.Files, "file", "files"))
 	if p.Failed > 0 {
-		line += fmt.Sprintf(" (%s failed)", thousands(p.Failed))
+		line += fmt.Sprintf(" (%s failed)", table.Thousands(p.Failed))
 	}
 	line += fmt.Sprintf(", %s of %s, %.0f MB/s", formatSize(p.BytesDone), formatSize(p.Bytes), p.Rate/1e6)
 	if p.Left >= 0 {
@@ -116,7 +117,7 @@ func (m *migration) stopped(s *migrate.Summary, err error) error {
 			least = "at least "
 		}
 		fmt.Fprintf(m.env.stderr, "  this run: %s; %s%s left (%s)\n  The same command goes on.\n", runLine(s.Run), least,
-			countText(s.Run.Left, "file is", "files are"), formatSize(s.Run.LeftBytes))
+			table.Plural(s.Run.Left, "file is", "files are"), formatSize(s.Run.LeftBytes))
 	}
 	if isStop {
 		return errStopped
@@ -126,14 +127,14 @@ func (m *migration) stopped(s *migrate.Summary, err error) error {
 
 // runLine says what a run has done.
 func runLine(r *migrate.RunTotals) string {
-	line := fmt.Sprintf("%s converted", thousands(r.Converted))
+	line := fmt.Sprintf("%s converted", table.Thousands(r.Converted))
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{{r.Failed, "failed"}, {r.FailedBefore, "failed before and not tried again"}, {r.Unchanged, "unchanged"}, {r.Skipped, "skipped"},
 		{r.Forgotten, "gone and forgotten"}} {
 		if part.n > 0 {
-			line += fmt.Sprintf(", %s %s", thousands(part.n), part.what)
+			line += fmt.Sprintf(", %s %s", table.Thousands(part.n), part.what)
 		}
 	}
 	took := time.Duration(r.Seconds * float64(time.Second))
@@ -168,16 +169,16 @@ func (m *migration) print(s *migrate.Summary, w io.Writer) error {
 // writeTotals says in a few lines what there is and what the run did.
 func (m *migration) writeTotals(b *strings.Builder, s *migrate.Summary) {
 	done, failed, skipped := s.Total(migrate.Done), s.Total(migrate.Failed), s.Total(migrate.Skipped)
-	fmt.Fprintf(b, "%s: %s converted, %s → %s", printable(m.context.String("out")), countText(done.Files, "trace", "traces"),
+	fmt.Fprintf(b, "%s: %s converted, %s → %s", printable(m.context.String("out")), table.Plural(done.Files, "trace", "traces"),
 		formatSize(done.Bytes), formatSize(done.BytesOut))
 	if failed.Files > 0 {
-		fmt.Fprintf(b, "; %s failed", thousands(failed.Files))
+		fmt.Fprintf(b, "; %s failed", table.Thousands(failed.Files))
 	}
 	if skipped.Files > 0 {
-		fmt.Fprintf(b, "; %s skipped", thousands(skipped.Files))
+		fmt.Fprintf(b, "; %s skipped", table.Thousands(skipped.Files))
 	}
 	if s.Archives > 0 {
-		fmt.Fprintf(b, "; from files and %s", countText(s.Archives, "archive", "archives"))
+		fmt.Fprintf(b, "; from files and %s", table.Plural(s.Archives, "archive", "archives"))
 	}
 	b.WriteByte('\n')
 	switch r := s.Run; {
@@ -185,9 +186,9 @@ func (m *migration) writeTotals(b *strings.Builder, s *migrate.Summary) {
 	case nothingDone(r) && r.Found == 0:
 		b.WriteString("  nothing to do: there are no inputs left; --status sums up\n")
 	case nothingDone(r):
-		fmt.Fprintf(b, "  nothing to do: %s unchanged", countText(r.Unchanged, "file is", "files are"))
+		fmt.Fprintf(b, "  nothing to do: %s unchanged", table.Plural(r.Unchanged, "file is", "files are"))
 		if r.FailedBefore > 0 {
-			fmt.Fprintf(b, "; %s before and not tried again", countText(r.FailedBefore, "failed", "failed"))
+			fmt.Fprintf(b, "; %s before and not tried again", table.Plural(r.FailedBefore, "failed", "failed"))
 		}
 		b.WriteString("; --status sums up\n")
 	default:
@@ -208,14 +209,14 @@ func writeFormats(b *strings.Builder, s *migrate.Summary) {
 		return
 	}
 	b.WriteString("by format:\n")
-	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for i := range s.Formats {
 		f := &s.Formats[i]
 		events := f.Events.Slices + f.Events.Instants + f.Events.CounterValues + f.Events.Samples
-		fmt.Fprintf(table, "  %s\t%s\t%s → %s\t%s\n", f.Format, countText(f.Files, "file", "files"), formatSize(f.Bytes),
-			formatSize(f.BytesOut), countText(events, "event", "events"))
+		fmt.Fprintf(columns, "  %s\t%s\t%s → %s\t%s\n", f.Format, table.Plural(f.Files, "file", "files"), formatSize(f.Bytes),
+			formatSize(f.BytesOut), table.Plural(events, "event", "events"))
 	}
-	table.Flush()
+	columns.Flush()
 }
 
 func writeProblemTotals(b *strings.Builder, s *migrate.Summary) {
@@ -225,12 +226,12 @@ func writeProblemTotals(b *strings.Builder, s *migrate.Summary) {
 	b.WriteString("data problems, those of most files first (docs/data-problems.md):\n")
 	problems := slices.Clone(s.Problems)
 	slices.SortStableFunc(problems, func(a, b migrate.ProblemTotals) int { return cmp.Compare(b.Files, a.Files) })
-	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for i := range problems[:min(len(problems), maxProblemKinds)] {
 		p := &problems[i]
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", p.Name, countText(int64(min(p.Count, 1<<62)), "case", "cases"), countText(p.Files, "file", "files"))
+		fmt.Fprintf(columns, "  %s\t%s\t%s\n", p.Name, table.Plural(int64(min(p.Count, 1<<62)), "case", "cases"), table.Plural(p.Files, "file", "files"))
 	}
-	table.Flush()
+	columns.Flush()
 	if n := len(problems) - maxProblemKinds; n > 0 {
 		fmt.Fprintf(b, "  and %d more kinds; --json lists all\n", n)
 	}
@@ -251,7 +252,7 @@ func writeKinds(b *strings.Builder, s *migrate.Summary) {
 		if k.Files > int64(len(k.Paths)) {
 			more = ", …"
 		}
-		fmt.Fprintf(b, "  %s: %s: %s%s\n", k.Kind, countText(k.Files, "file", "files"), printable(strings.Join(k.Paths, ", ")), more)
+		fmt.Fprintf(b, "  %s: %s: %s%s\n", k.Kind, table.Plural(k.Files, "file", "files"), printable(strings.Join(k.Paths, ", ")), more)
 	}
 }
 
@@ -264,7 +265,7 @@ func writeLook(b *strings.Builder, s *migrate.Summary) {
 	for i := range s.Look {
 		l := &s.Look[i]
 		if l.Kind == "" {
-			fmt.Fprintf(b, "  %s: lost data: %s\n", printable(l.Input), countText(int64(min(l.Lost, 1<<62)), "case", "cases"))
+			fmt.Fprintf(b, "  %s: lost data: %s\n", printable(l.Input), table.Plural(int64(min(l.Lost, 1<<62)), "case", "cases"))
 			continue
 		}
 		fmt.Fprintf(b, "  %s: %s: %s\n", printable(l.Input), l.Kind, printable(l.Reason))
@@ -275,10 +276,10 @@ func writeLook(b *strings.Builder, s *migrate.Summary) {
 func (m *migration) writeNext(b *strings.Builder, s *migrate.Summary) {
 	out := shellWord(printable(m.context.String("out")))
 	if s.OlderVersions > 0 {
-		fmt.Fprintf(b, "%s made by another version of weft; --redo version converts them again\n", countText(s.OlderVersions, "output was", "outputs were"))
+		fmt.Fprintf(b, "%s made by another version of weft; --redo version converts them again\n", table.Plural(s.OlderVersions, "output was", "outputs were"))
 	}
 	if s.OtherOptions > 0 {
-		fmt.Fprintf(b, "%s made with other options\n", countText(s.OtherOptions, "output was", "outputs were"))
+		fmt.Fprintf(b, "%s made with other options\n", table.Plural(s.OtherOptions, "output was", "outputs were"))
 	}
 	if s.Total(migrate.Failed).Files > 0 {
 		fmt.Fprintf(b, "To try again what failed: weft migrate --out %s --retry-failed\n", out)
@@ -289,12 +290,12 @@ func (m *migration) writeNext(b *strings.Builder, s *migrate.Summary) {
 func (m *migration) printDryRun(s *migrate.Summary) error {
 	var b strings.Builder
 	b.WriteString("would do, and nothing was written:\n")
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i := range s.Decided {
 		d := &s.Decided[i]
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", d.Action, d.Reason, countText(d.Files, "file", "files"), formatSize(d.Bytes))
+		fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\n", d.Action, d.Reason, table.Plural(d.Files, "file", "files"), formatSize(d.Bytes))
 	}
-	table.Flush()
+	columns.Flush()
 	_, err := io.WriteString(m.env.stdout, b.String())
 	return err
 }

@@ -14,16 +14,6 @@ const (
 	minTextWidth = 16
 )
 
-// What text for people is made of, as in tables.
-
-func thousands[N table.Integer](n N) string                   { return table.Thousands(n) }
-func countText[N table.Integer](n N, one, many string) string { return table.Plural(n, one, many) }
-func count[N table.Integer](n N, what string) string          { return table.Count(n, what) }
-func separated(number string) string                          { return table.Separated(number) }
-func millis(t timeline.Nanos) string                          { return table.Millis(t) }
-func momentText(t timeline.Nanos) string                      { return table.MomentText(t) }
-func elideTo(text string, width int) string                   { return table.Elide(text, width) }
-
 // rounded returns how many units a length of time is.
 func rounded(t timeline.Nanos, unit int64) int64 {
 	n := int64(t) / unit
@@ -39,14 +29,14 @@ func milliText(t timeline.Nanos) string {
 		return fmt.Sprintf("%.3f ms", float64(t)/1e6)
 	}
 	tenths := rounded(t, 1e5)
-	return fmt.Sprintf("%s.%d ms", thousands(tenths/10), tenths%10)
+	return fmt.Sprintf("%s.%d ms", table.Thousands(tenths/10), tenths%10)
 }
 
 // lengthText writes a length of time with a unit that suits it.
 func lengthText(t timeline.Nanos) string {
 	switch {
 	case t >= 100*1000*1000*1000:
-		return thousands(rounded(t, 1e9)) + " s"
+		return table.Thousands(rounded(t, 1e9)) + " s"
 	case t >= 1000*1000*1000:
 		return fmt.Sprintf("%.3g s", float64(t)/1e9)
 	}

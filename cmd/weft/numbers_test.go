@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -13,22 +14,22 @@ func TestThousands(t *testing.T) {
 		0: "0", 7: "7", 999: "999", 1000: "1,000", -999: "-999", -1000: "-1,000", 123456: "123,456", 1234567: "1,234,567",
 		math.MinInt64: "-9,223,372,036,854,775,808",
 	} {
-		if got := thousands(n); got != want {
+		if got := table.Thousands(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
-	if got := thousands(uint64(math.MaxUint64)); got != "18,446,744,073,709,551,615" {
+	if got := table.Thousands(uint64(math.MaxUint64)); got != "18,446,744,073,709,551,615" {
 		t.Error(got)
 	}
 	for number, want := range map[string]string{"+1234.5678": "+1,234.5678", "0.001": "0.001", "-1000000.0": "-1,000,000.0", "123.456789": "123.456789"} {
-		if got := separated(number); got != want {
+		if got := table.Separated(number); got != want {
 			t.Errorf("%s: %s, want %s", number, got, want)
 		}
 	}
-	if got := millis(1234567890123); got != "1,234,567.890" {
+	if got := table.Millis(1234567890123); got != "1,234,567.890" {
 		t.Error(got)
 	}
-	if got := count(1, "row") + ", " + count(1000, "row"); got != "1 row, 1,000 rows" {
+	if got := table.Count(1, "row") + ", " + table.Count(1000, "row"); got != "1 row, 1,000 rows" {
 		t.Error(got)
 	}
 }
@@ -36,7 +37,7 @@ func TestThousands(t *testing.T) {
 // Times of columns are what --from and --to read.
 func TestMomentText(t *testing.T) {
 	for at, want := range map[timeline.Nanos]string{0: "0.000ms", 1210997123: "1,210.997123ms", 3600 * 1e9: "3,600,000.000ms"} {
-		if got := momentText(at); got != want {
+		if got := table.MomentText(at); got != want {
 			t.Errorf("%d: %s, want %s", at, got, want)
 		}
 		read, err := moment.Parse(want)

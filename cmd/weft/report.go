@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -264,8 +265,8 @@ func (p *printing) print(c *cli.Context, env *environment, name string, r *table
 		r.Nothing, p.only = "", p.shown.Name
 	}
 	if shownRows(c) > 0 && !c.IsSet("thread") {
-		r.Fold(func(n int, names string) string {
-			return fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", countText(n, "thread was", "threads were"), names)
+		r.JoinQuiet(func(n int, names string) string {
+			return fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", table.Plural(n, "thread was", "threads were"), names)
 		})
 	}
 	return r.WriteText(env.stdout, env.terminal(env.stdout), p.only)
@@ -345,20 +346,23 @@ func openReportInput(c *cli.Context, env *environment, opts convert.Options) (*r
 
 // openTrace reads the trace of an input.
 func openTrace(c *cli.Context, env *environment, name string, opts convert.Options) (*reportInput, error) {
-	in := &reportInput{name: name}
 	src, err := openInput(c.Context, env, name)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
+	progress := startProgress(env, inputName(name), src.size, true)
+	defer progress.Stop()
+	return readTrace(c.Context, name, progress.reader(src), opts)
+}
+
+// readTrace reads the trace of an input that is open.
+func readTrace(ctx context.Context, name string, src io.Reader, opts convert.Options) (in *reportInput, err error) {
 	if opts.Report == nil {
 		opts.Report = new(convert.Report)
 	}
-	in.said = opts.Report
-	progress := startProgress(env, inputName(name), src.size, true)
-	in.trace, in.timeline, err = openTimeline(c.Context, name, progress.reader(src), opts)
-	progress.Stop()
-	if err != nil {
+	in = &reportInput{name: name, said: opts.Report}
+	if in.trace, in.timeline, err = openTimeline(ctx, name, src, opts); err != nil {
 		return nil, err
 	}
 	return in, nil

@@ -76,7 +76,7 @@ func withCosts(c *cli.Context, in *reportInput, limit int, fn func(*costQuery, *
 	if err != nil {
 		return err
 	}
-	in.selectCosts(&rules)
+	report.SelectCosts(&rules, in.selected)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(in.name), err)
@@ -114,14 +114,6 @@ func costRules(c *cli.Context) (rules engine.Rules, err error) {
 		return rules, unknownValue("charge", "way", charge, "exact", "begin")
 	}
 	return engine.RulesOf(how)
-}
-
-// selectCosts has an attribution add up the costs of what is selected.
-func (in *reportInput) selectCosts(rules *engine.Rules) {
-	if rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window(); in.selected != nil {
-		rules.Cost.Counts = in.selected.Head
-		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return in.selected.Track(thread) && in.selected.Unnamed() }
-	}
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.
@@ -186,7 +178,7 @@ func (q *costQuery) heading(tables []*costtables.Table, span moment.Span) string
 		return ""
 	}
 	from, to := q.selected.Clip(span.Start, span.End)
-	return fmt.Sprintf("from %s to %s: threads were busy for %s ms in total", span.Since(from), span.Since(to), millis(tables[0].Busy))
+	return fmt.Sprintf("from %s to %s: threads were busy for %s ms in total", span.Since(from), span.Since(to), table.Millis(tables[0].Busy))
 }
 
 // findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -215,8 +214,13 @@ func totalSize(files []string) (total int64) {
 
 // one takes in one input.
 func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err error) {
-	in := &reportInput{name: name}
-	if err := run.open(c.Context, in, progress); err != nil {
+	src, err := openInput(c.Context, run.env, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	in, err := readTrace(c.Context, name, progress.reader(src), run.opts)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
@@ -258,19 +262,6 @@ func (run *manyRun) lacks(why error) {
 	run.lacking++
 }
 
-func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progress) error {
-	src, err := openInput(ctx, run.env, in.name)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	opts := run.opts
-	opts.Report = new(convert.Report)
-	in.said = opts.Report
-	in.trace, in.timeline, err = openTimeline(ctx, in.name, progress.reader(src), opts)
-	return err
-}
-
 // report is the report about what was read.
 func (run *manyRun) report() *table.Report {
 	return &table.Report{
@@ -299,15 +290,15 @@ func (run *manyRun) writeFailed() error {
 
 // summary says what the tables are about.
 func (run *manyRun) summary() string {
-	line := count(run.sum.Files, "recording")
+	line := table.Count(run.sum.Files, "recording")
 	if run.lacking > 0 {
-		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
+		line += "; " + table.Plural(run.lacking, "other lacks", "others lack") + " what was asked for"
 	}
 	if run.partial > 0 {
-		line += "; " + countText(run.partial, "is incomplete", "are incomplete") + " (details: weft info --problems FILE)"
+		line += "; " + table.Plural(run.partial, "is incomplete", "are incomplete") + " (details: weft info --problems FILE)"
 	}
 	if n := len(run.failed); n > 0 {
-		line += fmt.Sprintf("; %s could not be read", thousands(n))
+		line += fmt.Sprintf("; %s could not be read", table.Thousands(n))
 	}
 	return line + run.sum.Says()
 }

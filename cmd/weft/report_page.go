@@ -19,6 +19,7 @@ import (
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -162,7 +163,7 @@ func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pag
 // collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
 func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
 	rules := engine.Rules{}
-	in.selectCosts(&rules)
+	report.SelectCosts(&rules, in.selected)
 	all, err := report.CollectAll(ctx, in.timeline, rules, report.AllOptions{Selected: in.selected, Slices: slices})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
@@ -232,5 +233,5 @@ func comparedTitle(list []compare.Recording) string {
 	if name := filepath.Base(dir); name != "." && name != ".." && name != string(filepath.Separator) {
 		return name
 	}
-	return count(len(list), "recording")
+	return table.Count(len(list), "recording")
 }

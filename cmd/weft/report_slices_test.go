@@ -10,14 +10,15 @@ import (
 )
 
 // answersOf are the reports whose rows do not change when a recording is converted first, with flags.
-var answersOf = [][]string{{"slices"}, {"slices", "--by", "thread"}, {"tasks"}, {"input"}}
+var answersOf = [][]string{{"slices"}, {"slices", "--by", "thread"}, {"tasks"}, {"input"}, {"samples"}, {"gc"}, {"layout-thrashing"}}
 
 // TestAnswersOfConversions holds reports on a Perfetto trace of weft against those on the recording that it was made of: line
 // for line the same.
 func TestAnswersOfConversions(t *testing.T) {
 	recording.NeedAll(t, "converts recordings in several ways")
 	recordings := []string{
-		"chrome/chrome-devtools-tiny.json.gz", "chrome/chrome-ringbuffer.json.gz", "cpuprofile/node-v20-thread0.cpuprofile.gz",
+		"chrome/chrome-devtools-tiny.json.gz", "chrome/chrome-ringbuffer.json.gz", "chrome/chrome-with-selfprof-and-inspector.json.gz", "cpuprofile/cdp-tiny.cpuprofile.gz",
+		"jsprofile/selfprof-medium.json", "jsprofile/cut60pct-selfprof-markers-small.json", "cpuprofile/node-v20-thread0.cpuprofile.gz",
 		"firefox/processed/ff-processed-tiny.json.gz", "node/node-v24-small-1-node_trace.json.gz", "perfetto/chrome-devtools-tiny.pftrace.gz",
 		"pytorch/pytorch-small.json.gz", "probes/dtrace-js.probelines.gz",
 		"chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",

@@ -258,36 +258,6 @@ func TestReportsAgreeOnForcedLayouts(t *testing.T) {
 	}
 }
 
-// Reports on a trace and on the Perfetto trace that is made of it are the same, byte for byte, whatever the format.
-func TestReportsSurviveConversion(t *testing.T) {
-	recording.NeedAll(t, "converts every profile")
-	for _, name := range []string{
-		"chrome/chrome-devtools-small.json", "chrome/chrome-with-selfprof-and-inspector.json", "cpuprofile/cdp-tiny.cpuprofile",
-		"node/node-v24-small-1-node_trace.json", "jsprofile/selfprof-medium.json", "jsprofile/cut60pct-selfprof-markers-small.json",
-		"firefox/processed/ff-processed-tiny.json", "perfetto/chrome-devtools-tiny.pftrace",
-	} {
-		t.Run(name, func(t *testing.T) {
-			source := recording.Path(t, "traces/"+name)
-			trace := filepath.Join(t.TempDir(), "converted.pftrace")
-			runWeft(t, "convert", "--quiet", "-o", trace, source)
-			counted := 0
-			for _, r := range reports()[3:6] {
-				want := runWeft(t, "report", r.name, "--json", "--limit", "0", source)
-				got := runWeft(t, "report", r.name, "--json", "--limit", "0", trace)
-				if string(got) != string(want) {
-					t.Errorf("the report %s differs: %d and %d bytes", r.name, len(want), len(got))
-				}
-				if string(want) != "{\"threads\":[]}\n" {
-					counted++
-				}
-			}
-			if counted == 0 && !strings.HasPrefix(name, "node/") {
-				t.Error("no report has anything to count")
-			}
-		})
-	}
-}
-
 // Traces whose samples are left out still have the track of states, which says how long each lasted.
 func TestReportsWithoutSamples(t *testing.T) {
 	for _, test := range []struct {

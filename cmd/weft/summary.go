@@ -10,12 +10,13 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/trace"
 )
 
 // callsLine says in one line how many calls there are and how much of the sampled time they do not show, with the rules of DevTools too.
 func callsLine(c *convert.ThreadCalls) string {
-	line := fmt.Sprintf("%s made from %s of JavaScript; they lack ", count(c.Calls, "call"), count(c.Samples, "sample"))
+	line := fmt.Sprintf("%s made from %s of JavaScript; they lack ", table.Count(c.Calls, "call"), table.Count(c.Samples, "sample"))
 	if c.RefinedLost != nil {
 		return line + fmt.Sprintf("%s of the sampled time (by the rules of DevTools: %s)", share(c.RefinedLost.Time, c.Time), share(c.LostTime, c.Time))
 	}
@@ -45,7 +46,7 @@ func callSummary(r *convert.Report) string {
 		}
 		calls, samples, time, missing = calls+c.Calls, samples+c.Samples, time+c.Time, missing+lost
 	}
-	line := fmt.Sprintf("JavaScript: %s made from %s on %s", count(calls, "call"), count(samples, "sample"), count(len(r.JSCalls), "thread"))
+	line := fmt.Sprintf("JavaScript: %s made from %s on %s", table.Count(calls, "call"), table.Count(samples, "sample"), table.Count(len(r.JSCalls), "thread"))
 	if missing > time/1000 { // what is less shows as 0.0 %
 		line += fmt.Sprintf("; they lack %s of the sampled time", share(missing, time))
 	}
@@ -55,7 +56,7 @@ func callSummary(r *convert.Report) string {
 // profileLine says in one line which profile it is.
 func profileLine(p *convert.Profile) string {
 	line := fmt.Sprintf("%s of %s: %s", p.ID, threadTitle(p),
-		countText(int64(p.Samples), "sample", "samples"))
+		table.Plural(int64(p.Samples), "sample", "samples"))
 	if p.Source != "" {
 		line += ", source " + p.Source
 	}
@@ -117,17 +118,17 @@ func summary(r *convert.Report) string {
 		{e.Flows, "flow", "flows"},
 	} {
 		if kind.n > 0 {
-			events = append(events, countText(kind.n, kind.one, kind.many))
+			events = append(events, table.Plural(kind.n, kind.one, kind.many))
 		}
 	}
 	if len(events) == 0 {
 		return "no events"
 	}
 	if e.Screenshots > 0 {
-		events = append(events, fmt.Sprintf("%s (%s)", countText(e.Screenshots, "screenshot", "screenshots"), countText(e.ScreenshotBytes, "byte", "bytes")))
+		events = append(events, fmt.Sprintf("%s (%s)", table.Plural(e.Screenshots, "screenshot", "screenshots"), table.Plural(e.ScreenshotBytes, "byte", "bytes")))
 	}
-	line := strings.Join(events, ", ") + " on " + countText(int64(t.Threads), "thread", "threads") + " of " +
-		countText(int64(t.Processes), "process", "processes")
+	line := strings.Join(events, ", ") + " on " + table.Plural(int64(t.Threads), "thread", "threads") + " of " +
+		table.Plural(int64(t.Processes), "process", "processes")
 	if own := addedText(&e); own != "" {
 		line += ", and " + own
 	}
@@ -141,10 +142,10 @@ func summary(r *convert.Report) string {
 func addedText(e *convert.EventCounts) string {
 	var parts []string
 	if e.AddedSlices > 0 {
-		parts = append(parts, countText(e.AddedSlices, "slice", "slices"))
+		parts = append(parts, table.Plural(e.AddedSlices, "slice", "slices"))
 	}
 	if e.AddedInstants > 0 {
-		parts = append(parts, countText(e.AddedInstants, "instant", "instants"))
+		parts = append(parts, table.Plural(e.AddedInstants, "instant", "instants"))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -181,7 +182,7 @@ func usualLine(r *convert.Report) string {
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	for i, what := range order {
-		order[i] = fmt.Sprintf("%s (%s)", what, thousands(counts[what]))
+		order[i] = fmt.Sprintf("%s (%s)", what, table.Thousands(counts[what]))
 	}
 	return "as usual: " + strings.Join(order, ", ")
 }
@@ -198,7 +199,7 @@ func countProblems(r *convert.Report, problems []trace.Problem) string {
 	var parts []string
 	for i, n := range counts {
 		if n > 0 {
-			parts = append(parts, thousands(n)+" "+words[i])
+			parts = append(parts, table.Thousands(n)+" "+words[i])
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -219,7 +220,7 @@ func wordFor(r *convert.Report, p *trace.Problem) string {
 // problemLine says in one line what happened how often and where first: "end_without_begin ×3, first at event 12 (byte
 // 3456): An end matches no open slice; weft dropped it."
 func problemLine(p *trace.Problem) string {
-	line := fmt.Sprintf("%s ×%s", p.Name, thousands(p.Count))
+	line := fmt.Sprintf("%s ×%s", p.Name, table.Thousands(p.Count))
 	if len(p.Cases) > 0 {
 		if at := position(&p.Cases[0]); at != problem.NoPosition {
 			line += ", first at " + at.String()
@@ -317,10 +318,10 @@ func factLines(facts []convert.Fact) (lines []string) {
 			if k.unit != "" {
 				text += " " + k.unit
 			}
-			parts = append(parts, text+" on "+countText(threads[k][v], "thread", "threads"))
+			parts = append(parts, text+" on "+table.Plural(threads[k][v], "thread", "threads"))
 		}
 		if more := len(values) - len(parts); more > 0 {
-			parts = append(parts, countText(int64(more), "other value", "other values"))
+			parts = append(parts, table.Plural(int64(more), "other value", "other values"))
 		}
 		lines = append(lines, k.name+": "+strings.Join(parts, ", "))
 	}

@@ -90,7 +90,7 @@ func TestElideTo(t *testing.T) {
 		{strings.Repeat("ü", 61), 60, strings.Repeat("ü", 39) + "…" + strings.Repeat("ü", 20)},
 		{"12345678901234567890", 8, "1…0"}, {"first … last", 8, "firs…ast"}, {"計算量計算量", 7, "計算…量"},
 	} {
-		if got := elideTo(test.text, test.width); got != test.want || cellwidth.Of(got) > test.width {
+		if got := table.Elide(test.text, test.width); got != test.want || cellwidth.Of(got) > test.width {
 			t.Errorf("%q in %d columns: %q, want %q", test.text, test.width, got, test.want)
 		}
 	}

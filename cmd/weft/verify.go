@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -18,11 +19,11 @@ func verifyCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
 		Usage:     "check Perfetto traces against the rules of the format",
-		UsageText: "weft verify [flags] FILE…",
+		UsageText: "weft verify [flags] FILE|FOLDER…",
 		Description: `Checks packets, interning, tracks, times, nesting, flows and arguments. A violation
 is something that Perfetto would drop or show wrongly; weft prints the index of
-the packet and its byte offset in the unpacked file. A warning is legal. "-" is
-standard input.
+the packet and its byte offset in the unpacked file. A warning is legal. A folder means
+the Perfetto traces in it, by their names. "-" is standard input.
 
 Traces of other programs, such as ring-buffer recordings, may end slices or flows
 that they never began. weft warns about that; --pedantic makes it a violation.
@@ -33,7 +34,7 @@ The exit code is 1 if there is a violation.`,
 			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
 		},
 		Action: func(c *cli.Context) error {
-			return eachFile(c, env, func(name string, src *input) error {
+			return eachFile(c, env, true, func(name string, src *input) error {
 				return verify(c, env, name, src)
 			})
 		},
@@ -88,8 +89,8 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 	if !r.OK() {
 		verdict = on.Severe("INVALID")
 	}
-	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, thousands(r.Packets),
-		thousands(r.Events), thousands(r.Violations), thousands(r.Warnings))
+	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, table.Thousands(r.Packets),
+		table.Thousands(r.Events), table.Thousands(r.Violations), table.Thousands(r.Warnings))
 	if detail := notPerfetto(r, json); detail != "" {
 		// What else there is of a file of another format says nothing.
 		_, err := fmt.Fprintf(env.stdout, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
@@ -100,7 +101,7 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 		if finding.Warning {
 			kind = on.Warning("warning") + "  "
 		}
-		fmt.Fprintf(&b, "  %s  %s ×%s: %s\n", kind, finding.Rule, thousands(finding.Count), finding.Sentence)
+		fmt.Fprintf(&b, "  %s  %s ×%s: %s\n", kind, finding.Rule, table.Thousands(finding.Count), finding.Sentence)
 		for _, found := range finding.Cases {
 			fmt.Fprintf(&b, "               %s\n", printable(found.String()))
 		}

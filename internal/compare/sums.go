@@ -159,11 +159,7 @@ func contextName(row *tables.Row) string {
 // contexts adds up the costs of contexts, and of what has none.
 func (s *Sums) contexts(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (err error) {
 	rules := attribution.Rules{}
-	if selected != nil {
-		rules.Cost.Window.From, rules.Cost.Window.To = selected.Window()
-		rules.Cost.Counts = selected.Head
-		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.Unnamed() }
-	}
+	report.SelectCosts(&rules, selected)
 	result, err := attribution.Run(ctx, tl, rules)
 	if err != nil {
 		return err

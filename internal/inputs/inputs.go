@@ -109,7 +109,13 @@ func (f *Found) folder(name string) (files []File, err error) {
 	return files, nil
 }
 
-func isRecording(path string) bool {
+func isRecording(path string) bool { return hasExtension(path, extensions) }
+
+// IsPerfetto reports whether a file is called as Perfetto traces are.
+func IsPerfetto(path string) bool { return hasExtension(path, []string{".pftrace", ".perfetto-trace"}) }
+
+// hasExtension reports whether a path ends in one of some extensions, packed or not.
+func hasExtension(path string, extensions []string) bool {
 	name := strings.ToLower(path)
 	for _, suffix := range packed {
 		name = strings.TrimSuffix(name, suffix)

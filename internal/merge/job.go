@@ -90,7 +90,7 @@ func (j *Job) Watch(view *timeline.Timeline, seen []bool) func(ev *timeline.Even
 			return keys
 		}
 		if n := view.KeyCount(); !any && n != known {
-			known, any = n, view.KnowsKey("_"+linkArg) || view.KnowsKey("traceparent") || view.KnowsKey("traceresponse")
+			known, any = n, view.MayHaveArg("_"+linkArg) || view.MayHaveArg("traceparent") || view.MayHaveArg("traceresponse")
 		}
 		if !any {
 			return keys

@@ -29,15 +29,6 @@ func (t *Interned) Text(kind message.InternedKind, iid uint64) ([]byte, bool) {
 	return text, ok
 }
 
-// Dense returns how many ids of a kind, from 0 on, are kept in a list: what a reader of the trace remembers of these takes about as
-// much memory as that does.
-func (t *Interned) Dense(kind message.InternedKind) int {
-	if place := t.places[kind]; place != 0 {
-		return len(t.tables[place-1].dense)
-	}
-	return 0
-}
-
 // define enters the entries of an InternedData message. An id that is already defined keeps its meaning, as in Perfetto.
 func (t *Interned) define(msg []byte) error {
 	d := message.NewInternedData(msg)

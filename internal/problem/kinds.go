@@ -348,7 +348,7 @@ var kinds = [numKinds]struct {
 	SpanEndsBeforeStart:  {"span_ends_before_start", Repaired, "A span ends before it starts; weft put it at its start, without length, and kept the end as an argument."},
 	SpanEventWithoutTime: {"span_event_without_time", Repaired, "An event of a span has no usable time; weft put it at the start of the span."},
 	SpanParentUnknown:    {"span_parent_unknown", Info, "The parent of a span is not in the input; weft kept its id as an argument."},
-	SpanParentCycle:      {"span_parent_cycle", Info, "Spans are each other's ancestors, or a span is its own parent; weft kept all of them."},
+	SpanParentCycle:      {"span_parent_cycle", Info, "Spans are their own parents; weft kept them."},
 	SpanLinkUnknown:      {"span_link_unknown", Info, "A span links to one that is not in the input; weft kept the ids as arguments."},
 	AttributeDuplicate:   {"attribute_duplicate", Info, "A span, event or resource has the same attribute twice; the last value counts."},
 

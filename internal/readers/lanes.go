@@ -9,26 +9,26 @@ import (
 
 // Lanes are the tracks of intervals of one kind: several of one name and parent, which viewers show as one. They are for readers that know
 // what belongs together better than the order of time does; the engine itself moves to lanes whatever does not nest (timeline.Nest). An interval goes to the first track that is free at its start; a track is made
-// where there is none.
-type Lanes struct {
+// where there is none. Times are of any unit.
+type Lanes[T timeline.Nanos | float64] struct {
 	b      *timeline.Builder
 	parent timeline.TrackID
 	spec   timeline.TrackSpec
 	tracks []timeline.TrackID
-	busy   collections.Heap[busy]
+	busy   collections.Heap[busy[T]]
 	free   collections.Heap[int]
 }
 
 // busy is a track, as its index, and the time from which it is free.
-type busy struct {
-	end  timeline.Nanos
+type busy[T timeline.Nanos | float64] struct {
+	end  T
 	lane int
 }
 
 // NewLanes returns a Lanes of tracks below parent. Tracks that are there already come first.
-func NewLanes(b *timeline.Builder, parent timeline.TrackID, spec timeline.TrackSpec, there ...timeline.TrackID) *Lanes {
-	s := &Lanes{b: b, parent: parent, spec: spec, tracks: there}
-	s.busy = collections.NewHeap(func(a, b *busy) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })
+func NewLanes[T timeline.Nanos | float64](b *timeline.Builder, parent timeline.TrackID, spec timeline.TrackSpec, there ...timeline.TrackID) *Lanes[T] {
+	s := &Lanes[T]{b: b, parent: parent, spec: spec, tracks: there}
+	s.busy = collections.NewHeap(func(a, b *busy[T]) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })
 	s.free = collections.NewHeap(func(a, b *int) bool { return *a < *b })
 	for i := range there {
 		s.free.Push(i)
@@ -36,9 +36,9 @@ func NewLanes(b *timeline.Builder, parent timeline.TrackID, spec timeline.TrackS
 	return s
 }
 
-// Take returns the track of an interval and its index among the tracks of the Lanes. Intervals come in the order of their starts. One without
-// length would lie in another one that starts with it, so its track is not free before the next time.
-func (s *Lanes) Take(start, end timeline.Nanos) (track timeline.TrackID, lane int) {
+// Take returns the track of an interval and its index among the tracks of the Lanes. Intervals come in the order of their starts. A
+// track is free at the end of its interval.
+func (s *Lanes[T]) Take(start, end T) (track timeline.TrackID, lane int) {
 	for s.busy.Len() > 0 && s.busy.Top().end <= start {
 		s.free.Push(s.busy.Pop().lane)
 	}
@@ -48,9 +48,9 @@ func (s *Lanes) Take(start, end timeline.Nanos) (track timeline.TrackID, lane in
 	} else {
 		s.tracks = append(s.tracks, s.b.NewTrack(s.parent, s.spec))
 	}
-	s.busy.Push(busy{max(end, start+1), lane})
+	s.busy.Push(busy[T]{end, lane})
 	return s.tracks[lane], lane
 }
 
 // Track returns the track with an index that Take gave.
-func (s *Lanes) Track(lane int) timeline.TrackID { return s.tracks[lane] }
+func (s *Lanes[T]) Track(lane int) timeline.TrackID { return s.tracks[lane] }

@@ -9,23 +9,22 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-func newSet(there int) *Lanes {
+func newSet(there int) *Lanes[timeline.Nanos] {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	process := b.Process(timeline.ProcessKey{Num: 1})
 	var tracks []timeline.TrackID
 	for i := range there {
 		tracks = append(tracks, b.Child(process, fmt.Sprint(i)))
 	}
-	return NewLanes(b, process, timeline.TrackSpec{Name: "x"}, tracks...)
+	return NewLanes[timeline.Nanos](b, process, timeline.TrackSpec{Name: "x"}, tracks...)
 }
 
-// Intervals go to the first free track; one that ends frees its track at that time, one without length after that: the next one would begin
-// around it.
+// Intervals go to the first free track; one that ends frees its track at that time.
 func TestTake(t *testing.T) {
 	s := newSet(1)
 	first := s.Track(0)
 	for i, step := range []struct{ start, end, lane int }{
-		{0, 10, 0}, {1, 5, 1}, {2, 3, 2}, {3, 4, 2}, {5, 6, 1}, {10, 10, 0}, {10, 20, 1}, {10, 11, 2}, {11, 12, 0},
+		{0, 10, 0}, {1, 5, 1}, {2, 3, 2}, {3, 4, 2}, {5, 6, 1}, {10, 11, 0}, {10, 20, 1}, {10, 11, 2}, {11, 12, 0},
 	} {
 		track, lane := s.Take(timeline.Nanos(step.start), timeline.Nanos(step.end))
 		if lane != step.lane || track != s.Track(lane) {

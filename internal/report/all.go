@@ -393,7 +393,7 @@ func (c *allCollector) addProfiles() error {
 		for _, t := range c.profiles.Threads {
 			if t.ThreadID == tree.ThreadID {
 				functions := c.profiles.functionsOf(t, t.busy())
-				c.out.Functions = append(c.out.Functions, ThreadFunctions{t.ThreadID, top(functions, opts), len(functions)})
+				c.out.Functions = append(c.out.Functions, ThreadFunctions{t.ThreadID, cut(functions, opts.Top), len(functions)})
 				break
 			}
 		}

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/attribution"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -117,6 +119,14 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 		columns = append(columns, table.Times("self_"+c.String()+"_ns", "", func(r *costtables.Row) timeline.Nanos { return r.SelfByCategory[c] }).Is(table.Sum))
 	}
 	return columns
+}
+
+// SelectCosts has an attribution add up the costs of what is selected; nil: all.
+func SelectCosts(rules *attribution.Rules, selected *selection.Selection) {
+	if rules.Cost.Window.From, rules.Cost.Window.To = selected.Window(); selected != nil {
+		rules.Cost.Counts = selected.Head
+		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.Unnamed() }
+	}
 }
 
 // ContextName names a context where there is room; a page or frame of which no url is known by the start of its id.

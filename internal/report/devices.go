@@ -245,7 +245,7 @@ func (c *deviceCounter) work(it *timeline.Item, kind SliceKind, thread timeline.
 		what = copying
 		s.Copies++
 		s.on.Copies++
-		sumInt(&s.on.Bytes, moved)
+		sum(&s.on.Bytes, moved)
 	default:
 		if isCommunication(it.Name) {
 			what = communicating

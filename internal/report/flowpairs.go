@@ -38,7 +38,7 @@ const maxFlowPairs = 1 << 16
 // attribution after it need not go through the flows once more. The error is one of the temporary files, or ctx's.
 func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(from, to timeline.TrackID, at timeline.Nanos) bool) (*FlowPairs, error) {
 	c := flowPairs{
-		tl: tl, wanted: wanted, ids: map[[2]timeline.TrackID]int32{}, delays: extsort.New(lengthOrder, tl.Memory()/16, tl.TempDir()),
+		tl: tl, wanted: wanted, ids: map[[2]timeline.TrackID]int32{}, delays: extsort.NewRanks(tl.Memory()/16, tl.TempDir()),
 	}
 	defer c.delays.Close()
 	c.out.Pairs = []FlowPair{}
@@ -46,7 +46,7 @@ func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(fr
 		return nil, err
 	}
 	if c.err == nil {
-		c.err = c.quantiles()
+		c.err = c.quantiles(ctx)
 	}
 	slices.SortStableFunc(c.out.Pairs, func(a, b FlowPair) int { return cmp.Compare(b.Arrows, a.Arrows) })
 	return &c.out, c.err
@@ -58,7 +58,7 @@ type flowPairs struct {
 	wanted func(from, to timeline.TrackID, at timeline.Nanos) bool
 	out    FlowPairs
 	ids    map[[2]timeline.TrackID]int32 // index in FlowPairs.Pairs, in the order of their flows
-	delays *extsort.Sorter[sliceLength]
+	delays *extsort.Ranks
 	err    error
 
 	members []flowMember // of the flow that goes on
@@ -130,21 +130,14 @@ func (c *flowPairs) arrow(from, to flowMember) {
 	if p.Arrows++; p.Arrows == 1 || delay > p.Max {
 		p.Max, p.MaxAt = delay, from.at
 	}
-	c.err = c.delays.Add(sliceLength{delay, int64(i)})
+	c.err = c.delays.Add(int64(i), int64(delay))
 }
 
 // quantiles finds the percentiles of all pairs.
-func (c *flowPairs) quantiles() error {
-	var l sliceLength
-	for pair, i := int64(-1), int64(0); ; i++ {
-		ok, err := c.delays.Next(&l)
-		if err != nil || !ok {
-			return err
-		}
-		if l.group != pair {
-			pair, i = l.group, 0
-		}
+func (c *flowPairs) quantiles(ctx context.Context) error {
+	return c.delays.Each(ctx, func(pair, i, delay int64) error {
 		p, p99 := &c.out.Pairs[pair], timeline.Nanos(0)
-		atRank(i, p.Arrows, l.length, &p.Median, &p.P95, &p99)
-	}
+		atRank(i, p.Arrows, timeline.Nanos(delay), &p.Median, &p.P95, &p99)
+		return nil
+	})
 }

@@ -1,9 +1,6 @@
 package report
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -103,16 +100,10 @@ func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) 
 			r.Thrashing++
 		}
 	}
-	ranks := p.stacks.ranks(ids)
-	slices.SortFunc(ids, func(a, b stackID) int {
-		if c := cmp.Compare(tally.stacks[b].Total, tally.stacks[a].Total); c != 0 {
-			return c
-		}
-		return cmp.Compare(ranks[a], ranks[b])
-	})
+	p.stacks.sort(ids, func(id stackID) timeline.Nanos { return tally.stacks[id].Total })
 	r.StackCount = len(ids)
 	r.ByStack = []StackForced{}
-	for _, id := range top(ids, opts) {
+	for _, id := range cut(ids, opts.Top) {
 		row := tally.stacks[id].StackForced
 		row.Frames = p.stacks.list(id)
 		r.ByStack = append(r.ByStack, row)

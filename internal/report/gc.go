@@ -191,15 +191,9 @@ func (p *Profiles) interruptedStacks(times map[stackID]*GCTime, opts Options) (r
 			ids = append(ids, id)
 		}
 	}
-	ranks := p.stacks.ranks(ids)
-	slices.SortFunc(ids, func(a, b stackID) int {
-		if c := cmp.Compare(times[b].GC, times[a].GC); c != 0 {
-			return c
-		}
-		return cmp.Compare(ranks[a], ranks[b])
-	})
+	p.stacks.sort(ids, func(id stackID) timeline.Nanos { return times[id].GC })
 	rows = []StackGC{}
-	for _, id := range top(ids, opts) {
+	for _, id := range cut(ids, opts.Top) {
 		rows = append(rows, StackGC{p.stacks.list(id), *times[id]})
 	}
 	return rows, len(ids)
@@ -224,7 +218,7 @@ func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, op
 	slices.SortFunc(rows, func(a, b FunctionGC) int {
 		return cmp.Or(cmp.Compare(b.GC, a.GC), table.FalseFirst(a.Function == "", b.Function == ""), compareFrames(a.Frame, b.Frame))
 	})
-	return top(rows, opts), len(rows)
+	return cut(rows, opts.Top), len(rows)
 }
 
 // hasGC reports whether the collector ran at all, be it for no time that was measured.

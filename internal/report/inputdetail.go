@@ -68,7 +68,7 @@ func (c *inputCollector) addDetails() {
 		if w := c.windowOf(q.Set); w != nil {
 			in := &c.out.Inputs[w.row]
 			in.Requests++
-			sumInt(&in.RequestBytes, q.Bytes)
+			sum(&in.RequestBytes, q.Bytes)
 		}
 	}
 }

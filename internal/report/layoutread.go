@@ -358,14 +358,10 @@ func (c *layoutReader) unmatchedEnd(s *layoutStart, thread timeline.TrackID, now
 func (s *start) count(now timeline.Nanos) {
 	if s.at != 0 && s.cell != nil {
 		s.cell.intervals++
-		micros := timeline.Nanos(s.cell.micros)
-		sum(&micros, (now-s.at)/timeline.Microsecond)
-		s.cell.micros = int64(micros)
+		sum(&s.cell.micros, int64((now-s.at)/timeline.Microsecond))
 	}
 	*s = start{}
 }
 
-// sum adds a time that is not negative to another, up to the largest there is.
-func sum(to *timeline.Nanos, dur timeline.Nanos) {
-	*to += min(max(dur, 0), math.MaxInt64-*to)
-}
+// sum adds a number that is not negative to another, up to the largest there is.
+func sum[N ~int64](to *N, n N) { *to += min(max(n, 0), math.MaxInt64-*to) }

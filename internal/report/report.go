@@ -196,11 +196,3 @@ func (p *Profiles) check(opts Options) error {
 	}
 	return nil
 }
-
-// top cuts a table to the rows that are wanted.
-func top[T any](rows []T, opts Options) []T {
-	if opts.Top > 0 && len(rows) > opts.Top {
-		return rows[:opts.Top]
-	}
-	return rows
-}

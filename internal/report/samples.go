@@ -108,7 +108,7 @@ func (p *Profiles) Samples(opts Options) (*Samples, error) {
 		row.addStates(t)
 		functions := p.functions(t)
 		row.FunctionCount = len(functions)
-		row.Functions = top(functions, opts)
+		row.Functions = cut(functions, opts.Top)
 		report.Threads = append(report.Threads, row)
 	}
 	slices.SortStableFunc(report.Threads, func(a, b ThreadSamples) int { return cmp.Compare(b.Busy, a.Busy) })

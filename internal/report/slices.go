@@ -164,7 +164,7 @@ type sliceCounter struct {
 	text    int // bytes of names of groups
 	groups  []groupSum
 	nested  map[nestedKey]int32 // how many slices of a group are open at a place
-	lengths *extsort.Sorter[sliceLength]
+	lengths *extsort.Ranks
 	devices *deviceCounter
 }
 
@@ -198,27 +198,6 @@ type groupSum struct {
 	longestOn       timeline.TrackID // the owner of its track
 }
 
-// sliceLength is the length of one finished slice of a group.
-type sliceLength struct {
-	length timeline.Nanos
-	group  int64
-}
-
-// lengthBits is how many bits of a length are in the key by which lengths are sorted; what has more is compared.
-const lengthBits = 64 - groupBits
-
-const groupBits = 18 // holds maxRows, and a group of others for each kind
-
-// lengthOrder sorts lengths by group.
-var lengthOrder = extsort.Order[sliceLength]{
-	Compare: func(a, b *sliceLength) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.length, b.length))
-	},
-	Key: func(l *sliceLength) uint64 {
-		return uint64(l.group)<<lengthBits | min(uint64(max(l.length, 0)), 1<<lengthBits-1)
-	},
-}
-
 // openSum is a slice that has not ended.
 type openSum struct {
 	group     int32 // -1: it does not count
@@ -233,7 +212,7 @@ type openSum struct {
 func newSliceCounter(tl *timeline.Timeline, opts SliceOptions) *sliceCounter {
 	c := &sliceCounter{
 		tl: tl, opts: opts, ids: map[groupKey]int32{}, nested: map[nestedKey]int32{}, places: make([]slicePlace, tl.TrackCount()),
-		lengths: extsort.New(lengthOrder, tl.Memory()/8, tl.TempDir()), devices: newDeviceCounter(tl),
+		lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), devices: newDeviceCounter(tl),
 	}
 	for id := range c.places {
 		c.places[id] = placeOfSlices(tl, timeline.TrackID(id))
@@ -310,7 +289,7 @@ func (c *sliceCounter) begin(it *timeline.Item, o *openSum) error {
 	o.group = c.groupOf(kind, it)
 	g := &c.groups[o.group]
 	g.Count++
-	sumInt(&g.Bytes, moved)
+	sum(&g.Bytes, moved)
 	c.out.Slices++
 	if g.Name == OthersGroup {
 		c.out.Others++
@@ -360,7 +339,7 @@ func (c *sliceCounter) end(it *timeline.Item, o, around *openSum) error {
 			}
 		}
 	}
-	return c.lengths.Add(sliceLength{o.dur, int64(o.group)})
+	return c.lengths.Add(int64(o.group), int64(o.dur))
 }
 
 // groupOf returns the group of a slice.
@@ -448,46 +427,27 @@ var noNumber = timeline.InputID{Text: " "}
 
 // quantiles finds the percentiles of all groups.
 func (c *sliceCounter) quantiles(ctx context.Context) error {
-	var l sliceLength
-	for group, i := int64(-1), int64(0); ; i++ {
-		ok, err := c.lengths.Next(&l)
-		if err != nil || !ok {
-			return err
-		}
-		if i&0xffff == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		if l.group != group {
-			group, i = l.group, 0
-		}
+	return c.lengths.Each(ctx, func(group, i, length int64) error {
 		g := &c.groups[group]
-		atRank(i, g.Count-g.Unfinished, l.length, &g.P50, &g.P95, &g.P99)
+		atRank(i, g.Count-g.Unfinished, timeline.Nanos(length), &g.P50, &g.P95, &g.P99)
 		if c.opts.Length != nil {
-			if err := c.opts.Length(g.Kind, g.Name, l.length); err != nil {
-				return err
-			}
+			return c.opts.Length(g.Kind, g.Name, timeline.Nanos(length))
 		}
-	}
+		return nil
+	})
 }
 
 // atRank stores the i-th of n sorted lengths in those of the percentiles that it is.
 func atRank(i, n int64, length timeline.Nanos, p50, p95, p99 *timeline.Nanos) {
-	for _, p := range [...]struct {
-		percent int64
-		to      *timeline.Nanos
-	}{{50, p50}, {95, p95}, {99, p99}} {
-		if i == rank(n, p.percent) {
-			*p.to = length
-		}
+	if i == extsort.Percentile(n, 50) {
+		*p50 = length
 	}
-}
-
-// rank returns the index of a percentile among n sorted values: of the first one that so many percent are not above.
-func rank(n, percent int64) int64 {
-	whole, rest := n/100, n%100
-	return whole*percent + (rest*percent+99)/100 - 1
+	if i == extsort.Percentile(n, 95) {
+		*p95 = length
+	}
+	if i == extsort.Percentile(n, 99) {
+		*p99 = length
+	}
 }
 
 // argument returns the argument that slices are grouped by, as text.
@@ -527,6 +487,3 @@ func (g *groupSum) finish(tl *timeline.Timeline) SliceGroup {
 	}
 	return g.SliceGroup
 }
-
-// sumInt adds a number that is not negative to another, up to the largest there is.
-func sumInt(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }

@@ -264,8 +264,8 @@ func (p *stackPart) depthFirst(compare func(a, b int32) int, enter, leave func(i
 	}
 }
 
-// ranks returns the places of stacks in their order: frame by frame, outermost first, the unknown stack last.
-func (t *stackTable) ranks(ids []stackID) map[stackID]int {
+// sort sorts stacks by time, the longest first, and then frame by frame, outermost first, the unknown stack last.
+func (t *stackTable) sort(ids []stackID, time func(stackID) timeline.Nanos) {
 	ranks := map[stackID]int{}
 	p := t.part(ids)
 	p.depthFirst(
@@ -273,5 +273,5 @@ func (t *stackTable) ranks(ids []stackID) map[stackID]int {
 		func(i int32) { ranks[p.ids[i]] = len(ranks) },
 		func(int32) {})
 	ranks[0] = len(ranks)
-	return ranks
+	slices.SortFunc(ids, func(a, b stackID) int { return cmp.Or(cmp.Compare(time(b), time(a)), cmp.Compare(ranks[a], ranks[b])) })
 }

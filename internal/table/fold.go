@@ -56,20 +56,13 @@ type Fold struct {
 	tables []*folded
 	groups []*group // by id
 	text   int      // bytes of their names
-	values *extsort.Sorter[value]
+	values *extsort.Ranks
 }
-
-// value is one of those that percentiles are about.
-type value struct{ group, number int64 }
 
 // NewFold returns a fold of tables, which are known without rows. Values may take so many bytes of memory; the rest is sorted in a file in
 // tempDir, "": that of the system.
 func NewFold(forms []*Table, memory int64, tempDir string) *Fold {
-	order := extsort.Order[value]{
-		Compare: func(a, b *value) int { return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.number, b.number)) },
-		Key:     func(v *value) uint64 { return uint64(v.group)<<46 | min(uint64(max(v.number, 0)), 1<<46-1) },
-	}
-	f := &Fold{values: extsort.New(order, memory, tempDir)}
+	f := &Fold{values: extsort.NewRanks(memory, tempDir)}
 	for _, form := range forms {
 		if form.Folding != NotFolded {
 			f.tables = append(f.tables, &folded{form: *form, groups: map[string]*group{}, sums: make([]int64, len(form.Columns))})
@@ -263,7 +256,7 @@ func (f *Fold) AddValue(table, name string, number int64) error {
 func (f *Fold) addValue(g *group, number int64) error {
 	g.ranks.count++
 	g.ranks.most = max(g.ranks.most, number)
-	return f.values.Add(value{g.id, number})
+	return f.values.Add(g.id, number)
 }
 
 // shareUnit is the number of parts in which shares are counted.
@@ -345,27 +338,18 @@ func (r *listedRow) keep(start timeline.Nanos) error {
 
 // Finish finds the percentiles, when all files were taken in. The error is one of the temporary file, or ctx's.
 func (f *Fold) Finish(ctx context.Context) error {
-	var v value
-	for id, i := int64(-1), int64(0); ; i++ {
-		ok, err := f.values.Next(&v)
-		if err != nil || !ok {
-			return err
-		}
-		if i&0xffff == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		if v.group != id {
-			id, i = v.group, 0
-		}
+	return f.values.Each(ctx, func(id, i, number int64) error {
 		r := &f.groups[id].ranks
-		for percent, to := range map[int64]*int64{50: &r.p50, 75: &r.p75, 95: &r.p95, 99: &r.p99} {
-			if i == (r.count*percent+99)/100-1 {
-				*to = v.number
+		for _, p := range [...]struct {
+			percent int64
+			to      *int64
+		}{{50, &r.p50}, {75, &r.p75}, {95, &r.p95}, {99, &r.p99}} {
+			if i == extsort.Percentile(r.count, p.percent) {
+				*p.to = number
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // Tables returns the tables about all files.

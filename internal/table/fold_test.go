@@ -52,7 +52,7 @@ func fold(t *testing.T, folding Folding, reports ...*Report) (*Fold, string) {
 }
 
 // Rows with the same names are one, whatever the thread; shares are parts of the time of each file, and averaged over all of them.
-func TestFoldSums(t *testing.T) {
+func TestFold(t *testing.T) {
 	twice := foldReport(Grouped, 40, foldRow{"f", "a.js:1", 1, 10}, foldRow{"f", "b.js:1", 1, 10})
 	twice.Sections = append(twice.Sections, foldReport(Grouped, 0, foldRow{"f", "a.js:1", 2, 20}).Sections...) // on another thread
 	twice.Sections[1].Tables[0].Total = 0

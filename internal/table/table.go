@@ -3,7 +3,8 @@
 //
 // A table is made by New from a list of rows and columns, each of which knows its key, its title and how to find its cell in a row: adding
 // a column touches one place. Sorting, choosing columns and limiting rows is done on the model (Order), and so is fitting to a terminal
-// (text.go). CSV and JSON are in encode.go; pages of HTML are drawn by package reportpage.
+// (text.go). CSV and JSON are in encode.go; pages of HTML are drawn by package reportpage. A report on many files is a fold over the tables
+// of each (fold.go).
 //
 // What does not live here: what tables are about, flags, and files.
 package table

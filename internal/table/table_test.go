@@ -123,15 +123,15 @@ func TestPrograms(t *testing.T) {
 }
 
 // Sections that people can do without are one line, unless there are no others.
-func TestFold(t *testing.T) {
+func TestJoinQuiet(t *testing.T) {
 	r := Report{Sections: []Section{{Title: "busy"}, {Title: "1", Quiet: "pool"}, {Title: "2", Quiet: "pool"}, {Title: "3", Quiet: "io"}}}
 	say := func(n int, names string) string { return Thousands(n) + " threads: " + names }
-	if r.Fold(say); len(r.Sections) != 2 || r.Sections[1].Lines[0] != "3 threads: io, pool ×2" {
+	if r.JoinQuiet(say); len(r.Sections) != 2 || r.Sections[1].Lines[0] != "3 threads: io, pool ×2" {
 		t.Errorf("%+v", r.Sections)
 	}
 	quiet := Report{Sections: r.Sections[:0:0]}
 	quiet.Sections = append(quiet.Sections, Section{Quiet: "io"})
-	if quiet.Fold(say); len(quiet.Sections) != 1 || quiet.Sections[0].Quiet == "" {
+	if quiet.JoinQuiet(say); len(quiet.Sections) != 1 || quiet.Sections[0].Quiet == "" {
 		t.Errorf("%+v", quiet.Sections)
 	}
 }

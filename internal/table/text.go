@@ -101,8 +101,8 @@ func (r *Report) LastRows() {
 	}
 }
 
-// Fold replaces the sections that people can do without by one line with their names, unless there are no others.
-func (r *Report) Fold(text func(count int, names string) string) {
+// JoinQuiet replaces the sections that people can do without by one line with their names, unless there are no others.
+func (r *Report) JoinQuiet(text func(count int, names string) string) {
 	loud := slices.DeleteFunc(slices.Clone(r.Sections), func(s Section) bool { return s.Quiet != "" })
 	if len(loud) == 0 || len(loud) == len(r.Sections) {
 		return

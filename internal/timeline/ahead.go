@@ -88,12 +88,11 @@ type aheadReader[T any] struct {
 	free    <-chan *aheadBatch[T]
 	spare   []*aheadBatch[T] // that were free
 	batch   *aheadBatch[T]   // to be filled
-	groups  int              // so far
 }
 
 // run reads all groups, as long as the context is not done.
 func (r *aheadReader[T]) run(t *Timeline) error {
-	err := t.groups(false, r.group)
+	err := t.groups(r.ctx, false, r.group)
 	if err == nil {
 		r.full <- r.batch
 	}
@@ -102,9 +101,6 @@ func (r *aheadReader[T]) run(t *Timeline) error {
 
 // group adds a group to the batch, or to the next one if it is full.
 func (r *aheadReader[T]) group(g *group) error {
-	if r.groups++; r.groups%(1<<12) == 0 && r.ctx.Err() != nil {
-		return r.ctx.Err()
-	}
 	if n := len(r.batch.out); n > 0 && (n+g.len() > r.size || r.batch.heldBytes > heldChunk/2) {
 		if err := r.handOver(); err != nil {
 			return err

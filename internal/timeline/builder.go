@@ -314,14 +314,14 @@ func (b *Builder) Add(ev *Event) error {
 
 // internTexts gives a record the name and the category of its event; p takes those that the tables have no room for.
 func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
-	if id, ok := b.names.remembered(ev.NameRef, ev.Name); ok {
+	if id, ok := b.names.intern(ev.Name); ok {
 		r.name = NameID(id)
 	} else {
 		r.name = NameID(hash31(ev.Name) | inlineBit)
 		r.flags |= flagInlineName
 		p.name = ev.Name
 	}
-	if id, ok := b.categories.remembered(ev.CategoryRef, ev.Category); ok {
+	if id, ok := b.categories.intern(ev.Category); ok {
 		r.category = CategoryID(id)
 	} else {
 		r.category = CategoryID(hash31(ev.Category) | inlineBit)

@@ -164,9 +164,6 @@ func (b *Builder) AddLink(l *Link) error {
 	return b.intake.Link(l)
 }
 
-// KnowsKey reports whether an argument of this name was encoded.
-func (t *Timeline) KnowsKey(name string) bool { return t.keys.knows(name) }
-
 // IDs returns the ids of the thread that a track is, or is below, and of its process; false if it is below neither. A track of a
 // process has the zero thread id.
 func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok bool) {

@@ -44,7 +44,7 @@ func (t *Timeline) NumberEvents(ctx context.Context) error {
 		return nil
 	}
 	if t.hides {
-		if err := t.forgetHidden(); err != nil {
+		if err := t.forgetHidden(ctx); err != nil {
 			return err
 		}
 	}
@@ -67,9 +67,9 @@ func (t *Timeline) NumberEvents(ctx context.Context) error {
 }
 
 // forgetHidden takes what is on hidden tracks out of the events.
-func (t *Timeline) forgetHidden() error {
+func (t *Timeline) forgetHidden(ctx context.Context) error {
 	ordinal := uint64(0)
-	return t.groups(false, func(g *group) error {
+	return t.groups(ctx, false, func(g *group) error {
 		for i := range g.len() {
 			if t.table.tracks[g.at(i).track].hidden {
 				t.events.remove(ordinal + uint64(i))

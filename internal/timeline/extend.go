@@ -43,11 +43,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 	defer b.Close()
 	o := occurrences{t: t}
 	join := joiner{found: found}
-	groups := 0
-	err = t.groups(found != nil, func(g *group) error {
-		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	err = t.groups(ctx, found != nil, func(g *group) error {
 		if err := join.group(g); err != nil {
 			return err
 		}
@@ -196,7 +192,7 @@ func (d *disk) mergeWith(r *runs, opts Options) error {
 	if err := d.payloads.file.Flush(); err != nil {
 		return err
 	}
-	sequences := append([]extsort.Sequence[record]{d.records.reader(0, d.records.count, maxRecordBuffer).next}, added...)
+	sequences := append([]extsort.Sequence[record]{d.records.reader(0, d.records.count, maxRecordBuffer)}, added...)
 	d.payloads = newPayloadReader(d.payloads.file, d.runs+len(r.starts))
 	d.runs += len(r.starts)
 	if err := d.merge(sequences, shift, d.records, r.records); err != nil {

@@ -155,11 +155,7 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 	if d, ok := t.store.(*disk); ok {
 		m.found = extsort.New(byOrdinal, t.opts.Memory/8, d.dir)
 	}
-	n := 0
-	err := t.groups(true, func(g *group) error {
-		if n++; n%(1<<14) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	err := t.groups(ctx, true, func(g *group) error {
 		for i := range g.len() {
 			r := g.at(i)
 			r.track = t.table.resolve(r.track)

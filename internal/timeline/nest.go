@@ -70,12 +70,8 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 	t.segments = []segment{{after: math.MinInt64}}
 	t.events = make(ordinalSet, t.store.len()/64+1)
 	t.table.forgetUse()
-	groups := 0
 	scan := scanner{t: t, fn: fn}
-	err = t.groups(true, func(g *group) error {
-		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	err = t.groups(ctx, true, func(g *group) error {
 		if err := join.group(g); err != nil {
 			return err
 		}

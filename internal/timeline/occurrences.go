@@ -13,11 +13,7 @@ import (
 // time. Nest comes first.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
-	n := 0
-	return t.groups(false, func(g *group) error {
-		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	return t.groups(ctx, false, func(g *group) error {
 		o.reset()
 		if err := o.append(g); err != nil || len(o.out) == 0 {
 			return err

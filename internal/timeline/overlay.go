@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -94,7 +95,7 @@ func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 	for _, id := range ids {
 		on[id] = true
 	}
-	err = t.groups(false, func(g *group) error {
+	err = t.groups(context.Background(), false, func(g *group) error {
 		for i := range g.len() {
 			switch r := g.at(i); {
 			case !on[r.track] || !r.starts():

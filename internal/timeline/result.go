@@ -3,6 +3,7 @@ package timeline
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"iter"
@@ -50,10 +51,16 @@ func (t *Timeline) Passes() float64 {
 	return float64(t.visited.Load()) / float64(max(t.store.len(), 1))
 }
 
-// groups is that of the store, for passes.
-func (t *Timeline) groups(rewrite bool, fn func(g *group) error) error {
+// groups is that of the store, for passes. It ends with the error of the context.
+func (t *Timeline) groups(ctx context.Context, rewrite bool, fn func(g *group) error) error {
 	t.visited.Add(int64(t.store.len()))
-	return t.store.groups(rewrite, fn)
+	n := 0
+	return t.store.groups(rewrite, func(g *group) error {
+		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fn(g)
+	})
 }
 
 // section is that of the store, for passes.

@@ -31,7 +31,6 @@ func newRuns(dir string) (*runs, error) {
 // the file of payloads.
 func (r *runs) write(m *memory) error {
 	r.starts = append(r.starts, r.records.count)
-	r.records.startBlock()
 	rec := new(record)
 	length := make([]byte, binary.MaxVarintLen64)
 	for _, i := range m.order {
@@ -132,7 +131,7 @@ func (r *runs) sequences(opts Options) ([]extsort.Sequence[record], error) {
 		if i+1 < len(r.starts) {
 			end = r.starts[i+1]
 		}
-		all = append(all, r.records.reader(start, end-start, each).next)
+		all = append(all, r.records.reader(start, end-start, each))
 	}
 	return all, nil
 }

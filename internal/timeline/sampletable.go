@@ -56,7 +56,7 @@ func (t *sampleTable) len() int { return t.count }
 
 // size returns the bytes of memory that the samples take.
 func (t *sampleTable) size() int64 {
-	if t.time.sorted() {
+	if !t.time.jumps {
 		return int64(t.held.Len()) * sampleSize
 	}
 	return int64(t.held.Len()) * (sampleSize + t.time.size())
@@ -81,7 +81,7 @@ func (t *sampleTable) place(i int) *sampleRow {
 // sort finds the order of the samples in memory.
 func (t *sampleTable) sort() {
 	t.order = nil
-	if !t.time.sorted() {
+	if t.time.jumps {
 		t.order = t.time.appendTo(nil, t.held.Len(), func(i uint32) Nanos { return t.at(i).ts })
 	}
 }

@@ -38,13 +38,7 @@ func (r *record) End() Nanos {
 // input has. Nest comes first.
 func (t *Timeline) Scan(ctx context.Context, fn func(group []Record) error) error {
 	s := scanner{t: t, fn: fn}
-	n := 0
-	return t.groups(false, func(g *group) error {
-		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return s.group(g)
-	})
+	return t.groups(ctx, false, s.group)
 }
 
 // scanner hands out the records of a nested timeline.

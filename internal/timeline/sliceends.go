@@ -19,13 +19,7 @@ func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) erro
 		return nil
 	}
 	s := sliceEnds{t: t, fn: fn, open: map[uint32]uint64{}}
-	n := 0
-	return t.groups(false, func(g *group) error {
-		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return s.group(g)
-	})
+	return t.groups(ctx, false, s.group)
 }
 
 // sliceEnds finds the begins of ends.

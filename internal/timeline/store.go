@@ -284,11 +284,11 @@ func (d *disk) all(fn func(g *group) error) error {
 }
 
 func (d *disk) section(first, count int, fn func(g *group) error) error {
-	in := d.records.reader(first, count, maxRecordBuffer)
+	next := d.records.reader(first, count, maxRecordBuffer)
 	c := grouper{fn: fn}
 	var r record
 	for {
-		ok, err := in.next(&r)
+		ok, err := next(&r)
 		if err != nil {
 			return err
 		}

@@ -88,20 +88,6 @@ func (t *stringTable) knows(text string) bool {
 	return false
 }
 
-// remembered is intern for a text whose id ref has, or gets. It may be nil.
-func (t *stringTable) remembered(ref *TextRef, text []byte) (id uint32, ok bool) {
-	if ref == nil {
-		return t.intern(text)
-	}
-	if ref.id == 0 {
-		if id, ok = t.intern(text); !ok {
-			return 0, false
-		}
-		ref.id = id
-	}
-	return ref.id, true
-}
-
 // has interns a text and reports whether that is possible.
 func (t *stringTable) has(text []byte) bool {
 	_, ok := t.intern(text)

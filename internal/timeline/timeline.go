@@ -88,10 +88,6 @@ type Event struct {
 	Category []byte // the category list as written in the input
 	Args     Args   // made by the Builder's ArgsEncoder
 
-	// NameRef and CategoryRef, which may be nil, remember what the Builder knows Name and Category as, for further events that have
-	// the same ones: these need not be looked up.
-	NameRef, CategoryRef *TextRef
-
 	Screenshot []byte // a picture that shows what was seen at TS, as JPEG; of a Slice, Begin or Instant
 
 	// Template has the rest of a Slice, see Builder.Template: there are no Name, Category, Args and CPU times then, and Numbers
@@ -128,9 +124,6 @@ type Event struct {
 	CPU       CPU         // Sample: where the thread was running
 	Callstack CallstackID // Slice, Begin, Instant: the stack at its begin; End: at its end; Sample: the sample
 }
-
-// TextRef remembers the id of a name or a category of events in one Builder. The zero TextRef remembers nothing.
-type TextRef struct{ id uint32 }
 
 // CPUTime is CPU time of a thread, which may be 0; the zero CPUTime is not given.
 type CPUTime struct{ sinceNoTime Nanos }

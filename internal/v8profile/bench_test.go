@@ -2,12 +2,10 @@ package v8profile
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/jsondoc"
@@ -25,30 +23,11 @@ func generate(tb testing.TB, samples int) []byte {
 	return doc.Bytes()
 }
 
-// benchDocument is what encoding/json is compared with.
-type benchDocument struct {
-	Nodes []struct {
-		ID, Parent int
-		CallFrame  struct {
-			FunctionName, ScriptID, URL string
-			LineNumber, ColumnNumber    int
-		}
-	}
-	StartTime, EndTime  int64
-	Samples, TimeDeltas []int
-}
-
 // BenchmarkRead shows the time for a sample, which must not grow with the number of samples.
 func BenchmarkRead(b *testing.B) {
 	for _, samples := range []int{100_000, 300_000, 1_000_000} {
 		b.Run(fmt.Sprintf("samples=%d", samples), func(b *testing.B) {
 			data := generate(b, samples)
-			start := time.Now()
-			var doc benchDocument
-			if err := json.Unmarshal(data, &doc); err != nil {
-				b.Fatal(err)
-			}
-			reference := time.Since(start)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -58,7 +37,6 @@ func BenchmarkRead(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.N)*float64(samples)/b.Elapsed().Seconds(), "samples/s")
-			b.ReportMetric(reference.Seconds()*float64(b.N)/b.Elapsed().Seconds(), "x-encoding/json")
 		})
 	}
 }

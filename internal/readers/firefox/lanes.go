@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/collections"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -20,13 +20,13 @@ type placer struct {
 	c     *converter
 	th    *threadState
 	open  []float64 // ends of the slices on the thread's track, the outermost first
-	lanes map[int32]*lanes
-	net   *lanes
+	lanes map[int32]*readers.Lanes[float64]
+	net   *readers.Lanes[float64]
 }
 
 // place gives all markers of a thread their tracks. They are sorted by start.
 func (c *converter) place(th *threadState) {
-	p := &placer{c: c, th: th, lanes: map[int32]*lanes{}}
+	p := &placer{c: c, th: th, lanes: map[int32]*readers.Lanes[float64]{}}
 	order := make([]int32, 0, len(th.markers))
 	for i := range th.markers {
 		m := &th.markers[i]
@@ -62,9 +62,10 @@ func (p *placer) track(m *marker) timeline.TrackID {
 		return p.lane(-2-int32(m.state&(markerSent|markerReceived)), p.c.messageName(m), m)
 	case kind.special == specialNetwork:
 		if p.net == nil {
-			p.net = newLanes(p.th.process.track, timeline.RoleNetwork.String(), timeline.RoleNetwork)
+			p.net = p.newLanes(p.th.process.track, timeline.RoleNetwork.String(), timeline.RoleNetwork)
 		}
-		return p.net.take(p.c.b, m)
+		track, _ := p.net.Take(m.start, m.end)
+		return track
 	case !kind.stackBased && p.c.schemas.stacks, p.isWait(m):
 		return p.named(m)
 	}
@@ -95,50 +96,17 @@ func (p *placer) named(m *marker) timeline.TrackID {
 func (p *placer) lane(key int32, name []byte, m *marker) timeline.TrackID {
 	l := p.lanes[key]
 	if l == nil {
-		l = newLanes(p.th.track, string(name), timeline.NoRole)
+		l = p.newLanes(p.th.track, string(name), timeline.NoRole)
 		p.lanes[key] = l
 	}
-	return l.take(p.c.b, m)
+	track, _ := l.Take(m.start, m.end)
+	return track
 }
 
-// lanes are tracks of one name and parent, which viewers show as one. An interval goes to the first one that is free at
-// its start.
-type lanes struct {
-	parent timeline.TrackID
-	name   string
-	role   timeline.Role
-	tracks []timeline.TrackID
-	busy   collections.Heap[busyLane]
-	free   collections.Heap[int]
-}
-
-// busyLane is a lane and the time from which it is free.
-type busyLane struct {
-	end  float64
-	lane int
-}
-
-func newLanes(parent timeline.TrackID, name string, role timeline.Role) *lanes {
+// newLanes returns the tracks of intervals of a name below another track.
+func (p *placer) newLanes(parent timeline.TrackID, name string, role timeline.Role) *readers.Lanes[float64] {
 	if name == "" {
 		name = "(no name)" // an unnamed track would take the name of its first marker, which has none
 	}
-	l := &lanes{parent: parent, name: name, role: role}
-	l.busy = collections.NewHeap(func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })
-	l.free = collections.NewHeap(func(a, b *int) bool { return *a < *b })
-	return l
-}
-
-// take returns the track of an interval. Intervals come in the order of their starts.
-func (l *lanes) take(b *timeline.Builder, m *marker) timeline.TrackID {
-	for l.busy.Len() > 0 && l.busy.Top().end <= m.start {
-		l.free.Push(l.busy.Pop().lane)
-	}
-	lane := len(l.tracks)
-	if l.free.Len() > 0 {
-		lane = l.free.Pop()
-	} else {
-		l.tracks = append(l.tracks, b.NewTrack(l.parent, timeline.TrackSpec{Name: l.name, Role: l.role}))
-	}
-	l.busy.Push(busyLane{m.end, lane})
-	return l.tracks[lane]
+	return readers.NewLanes[float64](p.c.b, parent, timeline.TrackSpec{Name: name, Role: role})
 }

@@ -16,7 +16,7 @@ type emitter struct {
 	*reader
 	ctx     context.Context
 	process timeline.TrackID
-	alone   *readers.Lanes // of requests without page
+	alone   *readers.Lanes[timeline.Nanos] // of requests without page
 	join    *joiner
 	events  uint32
 	done    int
@@ -42,8 +42,8 @@ func (r *reader) emit(ctx context.Context) (err error) {
 }
 
 // requests returns the tracks of requests below a process or a page.
-func (e *emitter) requests(parent timeline.TrackID) *readers.Lanes {
-	return readers.NewLanes(e.b, parent, timeline.TrackSpec{Name: timeline.RoleNetwork.String(), Role: timeline.RoleNetwork})
+func (e *emitter) requests(parent timeline.TrackID) *readers.Lanes[timeline.Nanos] {
+	return readers.NewLanes[timeline.Nanos](e.b, parent, timeline.TrackSpec{Name: timeline.RoleNetwork.String(), Role: timeline.RoleNetwork})
 }
 
 // page makes the track of a page and adds its times as instants.
@@ -90,7 +90,7 @@ func (e *emitter) entry(h *head, payload []byte) error {
 		}
 	}
 	e.b.SetStep(timeline.StepOf(h.start))
-	track, _ := on.Take(h.start, h.start+h.dur)
+	track, _ := on.Take(h.start, h.start+max(h.dur, 1)) // what starts with one without length would lie in it
 	args, err := e.messages(h, track, payload)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type page struct {
 	offset    int64
 	args      []byte // encoded
 	moments   []moment
-	requests  *readers.Lanes
+	requests  *readers.Lanes[timeline.Nanos]
 }
 
 // maxPages bounds the pages, and maxPageSize what they take beside: they are held in memory.

@@ -50,133 +50,129 @@ func formOf(head []byte) form {
 	return noForm
 }
 
-// isJSONMessage reports whether a text begins like a message in JSON.
+// isJSONMessage reports whether a text begins like a message in JSON: with a list of a signal.
 func isJSONMessage(b []byte) bool {
 	rest, ok := bytes.CutPrefix(b, []byte("{"))
-	rest, ok2 := bytes.CutPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(signalPrefix))
-	return ok && ok2 && isSignal(rest)
+	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(`"resource`))
 }
 
 // bounded returns the first bytes of b, at most size.
 func bounded(b []byte, size uint64) []byte { return b[:min(uint64(len(b)), size)] }
 
-// isTraces reports whether a message, of which b may be only the beginning, is TracesData with something in it that no other kind of
-// file has there: an attribute of a resource, a scope or a span. The fields of a message have no order: the Collector writes the last ones
-// first.
-func isTraces(b []byte) bool {
-	for n := 0; len(b) > 0 && n < detectFields; n++ {
-		tag, resourceSpans, rest, ok := cutField(b)
-		if !ok || tag != wire.Tag(tracesResourceSpans, wire.Len) {
+// answer is what a field says of the message that it is in.
+type answer uint8
+
+const (
+	no    answer = iota // it is not the one that is looked for
+	maybe               // the next field may tell
+	yes
+)
+
+func yesIf(is bool, otherwise answer) answer {
+	if is {
+		return yes
+	}
+	return otherwise
+}
+
+// isMessage reports whether a message, of which b may be only the beginning, is the one that ask looks for: ask answers for its first
+// fields, one after the other.
+func isMessage(b []byte, fields int, ask func(tag uint32, inner []byte) answer) bool {
+	for n := 0; len(b) > 0 && n < fields; n++ {
+		tag, inner, rest, ok := cutField(b)
+		if !ok {
 			return false
 		}
-		if isResourceSpans(resourceSpans) {
-			return true
+		if a := ask(tag, inner); a != maybe {
+			return a == yes
 		}
 		b = rest
 	}
 	return false
+}
+
+// isTraces reports whether a message is TracesData with something in it that no other kind of file has there: an attribute of a
+// resource, a scope or a span. The fields of a message have no order: the Collector writes the last ones first.
+func isTraces(b []byte) bool {
+	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
+		if tag != wire.Tag(tracesResourceSpans, wire.Len) {
+			return no
+		}
+		return yesIf(isResourceSpans(inner), maybe)
+	})
 }
 
 // isResourceSpans reports whether a message begins like ResourceSpans: with a resource that has an attribute, or with a span.
 func isResourceSpans(b []byte) bool {
-	for n := 0; len(b) > 0 && n < detectFields; n++ {
-		tag, inner, rest, ok := cutField(b)
-		if !ok {
-			return false
-		}
+	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		switch tag {
 		case wire.Tag(resourceSpansResource, wire.Len):
-			ok = isAttributed(inner, resourceAttributes)
+			return yesIf(isAttributed(inner, resourceAttributes), maybe)
 		case wire.Tag(resourceSpansScopeSpans, wire.Len), wire.Tag(resourceSpansLibraries, wire.Len):
-			ok = isScopeSpans(inner)
+			return yesIf(isScopeSpans(inner), maybe)
 		case wire.Tag(resourceSpansSchemaURL, wire.Len):
-			ok = false
-		default:
-			return false
+			return maybe
 		}
-		if ok {
-			return true
-		}
-		b = rest
-	}
-	return false
+		return no
+	})
 }
 
 // isScopeSpans reports whether a message begins like ScopeSpans, with a span among its first fields.
 func isScopeSpans(b []byte) bool {
-	for n := 0; len(b) > 0 && n < detectFields; n++ {
-		tag, inner, rest, ok := cutField(b)
-		if !ok {
-			return false
-		}
+	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		switch tag {
 		case wire.Tag(scopeSpansSpans, wire.Len):
-			return looksLikeSpan(inner)
+			return yesIf(looksLikeSpan(inner), no)
 		case wire.Tag(scopeSpansScope, wire.Len), wire.Tag(scopeSpansSchemaURL, wire.Len):
-			b = rest
-		default:
-			return false
+			return maybe
 		}
-	}
-	return false
+		return no
+	})
 }
 
-// looksLikeSpan reports whether a message begins like a span: with fields that spans have, and among them the id of a trace, or an attribute where
-// many of these come first.
+// looksLikeSpan reports whether a message begins like a span: with fields that spans have, or may have in a later version of the schema,
+// and among them the id of a trace, or an attribute.
 func looksLikeSpan(b []byte) bool {
 	found := false
-	for n := 0; len(b) > 0 && n < spanFieldsSeen; n++ {
-		tag, inner, rest, ok := cutField(b)
-		if !ok || !mayBeOfSpan(tag) {
-			return false
-		}
-		switch tag {
-		case wire.Tag(spanTraceID, wire.Len):
-			return len(inner) == traceIDSize
-		case wire.Tag(spanAttributes, wire.Len):
+	withID := isMessage(b, spanFieldsSeen, func(tag uint32, inner []byte) answer {
+		switch {
+		case tag == wire.Tag(spanTraceID, wire.Len):
+			found = false // the id tells
+			return yesIf(len(inner) == traceIDSize, no)
+		case !spanMessage.hasTag(tag) && tag>>3 <= spanFlags:
+			found = false
+			return no
+		case tag == wire.Tag(spanAttributes, wire.Len):
 			found = found || isKeyValue(inner)
-		case wire.Tag(spanEvents, wire.Len):
+		case tag == wire.Tag(spanEvents, wire.Len):
 			found = found || isAttributed(inner, eventAttributes)
 		}
-		b = rest
-	}
-	return found
+		return maybe
+	})
+	return withID || found
 }
-
-// mayBeOfSpan reports whether spans have a field, or may have it in a later version of the schema.
-func mayBeOfSpan(tag uint32) bool { return spanMessage.hasTag(tag) || tag>>3 > spanFlags }
 
 // isAttributed reports whether a message has an attribute among its first fields. number is that of its list of attributes.
 func isAttributed(b []byte, number int) bool {
-	for n := 0; len(b) > 0 && n < detectFields; n++ {
-		tag, inner, rest, ok := cutField(b)
-		if !ok {
-			return false
+	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
+		if tag != wire.Tag(number, wire.Len) {
+			return maybe
 		}
-		if tag == wire.Tag(number, wire.Len) {
-			return isKeyValue(inner)
-		}
-		b = rest
-	}
-	return false
+		return yesIf(isKeyValue(inner), no)
+	})
 }
 
-// isKeyValue reports whether a message is an attribute: a text and a value.
+// isKeyValue reports whether a message begins like an attribute: with a text and a value.
 func isKeyValue(b []byte) bool {
-	named := false
-	for n := 0; len(b) > 0 && n < detectFields; n++ {
-		tag, inner, rest, ok := cutField(b)
-		switch {
-		case !ok:
-			return false
-		case tag == wire.Tag(keyValueKey, wire.Len):
-			named = len(inner) > 0 && bytes.IndexFunc(inner, isControl) < 0 && utf8.Valid(inner)
-		case tag != wire.Tag(keyValueValue, wire.Len):
-			return false
+	return isMessage(b, 2, func(tag uint32, inner []byte) answer {
+		switch tag {
+		case wire.Tag(keyValueKey, wire.Len):
+			return yesIf(len(inner) > 0 && bytes.IndexFunc(inner, isControl) < 0 && utf8.Valid(inner), no)
+		case wire.Tag(keyValueValue, wire.Len):
+			return maybe
 		}
-		b = rest
-	}
-	return named
+		return no
+	})
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -187,9 +187,8 @@ func (e *emitter) span(h *head, encoded []byte) error {
 		return err
 	}
 	rows := e.rowsOf(process, &fields)
-	number := e.spans
+	track, nested := rows.place(h, e.spans)
 	e.spans++
-	track, parent, nested := rows.place(h, number)
 	e.out = timeline.Event{Kind: timeline.Slice, TS: h.start, Dur: h.end - h.start, Track: track, Name: e.args.text(fields.name)}
 	if h.end == timeline.NoTime {
 		e.out.Kind, e.out.Dur = timeline.Begin, 0
@@ -207,10 +206,7 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	if err := e.link(h, &fields); err != nil {
 		return err
 	}
-	m := mention{event: event, number: number, track: track, process: process, ts: h.start, offset: h.offset}
-	if nested {
-		e.join.ancestry.note(number, parent)
-	}
+	m := mention{event: event, track: track, process: process, ts: h.start, offset: h.offset}
 	if err := e.mention(h, &fields, m, nested); err != nil {
 		return err
 	}

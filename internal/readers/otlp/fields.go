@@ -123,12 +123,6 @@ func (t *threadFields) attribute(encoded []byte) {
 
 // readKeyValue reads an attribute; value is an AnyValue.
 func readKeyValue(encoded []byte) (key, value []byte) {
-	const keyTag, valueTag = keyValueKey<<3 | wire.Len, keyValueValue<<3 | wire.Len
-	if len(encoded) >= 2 && encoded[0] == keyTag { // as all write it, if it is short
-		if n := int(encoded[1]); n < 0x80 && len(encoded) > n+3 && encoded[n+2] == valueTag && int(encoded[n+3]) == len(encoded)-n-4 && encoded[n+3] < 0x80 {
-			return encoded[2 : n+2], encoded[n+4:]
-		}
-	}
 	for r := wire.NewReader(encoded); r.Next(); {
 		switch r.Tag() {
 		case wire.Tag(keyValueKey, wire.Len):

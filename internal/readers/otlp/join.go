@@ -15,7 +15,6 @@ type mention struct {
 	spanKey
 	kind    mentionKind
 	event   uint32 // of the span that it is, or that refers
-	number  uint32 // of this span
 	track   timeline.TrackID
 	process timeline.TrackID
 	linked  bool // of a parent: emitter.link has said so
@@ -47,7 +46,6 @@ var mentionOrder = extsort.Order[mention]{
 type joiner struct {
 	c        *collector
 	mentions *extsort.Sorter[mention]
-	ancestry ancestry
 	flows    uint64
 
 	spans []mention // of the current key
@@ -58,10 +56,7 @@ type joiner struct {
 const maxTwins = 64
 
 func newJoiner(c *collector) *joiner {
-	memory := c.opts.Budget(8)
-	return &joiner{
-		c: c, mentions: extsort.New(mentionOrder, memory, c.opts.TempDir), ancestry: ancestry{limit: int(memory / 8)},
-	}
+	return &joiner{c: c, mentions: extsort.New(mentionOrder, c.opts.Budget(8), c.opts.TempDir)}
 }
 
 // run draws the arrows to all that refers to another span.
@@ -76,7 +71,7 @@ func (j *joiner) run(ctx context.Context) error {
 			return err
 		}
 		if !ok {
-			break
+			return nil
 		}
 		if len(j.spans) > 0 && j.spans[0].spanKey != m.spanKey {
 			j.spans = j.spans[:0]
@@ -87,8 +82,6 @@ func (j *joiner) run(ctx context.Context) error {
 			return err
 		}
 	}
-	j.ancestry.countCycles(j.c.log)
-	return nil
 }
 
 // span remembers a span for the references to it.
@@ -103,14 +96,10 @@ func (j *joiner) span(m *mention) {
 
 // refer draws the arrow from the span that m refers to.
 func (j *joiner) refer(m *mention) error {
-	to := j.find(m)
-	switch {
-	case to == nil:
-		return j.outside(m)
-	case m.kind == isParent:
-		j.ancestry.set(m, to.number)
+	if to := j.find(m); to != nil {
+		return j.arrow(to, m)
 	}
-	return j.arrow(to, m)
+	return j.outside(m)
 }
 
 // find returns the span that m refers to: of several with its key the first in the process of m, else the first, but never m
@@ -145,58 +134,4 @@ func (j *joiner) end(m *mention, role timeline.FlowRole) error {
 		TS: m.ts, ID: j.flows,
 	}
 	return j.c.b.AddFlow(&j.out)
-}
-
-// ancestry finds circles of parents. Spans are numbered in the order of their begins, so a circle has a parent that begins after its
-// child; only if there is one is anything looked for.
-type ancestry struct {
-	parents []uint32 // by number: that of the parent and 1; 0: none
-	late    []lateParent
-	limit   int // spans that are remembered; circles among further ones are not found
-}
-
-// lateParent is a child whose parent begins after it.
-type lateParent struct {
-	child  uint32
-	offset int64
-}
-
-// maxLate bounds the children with late parents that are remembered.
-const maxLate = 1 << 16
-
-// set notes the parent of a span.
-func (a *ancestry) set(child *mention, parent uint32) {
-	a.note(child.number, parent)
-	if parent >= child.number && len(a.late) < maxLate {
-		a.late = append(a.late, lateParent{child.number, child.offset})
-	}
-}
-
-// note is set for a parent that begins first.
-func (a *ancestry) note(child, parent uint32) {
-	if int(child) >= a.limit {
-		return
-	}
-	for int(child) >= len(a.parents) {
-		a.parents = append(a.parents, 0)
-	}
-	a.parents[child] = parent + 1
-}
-
-// countCycles counts the circles.
-func (a *ancestry) countCycles(log *problem.Log) {
-	if len(a.late) == 0 {
-		return
-	}
-	seen := make([]uint32, len(a.parents)) // by which walk, counted from 1
-	for walk := range a.late {
-		number := a.late[walk].child
-		for int(number) < len(a.parents) && seen[number] == 0 && a.parents[number] != 0 {
-			seen[number] = uint32(walk) + 1
-			number = a.parents[number] - 1
-		}
-		if int(number) < len(a.parents) && seen[number] == uint32(walk)+1 && a.parents[number] != 0 {
-			log.Add(problem.SpanParentCycle, at(a.late[walk].offset), "")
-		}
-	}
 }

@@ -92,17 +92,8 @@ func (r *jsonReader) object(first byte, read func() error) error {
 		return read()
 	}
 	r.Log.Add(problem.JSONNotAnEvent, r.Position(), "")
-	if err := r.Skip(); err != nil {
-		return err
-	}
-	if c, err := r.Peek(); err != nil || c == ',' || c == ']' {
-		return err
-	}
-	return r.Break(errNotInList) // the rest of a damaged object, of which texts may be taken for what is between them
+	return r.Skip()
 }
-
-// errNotInList is the error for what is no element of a list.
-var errNotInList = fmt.Errorf("%w in a list", jsonscan.ErrMalformed)
 
 // list reads the elements of a list, which are objects; anything else than a list is skipped.
 func (r *jsonReader) list(first byte, read func() error) error {
@@ -139,12 +130,8 @@ func (r *jsonReader) tracesMember(key []byte, c byte) error {
 	return r.skipUnknown(key)
 }
 
-// skipUnknown reads over a member that the format does not know, and counts it once. An id of a span is not one of those: a damaged bracket
-// has ended the list of spans.
+// skipUnknown reads over a member that the format does not know.
 func (r *jsonReader) skipUnknown(key []byte) error {
-	if f, ok := spanMessage.find(key); ok && f.typ == typeID {
-		return r.Break(errNotInList)
-	}
 	r.Unknown(key, r.Position())
 	return r.Skip()
 }

@@ -10,7 +10,7 @@ import (
 // rows are the tracks of the spans of a process, or of one of its threads. A span lies below its parent only; where
 // something else is open there, it has another track of the same name.
 type rows struct {
-	tracks *readers.Lanes
+	tracks *readers.Lanes[timeline.Nanos]
 	spans  [][]openSpan // by lane: those that are open, the outermost first, and some that have ended
 	open   map[spanKey]openSpan
 }
@@ -31,12 +31,11 @@ var spansSpec = timeline.TrackSpec{Name: timeline.RoleSpans.String(), Role: time
 
 // newRows returns the tracks of spans below a process or a thread; first are those that are there already, of a thread.
 func newRows(b *timeline.Builder, parent timeline.TrackID, first ...timeline.TrackID) *rows {
-	return &rows{tracks: readers.NewLanes(b, parent, spansSpec, first...), open: map[spanKey]openSpan{}}
+	return &rows{tracks: readers.NewLanes[timeline.Nanos](b, parent, spansSpec, first...), open: map[spanKey]openSpan{}}
 }
 
-// place returns the track of a span. If the slice of its parent is the one around it, nested is true, and parent is the number of the
-// parent. Spans come in the order of their starts.
-func (r *rows) place(h *head, number uint32) (track timeline.TrackID, parent uint32, nested bool) {
+// place returns the track of a span. If the slice of its parent is the one around it, nested is true. Spans come in the order of their starts.
+func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested bool) {
 	s := openSpan{key: h.key(), number: number, end: h.end}
 	if s.end == timeline.NoTime {
 		s.end = endless
@@ -45,11 +44,11 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, parent uin
 		r.close(p.lane, h.start)
 		around := r.spans[p.lane]
 		if n := len(around); n > 0 && around[n-1].number == p.number && s.end <= p.end {
-			track, s.lane, parent, nested = r.tracks.Track(p.lane), p.lane, p.number, true
+			track, s.lane, nested = r.tracks.Track(p.lane), p.lane, true
 		}
 	}
 	if !nested {
-		track, s.lane = r.tracks.Take(h.start, s.end)
+		track, s.lane = r.tracks.Take(h.start, max(s.end, h.start+1))
 		for s.lane >= len(r.spans) {
 			r.spans = append(r.spans, nil)
 		}
@@ -60,7 +59,7 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, parent uin
 	}
 	s.end = max(s.end, h.start+1) // what starts with a span without length is not below it
 	r.spans[s.lane] = append(r.spans[s.lane], s)
-	return track, parent, nested
+	return track, nested
 }
 
 // close forgets the spans of a lane that have ended.

@@ -1,8 +1,7 @@
 package otlp
 
 import (
-	"maps"
-	"slices"
+	"bytes"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -121,60 +120,30 @@ type field struct {
 
 // message is a message by the names that its fields have in JSON: lowerCamelCase.
 type message struct {
-	fields map[string]field
-	tags   [4]uint64         // a bit for each tag on the wire, of which none is beyond 255
-	near   [nearSlots]*named // the fields by nearSlot, for finding most of them without a hash
-}
-
-// named is a field with its name.
-type named struct {
-	name string
-	field
-}
-
-const nearSlots = 32
-
-// nearSlot returns a number of a name that few names of a message share. The name is not empty.
-func nearSlot[T string | []byte](name T) int {
-	return (5*len(name) + int(name[0]) + int(name[len(name)-1])) % nearSlots
-}
-
-// index fills m.near. Of fields that share a slot, only the first one is there.
-func (m *message) index() {
-	for _, name := range slices.Sorted(maps.Keys(m.fields)) {
-		if slot := &m.near[nearSlot(name)]; *slot == nil {
-			*slot = &named{name, m.fields[name]}
-		}
-	}
+	fields map[string]*field
+	tags   [4]uint64 // a bit for each tag on the wire, of which none is beyond 255
 }
 
 // newMessage returns a message with fields.
-func newMessage(fields map[string]field) *message {
+func newMessage(fields map[string]*field) *message {
 	m := &message{fields: fields}
 	for _, f := range fields {
 		tag := wire.Tag(f.number, wireTypes[f.typ])
 		m.tags[tag/64] |= 1 << (tag % 64)
 	}
-	m.index()
 	return m
 }
 
 // hasTag reports whether a message has a field with a tag.
 func (m *message) hasTag(tag uint32) bool { return tag < 256 && m.tags[tag/64]&(1<<(tag%64)) != 0 }
 
-// find returns the field of a name in JSON; the names of the schema, such as trace_id, are tolerated.
-func (m *message) find(key []byte) (f *field, ok bool) {
-	if len(key) == 0 {
-		return nil, false
+// find returns the field of a name in JSON; nil if there is none. The names of the schema, such as trace_id, are tolerated.
+func (m *message) find(key []byte) *field {
+	f := m.fields[string(key)]
+	if f == nil && bytes.IndexByte(key, '_') >= 0 {
+		f = m.fields[lowerCamel(key)]
 	}
-	if near := m.near[nearSlot(key)]; near != nil && near.name == string(key) {
-		return &near.field, true
-	}
-	found, ok := m.fields[string(key)]
-	if !ok && strings.IndexByte(string(key), '_') >= 0 {
-		found, ok = m.fields[lowerCamel(key)]
-	}
-	return &found, ok
+	return f
 }
 
 // lowerCamel turns trace_id into traceId.
@@ -198,31 +167,31 @@ func lowerCamel(key []byte) string {
 // The messages that are read as a whole. Those around them, of any size, are in json.go and proto.go.
 var (
 	anyValue = &message{}
-	keyValue = &message{fields: map[string]field{
+	keyValue = &message{fields: map[string]*field{
 		"key":   {number: keyValueKey, typ: typeString},
 		"value": {number: keyValueValue, typ: typeMessage, message: anyValue},
 	}}
-	arrayValue   = &message{fields: map[string]field{"values": {number: listValues, typ: typeMessage, message: anyValue, list: true}}}
-	keyValueList = &message{fields: map[string]field{"values": {number: listValues, typ: typeMessage, message: keyValue, list: true}}}
+	arrayValue   = &message{fields: map[string]*field{"values": {number: listValues, typ: typeMessage, message: anyValue, list: true}}}
+	keyValueList = &message{fields: map[string]*field{"values": {number: listValues, typ: typeMessage, message: keyValue, list: true}}}
 
-	resourceMessage = newMessage(map[string]field{
+	resourceMessage = newMessage(map[string]*field{
 		"attributes":             attributesField(resourceAttributes),
 		"droppedAttributesCount": {number: resourceDropped, typ: typeVarint},
 		"entityRefs":             {number: resourceEntityRefs, typ: typeMessage, list: true, message: entityMessage},
 	})
-	entityMessage = newMessage(map[string]field{
+	entityMessage = newMessage(map[string]*field{
 		"schemaUrl":       {number: entitySchemaURL, typ: typeString},
 		"type":            {number: entityType, typ: typeString},
 		"idKeys":          {number: entityIDKeys, typ: typeString, list: true},
 		"descriptionKeys": {number: entityDescriptionKeys, typ: typeString, list: true},
 	})
-	scopeMessage = newMessage(map[string]field{
+	scopeMessage = newMessage(map[string]*field{
 		"name":                   {number: scopeName, typ: typeString},
 		"version":                {number: scopeVersion, typ: typeString},
 		"attributes":             attributesField(scopeAttributes),
 		"droppedAttributesCount": {number: scopeDropped, typ: typeVarint},
 	})
-	spanMessage = newMessage(map[string]field{
+	spanMessage = newMessage(map[string]*field{
 		"traceId":                {number: spanTraceID, typ: typeID},
 		"spanId":                 {number: spanSpanID, typ: typeID},
 		"traceState":             {number: spanTraceState, typ: typeString},
@@ -240,13 +209,13 @@ var (
 		"status":                 {number: spanStatus, typ: typeMessage, message: statusMessageType},
 		"flags":                  {number: spanFlags, typ: typeFixed32},
 	})
-	eventMessage = newMessage(map[string]field{
+	eventMessage = newMessage(map[string]*field{
 		"timeUnixNano":           {number: eventTime, typ: typeFixed64},
 		"name":                   {number: eventName, typ: typeString},
 		"attributes":             attributesField(eventAttributes),
 		"droppedAttributesCount": {number: eventDropped, typ: typeVarint},
 	})
-	linkMessage = newMessage(map[string]field{
+	linkMessage = newMessage(map[string]*field{
 		"traceId":                {number: linkTraceID, typ: typeID},
 		"spanId":                 {number: linkSpanID, typ: typeID},
 		"traceState":             {number: linkTraceState, typ: typeString},
@@ -254,18 +223,18 @@ var (
 		"droppedAttributesCount": {number: linkDropped, typ: typeVarint},
 		"flags":                  {number: linkFlags, typ: typeFixed32},
 	})
-	statusMessageType = newMessage(map[string]field{
+	statusMessageType = newMessage(map[string]*field{
 		"message": {number: statusMessage, typ: typeString},
 		"code":    {number: statusCode, typ: typeEnum, names: statusCodes, prefix: "status_code_"},
 	})
 )
 
-func attributesField(number int) field {
-	return field{number: number, typ: typeMessage, message: keyValue, list: true}
+func attributesField(number int) *field {
+	return &field{number: number, typ: typeMessage, message: keyValue, list: true}
 }
 
 func init() { // anyValue contains itself
-	anyValue.fields = map[string]field{
+	anyValue.fields = map[string]*field{
 		"stringValue": {number: valueString, typ: typeString},
 		"boolValue":   {number: valueBool, typ: typeBool},
 		"intValue":    {number: valueInt, typ: typeVarint},
@@ -273,8 +242,5 @@ func init() { // anyValue contains itself
 		"arrayValue":  {number: valueArray, typ: typeMessage, message: arrayValue},
 		"kvlistValue": {number: valueKVList, typ: typeMessage, message: keyValueList},
 		"bytesValue":  {number: valueBytes, typ: typeBytes},
-	}
-	for _, m := range []*message{anyValue, keyValue, arrayValue, keyValueList} {
-		m.index()
 	}
 }

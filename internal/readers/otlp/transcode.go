@@ -45,8 +45,8 @@ func (t *transcoder) invalid(key []byte) {
 // object, which counts duplicates, else those of the scanner.
 func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 	for name, ok := key(); ok; name, ok = key() {
-		f, known := m.find(name)
-		if !known {
+		f := m.find(name)
+		if f == nil {
 			t.found = append(t.found, finding{problem.EventUnknownMember, string(name)})
 			t.s.Skip()
 			continue

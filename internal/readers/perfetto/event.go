@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -22,10 +21,8 @@ type trackEvent struct {
 
 	ts           timeline.Nanos
 	threadTime   timeline.Nanos
-	category     []byte            // joined
-	joined       []byte            // category, if it had to be joined; reused
-	nameRef      *timeline.TextRef // of resolvedName and of category; nil: there is none
-	categoryRef  *timeline.TextRef
+	category     []byte // joined
+	joined       []byte // category, if it had to be joined; reused
 	picture      []byte // JPEG
 	resolvedName []byte
 	track        timeline.TrackID
@@ -110,13 +107,12 @@ func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 // ones first (perfetto.md 15).
 func (r *reader) resolveText() {
 	e := &r.ev
-	e.nameRef, e.categoryRef = nil, nil
 	iid := e.NameIID
 	if iid == 0 && e.HasLegacy && len(e.Name) == 0 {
 		iid = e.Legacy.NameIID
 	}
 	if iid != 0 {
-		e.resolvedName, e.nameRef = r.eventName(iid)
+		e.resolvedName = r.bounded(r.internedText(message.InternedEventNames, iid), r.b.InternName)
 	} else {
 		e.resolvedName = r.validText(e.Name)
 	}
@@ -125,57 +121,22 @@ func (r *reader) resolveText() {
 	}
 }
 
-// eventName returns an interned name, and what is remembered of it; nil if that is nothing.
-func (r *reader) eventName(iid uint64) ([]byte, *timeline.TextRef) {
-	texts := r.sequenceTexts()
-	if iid < uint64(len(texts.names)) && texts.names[iid].text != nil {
-		n := &texts.names[iid]
-		return n.text, &n.ref
-	}
-	text := r.internedText(message.InternedEventNames, iid)
-	n := r.seq.Interned.Dense(message.InternedEventNames)
-	if entry, ok := r.seq.Interned.Text(message.InternedEventNames, iid); !ok || iid >= uint64(n) || !isPlainText(entry) {
-		return r.bounded(text, r.b.InternName), nil
-	}
-	texts.names = grown(texts.names, n)
-	texts.names[iid].text = text
-	return text, &texts.names[iid].ref
-}
-
 // resolveCategories joins the categories of the event.
 func (r *reader) resolveCategories() {
-	e, texts := &r.ev, r.sequenceTexts()
-	first := uint64(0)
-	if len(e.Categories) == 0 {
-		first = e.CategoryIIDs[0]
-	}
-	if first < uint64(len(texts.categories)) {
-		if c := &texts.categories[first]; c.text != nil && slices.Equal(c.iids, e.CategoryIIDs) {
-			e.category, e.categoryRef = c.text, &c.ref
-			return
-		}
-	}
+	e := &r.ev
 	e.category = e.joined[:0]
-	plain := true
 	for _, iid := range e.CategoryIIDs {
 		text, ok := r.seq.Interned.Text(message.InternedCategories, iid)
 		if !ok {
 			r.unknownIID(message.InternedCategories, iid)
 			text = fmt.Appendf(nil, "unknown(%d)", iid)
 		}
-		plain = plain && ok && isPlainText(text)
 		e.appendCategory(r.bounded(r.validText(text), r.b.InternCategory))
 	}
 	for _, text := range e.Categories {
 		e.appendCategory(r.validText(text))
 	}
 	e.joined = e.category
-	n := r.seq.Interned.Dense(message.InternedCategories)
-	if first == 0 || !plain || first >= uint64(n) || len(e.CategoryIIDs) > maxRememberedIIDs {
-		return
-	}
-	texts.categories = grown(texts.categories, n)
-	texts.categories[first] = categoryText{iids: slices.Clone(e.CategoryIIDs), text: bytes.Clone(e.category)}
 }
 
 func (e *trackEvent) appendCategory(text []byte) {
@@ -240,7 +201,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	out.Kind, out.Track, out.Event, out.Offset = kind, e.track, e.index, r.offset
 	out.TS, out.ThreadTS = e.ts, timeline.NewCPUTime(e.threadTime)
 	out.Idle, out.DidNotEnd = r.fields.Idle && kind == timeline.Begin, r.fields.DidNotEnd
-	out.Name, out.Category, out.NameRef, out.CategoryRef = e.resolvedName, e.category, e.nameRef, e.categoryRef
+	out.Name, out.Category = e.resolvedName, e.category
 	out.Args, out.Callstack, out.Screenshot = r.b.Args().Args(), r.eventCallstack(), e.picture
 	if kind == timeline.Begin || kind == timeline.Slice {
 		r.out.Task, r.out.LoopTask = producers.IsTask(e.resolvedName), producers.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)

@@ -15,8 +15,7 @@ import (
 
 // sequenceStacks remembers what the interned call stacks and frames of a sequence are in the timeline.
 type sequenceStacks struct {
-	of       *pfwire.Interned       // the interned data that the ids belong to
-	dense    []timeline.CallstackID // of stacks that are not empty, by their iids, as far as those are dense
+	of       *pfwire.Interned // the interned data that the ids belong to
 	stacks   map[uint64]timeline.CallstackID
 	frames   map[uint64]timeline.FrameID
 	mappings map[uint64]mappedFile
@@ -48,9 +47,6 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 		return 0
 	}
 	s := r.sequenceStacks()
-	if iid < uint64(len(s.dense)) && s.dense[iid] != 0 {
-		return s.dense[iid]
-	}
 	if id, ok := s.stacks[iid]; ok {
 		return id
 	}
@@ -59,12 +55,7 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 		return 0
 	}
 	id := r.framesOf(s, msg)
-	if n := r.seq.Interned.Dense(message.InternedCallstacks); iid < uint64(n) && id != 0 {
-		s.dense = grown(s.dense, n)
-		s.dense[iid] = id
-	} else {
-		s.stacks[iid] = id
-	}
+	s.stacks[iid] = id
 	return id
 }
 

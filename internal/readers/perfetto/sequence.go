@@ -9,8 +9,6 @@ type sequence struct {
 
 	stacks    *sequenceStacks
 	sampledAs *sampleDefaults
-	texts     *sequenceTexts
-	textsOf   *pfwire.Interned // the interned data that texts belongs to
 }
 
 // setSequence makes the sequence of a packet, which may be nil, the current one.
