@@ -290,7 +290,7 @@ func (p *callPass) start(l *loader, b *timeline.Builder) {
 	for i, t := range l.threads {
 		th := &threadPass{jsThread: t}
 		shownOn := t.Thread
-		shownOn.Track, shownOn.CallDetails = t.calls, j.opts.CallDetails
+		shownOn.Track, shownOn.CallDetails = t.calls, l.opts.CallDetails
 		th.calls = cpuprofile.NewCalls(&shownOn, b)
 		th.calls.NumberAmong(next, i, len(l.threads))
 		frames := profilecalls.NewFrames(t.Profile)
