@@ -130,7 +130,9 @@ func (t *timed) starts() bool {
 }
 
 // isComplete reports whether an event is a whole slice (perfetto.md 6.6).
-func (t *timed) isComplete() bool { return t.event.Type == nil && t.event.GetLegacyEvent().GetPhase() == 'X' }
+func (t *timed) isComplete() bool {
+	return t.event.Type == nil && t.event.GetLegacyEvent().GetPhase() == 'X'
+}
 
 // checkComplete reports what would make trace_processor drop a complete event, or nest it elsewhere than weft does.
 func (p *projection) checkComplete(s *slice) error {
