@@ -1,7 +1,6 @@
 package pftrace
 
 import (
-	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -79,7 +78,13 @@ func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int
 	case e.Type == schema.TrackEvent_TypeInstant:
 		o.kind = orderInstant
 	case e.Type == schema.TrackEvent_TypeUnspecified && e.Legacy.Phase == 'X' && e.Legacy.DurationUS >= 0:
-		o.kind, o.end = orderComplete, at+1000*min(e.Legacy.DurationUS, (math.MaxInt64-at)/1000)
+		o.kind, o.end = orderComplete, at+1000*min(e.Legacy.DurationUS, (untilEnd-1-at)/1000)
+		if !e.Legacy.HasDuration {
+			v.found(ruleCompleteEvent, "no duration")
+		}
+		if t := &v.tracks.list[track]; e.HasTrackUUID && !t.hasComplete {
+			t.hasComplete, t.complete = true, v.at
+		}
 	default:
 		nests = false // of the other events without a type, whose legacy_event says what they are
 	}

@@ -116,9 +116,10 @@ const maxSliceDepth = 512
 
 // openSlice is a BEGIN whose END has not come, or a complete event that has not ended.
 type openSlice struct {
-	at  position
-	seq uint32
-	end int64 // of a complete event; untilEnd of a BEGIN
+	at    position
+	seq   uint32
+	end   int64 // of a complete event; untilEnd of a BEGIN
+	least int64 // of its end and those of the slices around it
 }
 
 // untilEnd is the end of a slice that an END closes.
@@ -136,9 +137,7 @@ func (v *verifier) inOrder(e *orderedEvent) {
 	if t.orderLost {
 		return
 	}
-	for n := len(t.open); n > 0 && t.open[n-1].end <= e.time; n = len(t.open) {
-		t.open = t.open[:n-1]
-	}
+	v.endComplete(t, e.time)
 	deep := len(t.open) + t.tooDeep
 	if e.kind != orderInstant || e.time != t.instantAt {
 		t.instants, t.instantAt = 0, e.time
@@ -148,11 +147,11 @@ func (v *verifier) inOrder(e *orderedEvent) {
 		end := int64(untilEnd)
 		if e.kind == orderComplete {
 			end = e.end
-			v.checkOverlap(e, t, len(t.open), end)
+			v.checkOverlap(e, t)
 		}
 		switch {
 		case deep < maxSliceDepth:
-			t.open = append(t.open, openSlice{e.at, e.seq, end})
+			t.open = append(t.open, openSlice{e.at, e.seq, end, min(end, t.leastEnd())})
 		default:
 			v.foundOn(ruleSliceDepth, e.at, seq, "%d slices are open on track %d", deep, t.uuid)
 			if end == untilEnd {
@@ -179,28 +178,55 @@ func (v *verifier) inOrder(e *orderedEvent) {
 	}
 }
 
+// endComplete closes the complete events of a track that have ended before an event. With one of them Perfetto ends what is open inside of
+// it, which is cut.
+func (v *verifier) endComplete(t *verifyTrack, now int64) {
+	for n := len(t.open); n > 0 && t.open[n-1].end <= now; n = len(t.open) {
+		t.open = t.open[:n-1]
+	}
+	if t.leastEnd() >= now { // one that ends now, around a slice that is open, waits for the END of that
+		return
+	}
+	i := slices.IndexFunc(t.open, func(s openSlice) bool { return s.end < now })
+	cut := t.open[i+1]
+	v.foundOn(ruleSliceOverlap, cut.at, v.order.sequences[cut.seq], "a slice of track %d is still open when the one around it ends, at %d ns", t.uuid, t.open[i].end)
+	t.open = t.open[:i]
+	v.endComplete(t, now)
+}
+
+// leastEnd returns when the first of the open slices ends.
+func (t *verifyTrack) leastEnd() int64 {
+	if len(t.open) == 0 {
+		return untilEnd
+	}
+	return t.open[len(t.open)-1].least
+}
+
 // endInnermost closes the innermost slice that an END may close. It reports whether there is one.
 func (v *verifier) endInnermost(e *orderedEvent, t *verifyTrack) bool {
 	for i := len(t.open) - 1; i >= 0; i-- {
-		if t.open[i].end == untilEnd {
-			v.checkOverlap(e, t, i, e.time)
-			t.open = slices.Delete(t.open, i, i+1)
-			return true
+		if t.open[i].end != untilEnd {
+			continue
 		}
+		if i+1 < len(t.open) {
+			v.foundOn(ruleSliceOverlap, e.at, v.order.sequences[e.seq], "a slice of track %d ends at %d ns, before one inside of it, at %d ns", t.uuid, e.time, t.open[i+1].end)
+		}
+		t.open = slices.Delete(t.open, i, i+1)
+		for j := i; j < len(t.open); j++ {
+			t.open[j].least = t.open[j].end
+			if j > 0 {
+				t.open[j].least = min(t.open[j].end, t.open[j-1].least)
+			}
+		}
+		return true
 	}
 	return false
 }
 
-// checkOverlap reports a slice that ends after a complete event around it: one of the first n open slices.
-func (v *verifier) checkOverlap(e *orderedEvent, t *verifyTrack, n int, end int64) {
-	for i := n - 1; i >= 0; i-- {
-		if t.open[i].end < end {
-			v.foundOn(ruleSliceOverlap, e.at, v.order.sequences[e.seq], "a slice of track %d ends at %d ns, after the one around it at %d ns", t.uuid, end, t.open[i].end)
-			return
-		}
-		if t.open[i].end != untilEnd {
-			return
-		}
+// checkOverlap reports a complete event that ends after one around it.
+func (v *verifier) checkOverlap(e *orderedEvent, t *verifyTrack) {
+	if least := t.leastEnd(); least < e.end {
+		v.foundOn(ruleSliceOverlap, e.at, v.order.sequences[e.seq], "a slice of track %d ends at %d ns, after one around it, at %d ns", t.uuid, e.end, least)
 	}
 }
 

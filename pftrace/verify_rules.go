@@ -59,6 +59,7 @@ const (
 	ruleEndNamed
 	ruleSliceDepth
 	ruleSliceOverlap
+	ruleCompleteEvent
 
 	ruleCounterValue
 	ruleExtraValues
@@ -139,6 +140,7 @@ var rules = [numRules]struct {
 	ruleEndNamed:        {"end_named", ownViolation, "6", "A name or category on an END is a filter that may leave the slice open."},
 	ruleSliceDepth:      {"slice_depth", ownViolation, "6", "A slice or instant nested deeper than 512 levels is dropped. Instants of one time nest in each other."},
 	ruleSliceOverlap:    {"slice_overlap", ownViolation, "6", "A complete event overlaps another slice of its track without nesting: one of them is dropped or cut."},
+	ruleCompleteEvent:   {"complete_event", ownViolation, "6", "A complete event without a duration, or on a track that is not a thread's own, is dropped."},
 
 	ruleCounterValue: {"counter_value", alwaysViolation, "7", "A counter event needs exactly one value."},
 	ruleExtraValues:  {"extra_values", alwaysViolation, "7", "An event has at most 8 extra counter values, each with a track uuid."},

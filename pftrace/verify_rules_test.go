@@ -256,9 +256,12 @@ var verifyCases = []verifyTestCase{
 	{"end_without_begin earlier in time than in the file", []string{begin(400, 4), end(500, 4), end(300, 4)}, 2, "track 4 at 300 ns"},
 	{"end_named name", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 name: "s" }`}, 1, "track 4"},
 	{"end_named category", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 category_iids: 1 }`}, 1, "track 4"},
-	{"slice_overlap of complete events", []string{complete(300, 2, 4), complete(1000, 1, 4), complete(1500, 3, 4)}, 2, "a slice of track 4 ends at 4500 ns, after the one around it at 2000 ns"},
-	{"slice_overlap of a complete event in a begin", []string{begin(300, 4), complete(1000, 2, 4), begin(1500, 4), complete(1600, 2, 4)}, 3, "track 4 ends at 3600 ns, after the one around it at 3000 ns"},
-	{"slice_overlap of an end", []string{complete(1000, 2, 4), begin(1500, 4), end(3001, 4)}, 2, "a slice of track 4 ends at 3001 ns"},
+	{"slice_overlap of complete events", []string{complete(300, 2, 2), complete(1000, 1, 2), complete(1500, 3, 2)}, 2, "a slice of track 2 ends at 4500 ns, after one around it, at 2000 ns"},
+	{"slice_overlap of a complete event in a begin", []string{begin(300, 2), complete(1000, 2, 2), begin(1500, 2), complete(1600, 2, 2)}, 3, "track 2 ends at 3600 ns, after one around it, at 3000 ns"},
+	{"slice_overlap of a begin that is open", []string{complete(1000, 2, 2), begin(1500, 2), complete(3500, 1, 2)}, 1, "a slice of track 2 is still open when the one around it ends, at 3000 ns"},
+	{"slice_overlap of an end in a complete event", []string{begin(1000, 2), complete(1002, 8, 2), end(1005, 2), complete(1006, 2, 2)}, 2, "a slice of track 2 ends at 1005 ns, before one inside of it, at 9002 ns"},
+	{"complete_event on a process", []string{complete(1000, 2, 1)}, 0, "track 1"},
+	{"complete_event without duration", []string{`timestamp: 1000 track_event { track_uuid: 2 name: "s" legacy_event { phase: 88 } }`}, 0, "no duration"},
 	{"slice_depth", deepSlices(513), 512, "512 slices are open on track 4"},
 	{"slice_depth of an instant", append(deepSlices(512), instantsAt(2000, 1)...), 1024,
 		"512 slices are open on track 4"},
@@ -313,6 +316,25 @@ func TestVerifyRules(t *testing.T) {
 			// The same in a bundle: the offset is that of the bundle.
 			expectViolation(t, bundletest.Packet(50, bundletest.Zlib(t, trace)), rule, int64(at), 0, tt.detail)
 		})
+	}
+}
+
+// Complete events that touch, are equal, lie in each other or around begins and ends that nest are what Perfetto takes.
+func TestVerifyCompleteEvents(t *testing.T) {
+	texts := []string{
+		complete(1000, 2, 2), complete(3000, 2, 2), complete(5000, 4, 2), complete(5000, 4, 2), complete(6000, 3, 2),
+		complete(10_000, 10, 2), begin(12_000, 2), complete(13_000, 2, 2), end(20_000, 2), `timestamp: 20000 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" }`,
+		begin(30_000, 2), complete(31_000, 1, 2), complete(32_000, 1, 2), end(33_000, 2), complete(9_223_372_036_854_770_000, 9, 2),
+	}
+	packets := preludePackets(t)
+	for _, text := range texts {
+		packets = append(packets, packetText(t, text))
+	}
+	trace, _ := buildTrace(packets...)
+	for _, f := range verifyBytes(t, trace, VerifyOptions{}).Findings {
+		if f.Rule != "needs_version" {
+			t.Errorf("%s: %v", f.Rule, f.Cases)
+		}
 	}
 }
 

@@ -52,20 +52,22 @@ func (id trackIdentity) String() string {
 
 // verifyTrack is a track that was described or used.
 type verifyTrack struct {
-	machineID // the uuid
-	described bool
-	used      bool
-	orderLost bool // nesting is not checked any more, see loseOrder
-	ancestry  uint8
-	ancestors int32 // once ancestry is known
-	identity  trackIdentity
-	describe  position // first descriptor
-	use       position // first use
-	seq       message.SequenceKey
-	open      []openSlice
-	tooDeep   int
-	instants  int   // of instantsAt, which nest in each other as long as no slice begins or ends
-	instantAt int64 // time of the last instant
+	machineID   // the uuid
+	described   bool
+	used        bool
+	hasComplete bool
+	orderLost   bool // nesting is not checked any more, see loseOrder
+	ancestry    uint8
+	ancestors   int32 // once ancestry is known
+	identity    trackIdentity
+	describe    position // first descriptor
+	use         position // first use
+	complete    position // first complete event, if hasComplete
+	seq         message.SequenceKey
+	open        []openSlice
+	tooDeep     int
+	instants    int   // of instantsAt, which nest in each other as long as no slice begins or ends
+	instantAt   int64 // time of the last instant
 }
 
 // machineID is the uuid of a track, or the id of a flow, which machines of a trace give out each for itself.
@@ -256,8 +258,11 @@ func (v *verifier) checkTracks() {
 	var way []uint32
 	for i := range v.tracks.list {
 		t := &v.tracks.list[i]
-		if t.used && !t.described && t.uuid != 0 {
+		switch {
+		case t.used && !t.described && t.uuid != 0:
 			v.foundOn(ruleTrackUndescribed, t.use, t.seq, "track %d", t.uuid)
+		case t.hasComplete && t.identity.kind != trackThread:
+			v.foundOn(ruleCompleteEvent, t.complete, t.seq, "track %d", t.uuid)
 		}
 		if t.described {
 			way = v.checkAncestors(uint32(i), way[:0])
