@@ -37,7 +37,7 @@ func input() io.Reader {
 func Example_convert() {
 	src := input()
 
-	report, err := convert.Convert(ctx, dst, src, convert.Options{Compression: pftrace.Zlib})
+	report, err := convert.Convert(ctx, dst, src, convert.Options{Compression: pftrace.Zstd, Packets: pftrace.Compact})
 	if err != nil {
 		log.Fatal(err)
 	}

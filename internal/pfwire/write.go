@@ -28,7 +28,7 @@ const AttributeStarted = "tracing_started_ns"
 const DidNotEndKey = "did_not_end"
 
 // Version is the version of weft that is written into traces, as the attribute weft.version.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Options configure Write, as those of package pftrace do.
 type Options struct {

@@ -2,6 +2,7 @@ package pfwire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,7 +32,7 @@ func completeText(e *pb.TrackEvent) string {
 // eventTexts describes the track events of a trace, in the order of their packets.
 func eventTexts(trace *pb.Trace) (texts []string) {
 	for _, p := range trace.GetPacket() {
-		switch e := p.GetTrackEvent(); {
+		switch e := cmp.Or(p.GetTrackEvent(), p.GetWeftIdle()); {
 		case e == nil:
 		case e.Type != nil:
 			texts = append(texts, map[pb.TrackEvent_Type]string{1: "begin", 2: "end", 3: "instant"}[e.GetType()])
@@ -63,7 +64,7 @@ func TestCompleteEvents(t *testing.T) {
 		{name: "CPU time at the begin alone", more: timeline.Event{ThreadTS: cpu(7)}, want: pair},
 		{name: "nanoseconds", more: timeline.Event{Dur: 3001}, want: pair},
 		{name: "longer than a reader takes", more: timeline.Event{Dur: (maxCompleteMicros + 1) * 1000}, want: pair},
-		{name: "idle", more: timeline.Event{Idle: true}}, // no track events
+		{name: "idle", more: timeline.Event{Idle: true}, want: pair},
 		{name: "of a process", track: func(b *timeline.Builder, thread timeline.TrackID) timeline.TrackID {
 			return b.Process(timeline.ProcessKey{Num: 2})
 		}, want: pair},
@@ -109,20 +110,37 @@ func TestCompleteEventsAcrossSegments(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 10})
 	const n = 1 << 17
-	events := []timeline.Event{{Kind: timeline.Slice, Track: thread, Dur: 3 * n * 1000}}
+	cpu := timeline.NewCPUTime
+	events := []timeline.Event{{Kind: timeline.Slice, Track: thread, Dur: 3 * n * 1000, ThreadTS: cpu(0), ThreadDur: cpu(2 * n * 1000)}}
 	for i := range n {
-		events = append(events, timeline.Event{Kind: timeline.Slice, Track: thread, TS: timeline.Nanos(i) * 2000, Dur: 1000})
+		at := timeline.Nanos(i) * 2000
+		events = append(events, timeline.Event{Kind: timeline.Slice, Track: thread, TS: at, Dur: 1000, ThreadTS: cpu(at / 2), ThreadDur: cpu(1000)})
 	}
 	tl := nested(t, b, events)
 	if tl.SegmentCount() < 3 {
 		t.Fatalf("%d segments", tl.SegmentCount())
 	}
 	counts := map[string]int{}
-	for _, text := range eventTexts(written(t, tl, Options{Packets: CompactPackets})) {
+	trace := written(t, tl, Options{Packets: CompactPackets})
+	for _, text := range eventTexts(trace) {
 		counts[text]++
 	}
-	if len(counts) != 2 || counts["1 µs"] != n || counts["393216 µs"] != 1 {
+	if len(counts) != 2 || counts["1 µs, 1 µs of CPU"] != n || counts["393216 µs, 262144 µs of CPU"] != 1 {
 		t.Errorf("%v", counts)
+	}
+	threadTime, i := int64(0), 0 // in microseconds; the values are differences
+	for _, p := range trace.GetPacket() {
+		e := p.GetTrackEvent()
+		if e == nil || e.GetLegacyEvent().GetDurationUs() != 1 {
+			continue
+		}
+		for _, v := range e.GetExtraCounterValues() {
+			threadTime += v
+		}
+		if threadTime != int64(i) {
+			t.Fatalf("slice %d starts at %d µs of CPU time", i, threadTime)
+		}
+		i++
 	}
 }
 

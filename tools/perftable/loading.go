@@ -39,8 +39,8 @@ func (b *bench) measureLoading() ([]row, error) {
 	}
 	var convert, convertWhole, loadJSON, loadEvents, loadWhole usage
 	err = b.compare(
-		side{b.convert(0, in.plain, events, eventsOnly...), &convert},
-		side{b.convert(0, in.plain, whole), &convertWhole},
+		side{b.convert(2, in.plain, events, eventsOnly...), &convert},
+		side{b.convert(2, in.plain, whole), &convertWhole},
 		side{load(in.plain), &loadJSON},
 		side{load(events), &loadEvents},
 		side{load(whole), &loadWhole},

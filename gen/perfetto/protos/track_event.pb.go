@@ -233,8 +233,8 @@ func (TrackEvent_LegacyEvent_InstantEventScope) EnumDescriptor() ([]byte, []int)
 
 // An event on a track: the begin or end of a slice, an instant, a counter value or a state.
 //
-// There is no event with a duration. A slice is a begin and an end on one track, an end closes the innermost open slice,
-// and events of one time count in the order of the file. Times are those of the packet.
+// A slice is a begin and an end on one track, of which an end closes the innermost open slice, or a complete event of a thread: no type, and a
+// legacy_event of phase X with a duration. Events of one time count in the order of the file. Times are those of the packet.
 type TrackEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The categories, see InternedData.event_categories.
