@@ -20,12 +20,12 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 			key    ownKey
 			column *texts
 		}{{keyClassName, &a.class}, {keyTypeName, &a.kind}, {keyCoarseType, &a.coarse}} {
-			if t, _ := text.column.at(int32(i)); len(t) > 0 {
+			if t, _ := text.column.at(int32(i)); len(t) > 0 && c.wants(text.key) {
 				c.key(text.key)
 				c.enc.String(t)
 			}
 		}
-		if size := a.weight.at(i); !math.IsNaN(size) {
+		if size := a.weight.at(i); !math.IsNaN(size) && c.wants(keySize) {
 			c.key(keySize)
 			c.encodeNumber(size)
 		}

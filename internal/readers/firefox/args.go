@@ -47,6 +47,9 @@ func (c *converter) beginArgs() {
 	c.payload.own = false
 }
 
+// wants reports whether --args keeps an argument.
+func (c *converter) wants(k ownKey) bool { return c.opts.Args.KeepsText(ownKeys[k]) }
+
 // key names the next value of the arguments.
 func (c *converter) key(k ownKey) {
 	if id := c.ownIDs[k]; id != 0 {

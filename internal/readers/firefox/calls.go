@@ -121,15 +121,15 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 		f, _ := th.stacks.described(int(calls[i].frame))
 		c.beginArgs()
 		c.enc.CorrelateFunction(f.Function, f.File, f.Line, f.Column)
-		if f.File != "" {
+		if f.File != "" && c.wants(keyFile) {
 			c.key(keyFile)
 			c.enc.String(c.bounded([]byte(f.File)))
 		}
-		if f.Line > 0 {
+		if f.Line > 0 && c.wants(keyLine) {
 			c.key(keyLine)
 			c.enc.Int(f.Line)
 		}
-		if f.Column > 0 {
+		if f.Column > 0 && c.wants(keyColumn) {
 			c.key(keyColumn)
 			c.enc.Int(f.Column)
 		}

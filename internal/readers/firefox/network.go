@@ -75,7 +75,7 @@ func (c *converter) addRedirect(th *threadState) error {
 
 // encodeFetchStart adds the time of the first response: the start of the request's second row.
 func (c *converter) encodeFetchStart(th *threadState, m *marker) {
-	if !c.opts.Args.KeepsText("fetchStart") {
+	if !c.wants(keyFetchStart) {
 		return
 	}
 	c.key(keyFetchStart)

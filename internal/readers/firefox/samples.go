@@ -431,8 +431,10 @@ const idleCategory = "Idle"
 // encodeWindow names the slice of a window and adds the known facts about it.
 func (c *converter) encodeWindow(window int64) {
 	c.out.Name, c.out.Category = strconv.AppendInt([]byte("window "), window, 10), []byte(timeline.StateCategory)
-	c.key(keyWindow)
-	c.enc.Int(window)
+	if c.wants(keyWindow) {
+		c.key(keyWindow)
+		c.enc.Int(window)
+	}
 	page := c.pages.page(window)
 	if page == nil {
 		c.log.Add(problem.PageUnknown, problem.NoPosition, "")

@@ -24,7 +24,7 @@ func (c *converter) addTracer(th *threadState) error {
 				key   ownKey
 				value int32
 			}{{keyLine, t.line.at(i)}, {keyColumn, t.columnOf.at(i)}} {
-				if place.value > 0 {
+				if place.value > 0 && c.wants(place.key) {
 					c.key(place.key)
 					c.enc.Int(int64(place.value))
 				}
