@@ -72,11 +72,7 @@ var settings = map[string]setting{
 	"screenshots": {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoScreenshots })},
 	"long-tasks":  {"on", onOff(func(c *migrate.Config) *bool { return &c.Convert.NoLongTasks })},
 	"js-calls":    {"refined", func(c *migrate.Config, v string) error { c.Convert.JSCalls = convert.JSCalls(v); return nil }},
-	"details": {"false", func(c *migrate.Config, v string) (err error) {
-		c.Convert.CallDetails, err = strconv.ParseBool(v)
-		return err
-	}},
-	"perfetto": {"skip", func(c *migrate.Config, v string) error { c.Perfetto = v; return nil }},
+	"perfetto":    {"skip", func(c *migrate.Config, v string) error { c.Perfetto = v; return nil }},
 	"attribute": {"false", func(c *migrate.Config, v string) error {
 		on, err := strconv.ParseBool(v)
 		if on {

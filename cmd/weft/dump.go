@@ -39,7 +39,7 @@ Examples:
 		Flags: append([]cli.Flag{
 			jsonFlag("print the JSON lines of weft export --as jsonl"),
 			&cli.BoolFlag{Name: "ends", Usage: "print a line for every end of a slice, with its thread time", DisableDefaultText: true},
-			limitFlag(), formatFlag(), argsFlag(), callDetailsFlag(), memoryFlag(),
+			limitFlag(), formatFlag(), argsFlag(), memoryFlag(),
 		}, slices.Concat(selectionFlags(), profileFlags())...),
 		Action: func(c *cli.Context) error {
 			query, err := newDumpQuery(c)

@@ -80,7 +80,7 @@ func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 // migrateConversionFlags are the flags of weft convert that a migration has as well.
 func migrateConversionFlags(env *environment) []cli.Flag {
 	return pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "strict",
-		"quiet", "json", "attribute", "js-calls", "details")
+		"quiet", "json", "attribute", "js-calls")
 }
 
 // filterFlag collects --include and --exclude in the order in which they are given.
@@ -223,7 +223,7 @@ func (m *migration) config() (*migrate.Config, error) {
 
 // byteFlags are the flags that change what is in an output, or where it is.
 var byteFlags = []string{
-	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "details", "perfetto",
+	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "perfetto",
 }
 
 // settings returns those of byteFlags that are not the default.
