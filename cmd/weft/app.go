@@ -218,7 +218,7 @@ func viewOfFile(app *cli.App, args []string) []string {
 	if len(args) < 2 || commandline.FindCommand(app.Commands, args[1]) != nil {
 		return args
 	}
-	if info, err := os.Stat(args[1]); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(args[1]); args[1] != inputs.Stdin && (err != nil || info.IsDir()) {
 		return args
 	}
 	return slices.Insert(slices.Clone(args), 1, "view")
@@ -247,6 +247,8 @@ func noCommand(c *cli.Context, env *environment) error {
 	switch {
 	case name == "help":
 		name = c.Args().Get(1)
+	case inputs.IsFolder(name):
+		return usagef("%s is a folder; weft info, convert and report take folders", name)
 	case strings.ContainsAny(name, "./"):
 		return usagef("there is no command and no file %q", name)
 	}
@@ -397,7 +399,7 @@ func eachFile(c *cli.Context, env *environment, onlyPerfetto bool, fn func(name 
 	}
 	files := slices.DeleteFunc(found.Files, func(f inputs.File) bool { return onlyPerfetto && f.Below != "" && !inputs.IsPerfetto(f.Path) })
 	if len(files) == 0 {
-		return fmt.Errorf("%s: the folder has no Perfetto traces, which are files that end in .pftrace or .perfetto-trace", c.Args().First())
+		return errors.New("there are no Perfetto traces in what is named, which are files that end in .pftrace or .perfetto-trace")
 	}
 	failed := false
 	for _, f := range files {

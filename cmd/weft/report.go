@@ -142,6 +142,9 @@ func findReport(c *cli.Context) (*reportKind, error) {
 	if c.NArg() == 0 {
 		return nil, usagef("no report; use %s", suggest.List(names))
 	}
+	if c.Args().First() == "compare" {
+		return nil, usagef("compare is a command of its own: weft compare BASE NEW")
+	}
 	return nil, &usageError{Message: suggest.Unknown("report", c.Args().First(), names).Error()}
 }
 

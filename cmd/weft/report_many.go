@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -58,7 +57,12 @@ func manyCosts(c *cli.Context, in *reportInput, _ int) (r *table.Report, err err
 		}
 		for i := range tables[0].Rows {
 			row := &tables[0].Rows[i]
-			row.Name = cmp.Or(row.Name, row.ID)
+			switch {
+			case row.Name == "":
+				row.Name = row.ID
+			case !row.HasURL && (strings.HasPrefix(row.ID, "frame/") || strings.HasPrefix(row.ID, "isolate/")):
+				row.Name += " (" + row.ID + ")" // another recording may have another one of this name
+			}
 		}
 		r = report.CostReport("", tables[:1])
 		return nil

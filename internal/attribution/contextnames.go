@@ -2,21 +2,20 @@ package attribution
 
 import (
 	"bytes"
-	"path"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// contextNames finds names for contexts of Chrome that the trace gives no url: a frame is named by the origin of most of its scripts, an
+// contextNames finds names for contexts of Chrome that the trace gives no url: a frame is named by the host of most of its scripts, an
 // isolate by the worker script or the thread that it belongs to. Contexts keep their whole ids.
 type contextNames struct {
 	frames  map[NodeID]*tally           // hosts of the scripts that ran in a frame
 	threads map[timeline.TrackID]*tally // urls of the scripts that a thread ran outside of frames
 }
 
-// tally counts texts, of which the first few that came are kept: a frame has scripts of few hosts.
+// tally counts texts, of which the first eight that came are kept: a frame has scripts of few hosts.
 type tally []tallied
 
 type tallied struct {
@@ -26,7 +25,7 @@ type tallied struct {
 
 const (
 	maxTallied = 8
-	tallySize  = 64 // bytes that a tally takes, with its place
+	tallySize  = 256 // bytes that a tally takes, with its place
 )
 
 // count counts a text once more, if it is one of those that are kept. A nil tally counts nothing.
@@ -40,10 +39,8 @@ func (t *tally) count(c *Catalogue, text []byte) {
 			return
 		}
 	}
-	if len(*t) < maxTallied {
-		if kept := c.Keep(text); kept != "" {
-			*t = append(*t, tallied{kept, 1})
-		}
+	if len(*t) < maxTallied && c.Size+min(len(text), maxIDText)+textSize <= c.Room.Of(MaxTableSize) {
+		*t = append(*t, tallied{c.Keep(text), 1})
 	}
 }
 
@@ -63,7 +60,8 @@ func (t *tally) most() (text string) {
 // tallyOf returns the tally of a key, which is made if there is room; nil if there is none.
 func tallyOf[K comparable](c *Catalogue, m map[K]*tally, key K) *tally {
 	t := m[key]
-	if t == nil && c.hasRoom(tallySize) {
+	if t == nil && c.Size+tallySize <= c.Room.Of(MaxTableSize) { // what has none is called by its id, and no context is missing
+		c.Size += tallySize
 		t = new(tally)
 		m[key] = t
 	}
@@ -135,8 +133,8 @@ func (p *contextNames) homes(c *collecting) map[NodeID]timeline.TrackID {
 func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	tr, process := c.t.Track(thread), c.t.Track(c.found.tracks[thread].process)
 	name, isMain := tr.Name, process.InputID == tr.InputID
-	if script := p.threads[thread].most(); script != "" && !isMain {
-		return "worker " + path.Base(script) + " " + tr.InputID.String()
+	if file := fileOf(p.threads[thread].most()); file != "" && !isMain {
+		return "worker " + file + " " + tr.InputID.String()
 	}
 	if isMain && process.Name != "" {
 		name = process.Name
@@ -147,7 +145,22 @@ func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 	return name + " " + tr.InputID.String()
 }
 
-// hostOf returns the host of a url, with the scheme where that is not http or https; nil if it has none.
+// fileOf returns the name of the file of a url; "" if it has none, as urls of data do not.
+func fileOf(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok || strings.HasPrefix(url, "blob:") {
+		return ""
+	}
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	if slash := strings.LastIndexByte(rest, '/'); slash >= 0 {
+		return rest[slash+1:]
+	}
+	return ""
+}
+
+// hostOf returns the host of a url without a user's name, with the scheme where that is not http or https; nil if it has none.
 func hostOf(url []byte) []byte {
 	scheme, rest, ok := bytes.Cut(url, []byte("://"))
 	if !ok || len(scheme) == 0 {
@@ -157,13 +170,14 @@ func hostOf(url []byte) []byte {
 	if i := bytes.IndexAny(rest, "/?#"); i >= 0 {
 		host = rest[:i]
 	}
+	host = host[bytes.LastIndexByte(host, '@')+1:]
 	switch {
 	case len(host) == 0:
 		return nil
 	case string(scheme) == "http" || string(scheme) == "https":
 		return host
 	}
-	return url[:len(scheme)+len("://")+len(host)]
+	return []byte(string(scheme) + "://" + string(host))
 }
 
 // shownID is how many characters of the id of a frame tell it from others for a reader.

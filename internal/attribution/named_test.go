@@ -55,10 +55,10 @@ func TestContextNames(t *testing.T) {
 		{"ph":"M","pid":10,"tid":11,"name":"thread_name","args":{"name":"DedicatedWorker thread"}},`+
 		call(10, 1, `"frame":"`+frame+`","url":"http://ads.test/a.js","isolate":"7"`)+","+
 		call(10, 3, `"frame":"`+frame+`","url":"https://site.test:81/b.js?x=http://y/"`)+","+
-		call(10, 5, `"frame":"`+frame+`","url":"https://site.test:81/c.js"`)+","+
+		call(10, 5, `"frame":"`+frame+`","url":"https://user:secret@site.test:81/c.js"`)+","+
 		call(10, 7, `"frame":"`+other+`","url":"","stackTrace":[{"url":"app://id/x.js"},{"url":"http://ads.test/a.js"}]`)+","+
 		call(10, 9, `"frame":"`+empty+`"`)+","+
-		call(11, 11, `"url":"http://site.test/js/worker.js","isolate":"8"`)+`]`), attribution.Rules{})
+		call(11, 11, `"url":"http://site.test/js/worker.js?next=/a/b","isolate":"8"`)+`]`), attribution.Rules{})
 	want := map[string]string{
 		"frame/" + frame: "site.test:81 (frame AAAABB)", "frame/" + other: "app://id (frame BBBBBB)", "frame/" + empty: "frame CCCCBB",
 		"isolate/7@10": "isolate of Renderer 10", "isolate/8@10": "isolate of worker worker.js 11",

@@ -1,7 +1,9 @@
 package har
 
 import (
+	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,20 +22,40 @@ const (
 // maxSeconds bounds times to what nanoseconds can hold: the year 2262.
 const maxSeconds = math.MaxInt64/1_000_000_000 - 1
 
-// layouts are the forms of times of ISO 8601 in archives. All take any number of digits of the second, of which nine count.
-var layouts = []struct {
-	layout string
-	zone   zone
-}{
-	{"2006-01-02T15:04:05Z07:00", zoned}, {"2006-01-02T15:04:05Z0700", zoned}, {"2006-01-02T15:04:05Z07", zoned}, {"2006-01-02T15:04:05", unzoned},
-}
-
-// isoTime reads a time of ISO 8601.
+// isoTime reads a time of ISO 8601, with or without seconds. Decimals after the ninth are cut off. A leap second is the first second of
+// the next minute, and an hour of 24 the first hour of the next day. However long text is, only what can be a time is copied.
 func isoTime(text []byte) (timeline.Nanos, zone) {
-	for _, l := range layouts {
-		t, err := time.Parse(l.layout, strings.Replace(strings.ToUpper(strings.TrimSpace(string(text))), " ", "T", 1))
-		if s := t.Unix(); err == nil && -maxSeconds <= s && s <= maxSeconds {
-			return timeline.Nanos(t.UnixNano()), l.zone
+	const point, nano = len("2006-01-02T15:04:05"), len("2006-01-02T15:04:05.123456789")
+	text = bytes.TrimSpace(text)
+	rest := bytes.TrimLeft(text[min(point+1, len(text)):], "0123456789") // after the decimals
+	if len(text) < len("2006-01-02T15:04") || text[13] != ':' || len(rest) > len("+01:00") {
+		return 0, noTime
+	}
+	short := slices.Concat(text[:min(nano, len(text)-len(rest))], rest)
+	if short[10] == ' ' {
+		short[10] = 'T'
+	}
+	var carry time.Duration
+	if string(short[11:13]) == "24" {
+		copy(short[11:], "00")
+		carry += 24 * time.Hour
+	}
+	if bytes.HasPrefix(short[16:], []byte(":60")) {
+		copy(short[16:], ":59")
+		carry += time.Second
+	}
+	upper := strings.ToUpper(string(short))
+	for _, clock := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		for _, suffix := range []string{"Z07:00", "Z0700", "Z07", ""} {
+			t, err := time.Parse(clock+suffix, upper)
+			t = t.Add(carry)
+			if s := t.Unix(); err != nil || s < -maxSeconds || s > maxSeconds {
+				continue
+			}
+			if suffix == "" {
+				return timeline.Nanos(t.UnixNano()), unzoned
+			}
+			return timeline.Nanos(t.UnixNano()), zoned
 		}
 	}
 	return 0, noTime
