@@ -16,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -271,15 +272,48 @@ func (run *manyRun) report() *table.Report {
 	return &table.Report{
 		Lines: true, Sections: []table.Section{{Lines: []string{run.summary()}, Tables: run.sum.Tables()}},
 		Head: []table.Record{table.JSON(struct {
-			Table      string           `json:"table"`
-			Recordings int              `json:"recordings"`
-			Lacking    int              `json:"lacking"` // others, without what is selected
-			Partial    int              `json:"partial"` // of the recordings: with problems that make the numbers too small
-			Failed     int              `json:"failed"`
-			Tasks      map[string]int64 `json:"tasks,omitempty"`
-			Inputs     map[string]int64 `json:"inputs,omitempty"`
-		}{"summary", run.sum.Files, run.lacking, run.partial, len(run.failed), run.sum.List("tasks"), run.sum.List("inputs")})},
+			Table      string       `json:"table"`
+			Recordings int          `json:"recordings"`
+			Lacking    int          `json:"lacking"` // others, without what is selected
+			Partial    int          `json:"partial"` // of the recordings: with problems that make the numbers too small
+			Failed     int          `json:"failed"`
+			Tasks      *taskTotals  `json:"tasks,omitempty"`
+			Inputs     *inputTotals `json:"inputs,omitempty"`
+		}{"summary", run.sum.Files, run.lacking, run.partial, len(run.failed), run.tasks(), run.inputs()})},
 	}
+}
+
+// taskTotals are numbers of long tasks.
+type taskTotals struct {
+	Count      int64          `json:"count"`
+	Recordings int            `json:"recordings"` // with long tasks
+	Blocking   timeline.Nanos `json:"blocking_ns"`
+	Uncounted  int64          `json:"uncounted"` // tasks that are in no row, because their file has too many
+}
+
+// tasks are the totals of the report on long tasks; nil: this is another.
+func (run *manyRun) tasks() *taskTotals {
+	t := run.sum.List("tasks")
+	if t == nil {
+		return nil
+	}
+	return &taskTotals{t.Count, t.Recordings, t.Blocking, t.Uncounted}
+}
+
+// inputTotals are numbers of inputs.
+type inputTotals struct {
+	Count      int64            `json:"count"`
+	Recordings int              `json:"recordings"` // with inputs
+	Omitted    map[string]int64 `json:"omitted"`    // of the kinds that were not asked for
+}
+
+// inputs are the totals of the report on inputs; nil: this is another.
+func (run *manyRun) inputs() *inputTotals {
+	t := run.sum.List("inputs")
+	if t == nil {
+		return nil
+	}
+	return &inputTotals{t.Count, t.Recordings, t.Omitted}
 }
 
 // writeFailed writes the inputs that failed as lines of JSON.

@@ -42,3 +42,43 @@ func TestManyPercentiles(t *testing.T) {
 		t.Errorf("many files\n%s\none\n%s", many, one)
 	}
 }
+
+// Of a file with very many long tasks some are in no row, but in the totals, which are the sums of those of the files.
+func TestManyTasksTotals(t *testing.T) {
+	const all, kept, others = 5000, 4096, 3
+	dir := t.TempDir()
+	file := func(name string, count, length int) string {
+		var events []string
+		for i := range count {
+			events = append(events, fmt.Sprintf(`{"ph":"X","pid":1,"tid":1,"ts":%d,"dur":%d,"name":"RunTask"}`, i*100_000, length+i))
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("["+strings.Join(events, ",")+"]"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	a, b := file("a.json", all, 50_001), file("b.json", others, 60_000)
+	var one [2]struct {
+		Tasks     int64 `json:"tasks"`
+		Blocking  int64 `json:"blocking_ns"`
+		Uncounted int64 `json:"uncounted"`
+	}
+	for i, path := range []string{a, b} {
+		summary, _, _ := strings.Cut(string(runWeft(t, "report", "tasks", "--json", path)), "\n")
+		unmarshal(t, []byte(summary), &one[i])
+	}
+	want := fmt.Sprintf(`"tasks":{"count":%d,"recordings":2,"blocking_ns":%d,"uncounted":%d}}`+"\n",
+		one[0].Tasks+one[1].Tasks, one[0].Blocking+one[1].Blocking, one[0].Uncounted+one[1].Uncounted)
+	if text := string(runWeft(t, "report", "tasks", "--json", a, b)); one[0].Uncounted != all-kept || !strings.Contains(text, want) {
+		t.Errorf("%.300s, not %s", text, want)
+	}
+	text := string(runWeft(t, "report", "tasks", "--limit", "0", a, b))
+	for _, want := range []string{
+		"2 recordings; 4,099 tasks in 2 recordings; blocking time 12,532.503 ms in total; 904 more are in no row\n", "\n  the 4,096 longest of 4,099 tasks\n",
+	} {
+		if !strings.Contains(text, want) || strings.Contains(text, "--limit 0 shows all") {
+			t.Errorf("%.300s … %s, not %s", text, text[max(0, len(text)-300):], want)
+		}
+	}
+}

@@ -21,7 +21,7 @@ func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	}{"summary", r, len(r.Inputs)})}}
 	text := table.Count(len(r.Inputs), "input")
 	if len(r.Omitted) > 0 {
-		text += "; " + OmittedText(r.Omitted) + " more"
+		text += "; " + omittedText(r.Omitted) + " more"
 	}
 	s := table.Section{Lines: []string{text}, Tables: []*table.Table{r.Table(shown), inputPartsTable(shown, r.Start)}}
 	for i := range shown[:min(len(shown), detailed)] {
@@ -31,7 +31,7 @@ func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	switch {
 	case len(r.Inputs) > 0:
 	case len(r.Omitted) > 0:
-		out.Nothing = "no such inputs; there are others: " + OmittedText(r.Omitted)
+		out.Nothing = onlyOmitted(r.Omitted)
 	case selected:
 		out.Nothing = "the selected part of the trace has no inputs"
 	default:
@@ -54,7 +54,11 @@ func (r *Inputs) Many() *table.Report {
 		}
 	}
 	inputs := r.Table(r.Inputs)
-	inputs.Folding, inputs.Start = table.Listed, r.Start
+	inputs.Folding, inputs.Start, inputs.Worst, inputs.Says = table.Listed, r.Start, "slowest", manyInputsText
+	inputs.Totals.Omitted = map[string]int64{}
+	for kind, n := range r.Omitted {
+		inputs.Totals.Omitted[string(kind)] = n
+	}
 	for k := range inputs.Columns {
 		inputs.Columns[k].IfAny = inputs.Columns[k].Spare > 1 // what ran for inputs may not have been asked for
 	}
@@ -78,8 +82,28 @@ type manyLatency struct {
 	length timeline.Nanos
 }
 
-// OmittedText lists the kinds of inputs that were not asked for.
-func OmittedText(omitted map[InputKind]int64) string {
+// manyInputsText says in a line how many inputs many files have.
+func manyInputsText(t *table.Totals) string {
+	switch {
+	case t.Count == 0 && len(t.Omitted) > 0:
+		return onlyOmitted(t.Omitted)
+	case t.Count == 0:
+		return "no inputs"
+	}
+	text := fmt.Sprintf("%s in %s", table.Count(t.Count, "input"), table.Count(t.Recordings, "recording"))
+	if len(t.Omitted) > 0 {
+		text += "; " + omittedText(t.Omitted) + " more"
+	}
+	return text
+}
+
+// onlyOmitted says that all inputs are of other kinds.
+func onlyOmitted[K ~string](omitted map[K]int64) string {
+	return "no such inputs; there are others: " + omittedText(omitted)
+}
+
+// omittedText lists the kinds of inputs that were not asked for.
+func omittedText[K ~string](omitted map[K]int64) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(omitted)) {
 		parts = append(parts, fmt.Sprintf("--kind %s shows %s", kind, table.Thousands(omitted[kind])))

@@ -25,9 +25,14 @@ func (r *Tasks) Report(limit int) *table.Report {
 	}
 	out.Sections = []table.Section{s}
 	if len(r.Tasks) == 0 {
-		out.Nothing = fmt.Sprintf("no task takes %s or longer", table.WholeMillis(r.Min))
+		out.Nothing = noTask(r.Min)
 	}
 	return out
+}
+
+// noTask says that there are no tasks from a length on.
+func noTask(length timeline.Nanos) string {
+	return fmt.Sprintf("no task takes %s or longer", table.WholeMillis(length))
 }
 
 func (r *Tasks) summary() string {
@@ -54,7 +59,7 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 		[]table.Of[Task]{
 			table.Moments("ts_ns", "at", r.Start, func(t *Task) timeline.Nanos { return t.Start }),
 			table.Times("dur_ns", "ms", func(t *Task) timeline.Nanos { return t.Duration }),
-			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3).Is(table.Sum),
+			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3),
 			table.OptionalTimes("cpu_ns", "CPU ms", func(t *Task) *timeline.Nanos { return t.CPU }).Spare(2).IfAny(),
 		},
 		threads("", "thread", func(t *Task) *ThreadID { return &t.ThreadID }, placeCell),
@@ -86,7 +91,8 @@ func (r *Tasks) Many() *table.Report {
 		}
 	}
 	tasks := r.Table(r.Tasks)
-	tasks.Folding, tasks.Start = table.Listed, r.Start
+	tasks.Folding, tasks.Start, tasks.Worst, tasks.Says = table.Listed, r.Start, "longest", manyTasksText
+	tasks.Totals = table.Totals{Blocking: r.Blocking, Uncounted: r.Uncounted}
 	form := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Folding: table.Ranked, Total: int64(all)}
 	return &table.Report{Notes: r.notes(), Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
 		table.Names("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).Is(table.Group),
@@ -97,6 +103,18 @@ func (r *Tasks) Many() *table.Report {
 		table.Times("total_ns", "tasks ms", func(p *manyPart) timeline.Nanos { return p.task.Duration }).Spare(6).Is(table.Sum),
 		table.Times("blocking_ns", "blocking ms", func(p *manyPart) timeline.Nanos { return p.task.Blocking }).Spare(1).Is(table.Sum),
 	), tasks}}}}
+}
+
+// manyTasksText says in a line how many long tasks many files have.
+func manyTasksText(t *table.Totals) string {
+	if t.Count == 0 && t.Uncounted == 0 {
+		return noTask(timeline.LongTaskLength)
+	}
+	text := fmt.Sprintf("%s in %s; blocking time %s ms in total", table.Count(t.Count, "task"), table.Count(t.Recordings, "recording"), table.Millis(t.Blocking))
+	if t.Uncounted > 0 {
+		text += fmt.Sprintf("; %s more are in no row", table.Thousands(t.Uncounted))
+	}
+	return text
 }
 
 // manyPart is a part of one of the tasks of many files.

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ const (
 	RankedBy          // likewise, with percentiles of what AddValue gets
 )
 
-// Role says what becomes of a column of a table that is folded. In a Listed table all columns stay, and those that are Sum have a total.
+// Role says what becomes of a column of a table that is folded. In a Listed table all columns stay.
 type Role uint8
 
 // The roles.
@@ -37,6 +38,15 @@ const (
 	Main    // a Sum, of which each row has a share in Table.Total of each file
 	Largest // the largest number counts
 )
+
+// Totals are numbers of a Listed table of a file, or of all files.
+type Totals struct {
+	Count      int64            // of the rows of each file; a Fold counts them
+	Recordings int              // that have rows; likewise
+	Uncounted  int64            // what is in no row of its file, because there is too much
+	Blocking   timeline.Nanos   // of the rows, and of what is in none
+	Omitted    map[string]int64 // what was not asked for, by kind
+}
 
 // Others is the row of what has no row of its own, because there are too many.
 const Others = "(others)"
@@ -65,7 +75,7 @@ func NewFold(forms []*Table, memory int64, tempDir string) *Fold {
 	f := &Fold{values: extsort.NewRanks(memory, tempDir)}
 	for _, form := range forms {
 		if form.Folding != NotFolded {
-			f.tables = append(f.tables, &folded{form: *form, groups: map[string]*group{}, sums: make([]int64, len(form.Columns))})
+			f.tables = append(f.tables, &folded{form: *form, groups: map[string]*group{}, totals: Totals{Omitted: map[string]int64{}}})
 		}
 	}
 	return f
@@ -83,10 +93,8 @@ type folded struct {
 	touched []*group // with something of the current file
 	total   int64    // of that file: what shares are parts of
 
-	count int64 // of a Listed one: all its rows, and the files that have any
-	files int
-	rows  []listedRow
-	sums  []int64 // by column
+	rows   []listedRow // of a Listed one, with the totals of all files
+	totals Totals
 }
 
 // group is a row of a Grouped table. Its cells are those of the columns of one file.
@@ -278,22 +286,27 @@ func (t *folded) endFile(file string) {
 	t.touched = t.touched[:0]
 }
 
+// add adds what a file has besides rows.
+func (t *Totals) add(file *Totals) {
+	add(&t.Uncounted, file.Uncounted)
+	add((*int64)(&t.Blocking), int64(file.Blocking))
+	for kind, n := range file.Omitted {
+		t.Omitted[kind] += n
+	}
+}
+
 // addListed adds rows to a list. Of several that are as bad the first ones stay.
 func (t *folded) addListed(file string, _ *folded, from *Table) error {
+	t.totals.add(&from.Totals)
 	if len(from.Rows) == 0 {
 		return nil
 	}
-	t.files++
-	add(&t.count, int64(len(from.Rows)))
+	t.totals.Recordings++
+	add(&t.totals.Count, int64(len(from.Rows)))
 	at := find(from.Columns, from.Key)
 	for i := range from.Rows {
 		row := &from.Rows[i]
 		t.rows = append(t.rows, listedRow{file: file, row: row, number: row.Cells()[at].Number})
-		for k, cell := range row.Cells() {
-			if from.Columns[k].Role == Sum {
-				add(&t.sums[k], cell.Number)
-			}
-		}
 	}
 	slices.SortStableFunc(t.rows, func(a, b listedRow) int { return cmp.Compare(b.number, a.number) })
 	kept, text := t.rows[:0], 0
@@ -364,17 +377,11 @@ func (f *Fold) Tables() (tables []*Table) {
 	return tables
 }
 
-// List returns how many rows a Listed table has, from how many files, and their sums, by key; nil: there is no such table.
-func (f *Fold) List(name string) map[string]int64 {
+// List returns the totals of a Listed table; nil: there is no such table.
+func (f *Fold) List(name string) *Totals {
 	for _, t := range f.tables {
 		if t.form.Folding == Listed && t.form.Name == name {
-			sums := map[string]int64{"count": t.count, "recordings": int64(t.files)}
-			for k, c := range t.form.Columns {
-				if c.Role == Sum {
-					sums[c.Key] = t.sums[k]
-				}
-			}
-			return sums
+			return &t.totals
 		}
 	}
 	return nil
@@ -384,17 +391,11 @@ func (f *Fold) List(name string) map[string]int64 {
 func (f *Fold) Says() (text string) {
 	rows := 0
 	for _, t := range f.tables {
-		if rows += len(t.groups) + len(t.rows); t.count == 0 {
-			continue
-		}
-		text += "; " + Thousands(t.count) + " " + t.form.What + " in " + Count(t.files, "recording")
-		for k, c := range t.form.Columns {
-			if c.Role == Sum {
-				text += "; " + strings.TrimSuffix(c.Title, " ms") + " time " + Millis(timeline.Nanos(t.sums[k])) + " ms in total"
-			}
+		if rows += len(t.groups); t.form.Folding == Listed && f.Files > 0 {
+			text += "; " + t.form.Says(&t.totals)
 		}
 	}
-	if rows == 0 {
+	if rows == 0 && text == "" {
 		return "; nothing found"
 	}
 	return text
@@ -410,7 +411,10 @@ func fileColumn[T any](key, title string, of func(*T) string) Of[T] {
 // listed is the table of a list.
 func (t *folded) listed() *Table {
 	form := t.form
-	form.All = int(t.count)
+	form.All = 0
+	if n := len(t.rows); int64(n) < t.totals.Count {
+		form.Notes = []string{fmt.Sprintf("the %s %s of %s %s", Thousands(n), form.Worst, Thousands(t.totals.Count), form.What)}
+	}
 	columns := []Of[listedRow]{fileColumn("file", "file", func(r *listedRow) string { return r.file })}
 	for k, c := range form.Columns {
 		columns = append(columns, Cells(c, func(r *listedRow) Cell { return r.cells[k] }))

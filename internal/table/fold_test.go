@@ -19,7 +19,10 @@ type foldRow struct {
 
 // foldReport is a report on one file with a table; all is the time of the file, 0: that of its rows.
 func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
-	return &Report{Sections: []Section{{Tables: []*Table{New(Table{Name: "t", What: "rows", Key: "self_ns", Folding: folding, Total: int64(all)}, rows,
+	return &Report{Sections: []Section{{Tables: []*Table{New(Table{
+		Name: "t", What: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",
+		Says: func(t *Totals) string { return fmt.Sprintf("%d rows, %d more", t.Count, t.Uncounted) },
+	}, rows,
 		Texts("name", "name", func(r *foldRow) string { return r.Name }).Is(Group),
 		Texts("place", "place", func(r *foldRow) string { return r.place }).Is(Group),
 		Counts("count", "count", func(r *foldRow) int64 { return r.count }).Is(Sum),
@@ -133,17 +136,29 @@ func TestFoldList(t *testing.T) {
 		for i := range rows {
 			rows[i] = foldRow{"f", "", 1, length}
 		}
-		reports = append(reports, foldReport(Listed, 0, rows...))
+		r := foldReport(Listed, 0, rows...)
+		r.Sections[0].Tables[0].Totals = Totals{Uncounted: 1, Blocking: 10, Omitted: map[string]int64{"move": 1}}
+		reports = append(reports, r)
 	}
-	f, got := fold(t, Listed, append(reports, foldReport(Listed, 0))...)
+	none := foldReport(Listed, 0) // has only what is in no row
+	none.Sections[0].Tables[0].Totals = Totals{Uncounted: 6, Blocking: 60, Omitted: map[string]int64{"move": 2}}
+	f, got := fold(t, Listed, append(reports, none)...)
 	if strings.Count(got, "\n4,f,") != maxListed/2 || strings.Count(got, "\n2,f,") != maxListed/2 || !strings.HasPrefix(got, "file,name,place,count,self_ns,other\n4,") {
 		t.Errorf("%.200s", got)
 	}
-	if sums := f.List("t"); sums["count"] != 2*maxListed || sums["recordings"] != 4 {
-		t.Error(sums)
+	if sums := f.List("t"); sums.Count != 2*maxListed || sums.Recordings != 4 || sums.Uncounted != 10 || sums.Blocking != 100 || sums.Omitted["move"] != 6 {
+		t.Errorf("%+v", sums)
+	}
+	if text := f.Says(); text != "; 8192 rows, 10 more" {
+		t.Error(text)
+	}
+	list := f.Tables()[0]
+	(&Order{Rows: maxListed}).Apply(list)
+	if strings.Join(list.Notes, "\n") != "the 4,096 longest of 8,192 rows" { // --limit could not show more
+		t.Errorf("%q", list.Notes)
 	}
 	long := foldReport(Listed, 0, foldRow{strings.Repeat("x", maxRowText), "", 1, 2}, foldRow{"click", "", 1, 1})
-	if f, got := fold(t, Listed, long); !strings.Contains(got, "\n1,click,") || len(f.tables[0].rows) != 1 || f.tables[0].count != 2 {
+	if f, got := fold(t, Listed, long); !strings.Contains(got, "\n1,click,") || len(f.tables[0].rows) != 1 || f.tables[0].totals.Count != 2 {
 		t.Errorf("%d rows, %.200s", len(f.tables[0].rows), got)
 	}
 }

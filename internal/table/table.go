@@ -29,9 +29,12 @@ type Table struct {
 	All    int    // the number of rows, if Rows are fewer
 	Notes  []string
 
-	Folding Folding        // in a report on many files
-	Total   int64          // there: what the Main column has in the file; 0: its sum
-	Start   timeline.Nanos // there: of the trace, of Listed rows
+	Folding Folding              // in a report on many files
+	Total   int64                // there: what the Main column has in the file; 0: its sum
+	Start   timeline.Nanos       // there: of the trace, of Listed rows
+	Totals  Totals               // there: of what a Listed one lists, in the file
+	Says    func(*Totals) string // there: what the first line says of a Listed one
+	Worst   string               // there: what the rows are that a Listed one keeps, such as longest
 
 	Columns []Column
 	Rows    []Row
