@@ -324,7 +324,7 @@ func TestVerifyCompleteEvents(t *testing.T) {
 	texts := []string{
 		complete(1000, 2, 2), complete(3000, 2, 2), complete(5000, 4, 2), complete(5000, 4, 2), complete(6000, 3, 2),
 		complete(10_000, 10, 2), begin(12_000, 2), complete(13_000, 2, 2), end(20_000, 2), `timestamp: 20000 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" }`,
-		begin(30_000, 2), complete(31_000, 1, 2), complete(32_000, 1, 2), end(33_000, 2), complete(9_223_372_036_854_770_000, 9, 2),
+		begin(30_000, 2), complete(31_000, 1, 2), complete(32_000, 1, 2), end(33_000, 2), `timestamp: 9223372036854770000 track_event { track_uuid: 2 name: "s" legacy_event { phase: 88 duration_us: 9 } }`,
 	}
 	packets := preludePackets(t)
 	for _, text := range texts {
