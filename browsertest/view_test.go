@@ -145,7 +145,7 @@ func TestProgress(t *testing.T) {
 	}
 	out.Close()
 	wantTrace(t, stub.Await(t, "trace"), want, "standard input")
-	p.Await(`document.getElementById("status").textContent === "348 KiB"`)
+	p.Await(`document.getElementById("status").textContent === "327 KiB"`)
 	p.Calm()
 }
 
@@ -523,7 +523,7 @@ addEventListener("message", async (e) => {
 	processor := listen(t, "127.0.0.1:9001")
 	w := Run(t, dir, "view", "--ui", "ui", "trace.json.gz")
 	p := b.Open(w.Address())
-	p.Await(`document.getElementById("status").textContent === "348 KiB"`)
+	p.Await(`document.getElementById("status").textContent === "327 KiB"`)
 	p.Await(`posted.some((text) => text !== "PONG")`)
 	if got := Eval[string](p, `posted.find((text) => text !== "PONG")`); got != want.SHA256+" 4 1" {
 		t.Errorf("the own UI says %q, want %s 4 1", got, want.SHA256)
@@ -628,7 +628,7 @@ func TestLooks(t *testing.T) {
 	} {
 		p := b.Open(address, look...)
 		stub.Await(t, "trace")
-		p.Await(`document.getElementById("status").textContent === "348 KiB" && !document.getElementById("tabs").hidden`)
+		p.Await(`document.getElementById("status").textContent === "327 KiB" && !document.getElementById("tabs").hidden`)
 		if Eval[bool](p, "document.documentElement.scrollWidth > innerWidth") {
 			t.Errorf("%s: wider than the window", name)
 		}
