@@ -20,7 +20,7 @@ func (v *viewed) tree() (lines []string) {
 		case p != nil:
 			return strings.Join(append([]string{fmt.Sprintf("%s %d", p.GetProcessName(), p.GetPid())}, p.ProcessLabels...), " | ")
 		case th != nil:
-			return fmt.Sprintf("%s %d", th.GetThreadName(), th.GetTid())
+			return strings.TrimSpace(fmt.Sprintf("%s %d", th.GetThreadName(), th.GetTid()))
 		}
 		return d.GetName()
 	}
@@ -28,9 +28,6 @@ func (v *viewed) tree() (lines []string) {
 		path := name(d)
 		for up := v.tracks[d.GetParentUuid()]; up != nil; up = v.tracks[up.GetParentUuid()] {
 			path = name(up) + " > " + path
-		}
-		if d.GetThread() != nil {
-			path = fmt.Sprintf("%d > %s", d.GetThread().GetPid(), path)
 		}
 		if key := d.GetSiblingMergeKey(); key != "" {
 			path += " key=" + key
@@ -48,6 +45,11 @@ func (v *viewed) tree() (lines []string) {
 func TestTracksForViewers(t *testing.T) {
 	request := func(page, at string) string {
 		return `{"startedDateTime":"2024-02-29T12:34:56.` + at + `Z","time":300,"pageref":"` + page + `","request":{"method":"GET","url":"https://e.org/a"}}`
+	}
+	span := func(id, start, end, more string) string {
+		return `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"process.pid","value":{"intValue":"10"}}]},
+			"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"00000000000000` + id + `","name":"n",` + more +
+			`"startTimeUnixNano":"` + start + `","endTimeUnixNano":"` + end + `"}]}]}]}` + "\n"
 	}
 	for _, c := range []struct {
 		name, input string
@@ -67,6 +69,13 @@ func TestTracksForViewers(t *testing.T) {
 			"requests of no page, and of one that is not known, are the child",
 			`{"log":{"entries":[` + request("", "200") + `,` + request("other", "300") + `]}}`,
 			[]string{"Network > Requests", "Network key=Network (HTTP archive)", "Network: other > Requests", "Network: other key=other (HTTP archive)"},
+		},
+		{
+			"roots that run at once have a row each, with the children that run beside others; a child is on the thread of its parent",
+			span("aa", "100", "200", ``) + span("ab", "110", "190", ``) + span("ac", "120", "150", `"parentSpanId":"00000000000000aa",`) +
+				span("ad", "130", "210", `"parentSpanId":"00000000000000aa",`) +
+				span("ae", "300", "400", `"attributes":[{"key":"thread.id","value":{"intValue":"7"}}],`) + span("af", "310", "320", `"parentSpanId":"00000000000000ae",`),
+			[]string{"shop 10", "shop 10 > 7", "shop 10 > Spans key=1", "shop 10 > Spans key=1", "shop 10 > Spans key=2"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
