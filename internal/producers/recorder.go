@@ -2,7 +2,7 @@ package producers
 
 // recorderWork are slices in which a program works for what records it, and which would not be there without: patterns as in a categoryRule.
 var recorderWork = []string{
-	"CpuProfiler::…",                                                                      // of V8: StartProfiling goes through all functions
+	"CpuProfiler::…",                                                                       // of V8: StartProfiling goes through all functions
 	"GlobalMemoryDump…", "ProcessMemoryDump", "MemoryDumpManager::…", "PeakMemoryTracking", // of Chrome's category memory-infra
 	"V8.GC_OBJECT_DUMP_STATISTICS", "V8.GC_HEAP_DUMP_STATISTICS", // of the category v8.gc_stats
 	"PProfiler::…", "PContent::Msg_InitProfiler", "ProfilerChild", "profiler-started", "profiler-stopped", "profiler-paused", // of Firefox
