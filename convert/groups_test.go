@@ -110,3 +110,29 @@ func TestGroups(t *testing.T) {
 		t.Errorf("converted again: -want +got\n%s", diff)
 	}
 }
+
+// The members of one counter share their scale, also when the output is converted again.
+func TestSharedScales(t *testing.T) {
+	input := []byte(`[{"ph":"C","name":"GPU memory","pid":1,"ts":1,"args":{"allocated":1,"reserved":5}}, {"ph":"C","name":"load","pid":1,"ts":1,"args":{"x":1}}]`)
+	for range 2 {
+		var out bytes.Buffer
+		if _, err := convert.Convert(t.Context(), &out, bytes.NewReader(input), convert.Options{Compression: "none"}); err != nil {
+			t.Fatal(err)
+		}
+		input = out.Bytes()
+		var file protos.Trace
+		if err := proto.Unmarshal(input, &file); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range file.Packet {
+			if d := p.GetTrackDescriptor(); d.GetCounter() != nil {
+				got = append(got, d.GetName()+": "+d.GetCounter().GetYAxisShareKey())
+			}
+		}
+		slices.Sort(got)
+		if want := []string{"GPU memory allocated: GPU memory", "GPU memory reserved: GPU memory", "load x: "}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
