@@ -84,7 +84,7 @@ func reports() []reportKind {
 			example: "weft report samples --bucket 500ms profile.cpuprofile",
 			flags:   []string{"table", "bucket"}, oneObject: true,
 			sections: []reportpage.Section{reportpage.Busy, reportpage.Code}, problems: sampleProblems,
-			forms: formsOf((&report.Samples{Threads: make([]report.ThreadSamples, 1)}).Report(0)), check: checkBucket, make: makeProfiles(true, "this trace has no samples", ofSamples), many: makeProfiles(true, "this trace has no samples", ofSamples),
+			forms: formsOf((&report.Samples{Threads: make([]report.ThreadSamples, 1)}).Report(0)), check: checkSamples, make: makeProfiles(true, "this trace has no samples", ofSamples), many: makeProfiles(true, "this trace has no samples", ofSamples),
 		},
 		{
 			name: "gc", usage: "which functions the garbage collector interrupted, and for how long",
@@ -323,6 +323,13 @@ func sampleFlags() []cli.Flag {
 	}
 }
 
+func checkSamples(c *cli.Context) error {
+	if slices.Contains(report.TreeTables()[:2], c.String("table")) && !c.IsSet("name") {
+		return usagef("--table %s: --name says of which function", c.String("table"))
+	}
+	return checkBucket(c)
+}
+
 func checkBucket(c *cli.Context) error {
 	if bucket := c.Duration("bucket"); c.IsSet("bucket") && bucket <= 0 {
 		return usagef("--bucket: %v is too short; write, for example, 500ms", bucket)
@@ -340,7 +347,11 @@ func makeProfiles(shown bool, nothing string, of func(*report.Profiles, report.O
 		if err != nil {
 			return nil, err
 		}
-		r, err := of(p, report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: limit})
+		opts := report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: limit}
+		if shown && slices.Contains(report.TreeTables(), c.String("table")) {
+			opts.Tree = &report.TreeView{Table: c.String("table"), Function: in.selected.Named}
+		}
+		r, err := of(p, opts)
 		switch {
 		case errors.Is(err, report.ErrTooManyBuckets):
 			return nil, usagef("--bucket: %v", err)

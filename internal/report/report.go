@@ -139,6 +139,8 @@ type Options struct {
 	Bucket timeline.Nanos
 	// Top is the number of rows of tables of stacks and functions; 0: all.
 	Top int
+	// Tree asks for a table of call trees; nil: none.
+	Tree *TreeView
 }
 
 // observation is a sample, or where samples are not known a stretch of one state.

@@ -35,6 +35,10 @@ type ThreadSamples struct {
 
 	// FunctionCount is the number of functions, of which Functions may hold only the first.
 	FunctionCount int `json:"function_count"`
+
+	Tree     *StackTree `json:"-"` // nil: not asked for
+	TreeRows int        `json:"-"` // that are shown; 0: all
+	View     string     `json:"-"` // which table it is
 }
 
 // StateTime is the time in one state.
@@ -109,6 +113,10 @@ func (p *Profiles) Samples(opts Options) (*Samples, error) {
 		functions := p.functions(t)
 		row.FunctionCount = len(functions)
 		row.Functions = cut(functions, opts.Top)
+		if opts.Tree != nil {
+			tree := p.stackTree(t, opts.Tree)
+			row.Tree, row.TreeRows, row.View = &tree, opts.Top, opts.Tree.Table
+		}
 		report.Threads = append(report.Threads, row)
 	}
 	slices.SortStableFunc(report.Threads, func(a, b ThreadSamples) int { return cmp.Compare(b.Busy, a.Busy) })

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/table"
@@ -57,6 +58,54 @@ func (s *Samples) Report(start timeline.Nanos) *table.Report {
 }
 
 func (t *ThreadSamples) tables(start timeline.Nanos) []*table.Table {
+	return append(t.profileTables(start), t.callTree(treeTable, "calls: who calls what, and for how long"),
+		t.callTree(callersTable, "callers: the function first, and below it who calls it"), t.callTree(calleesTable, "callees: the function first, and below it what it calls"))
+}
+
+// callTree is one of the tables of call trees. People get the nodes that take longest, with those around them.
+func (t *ThreadSamples) callTree(name, title string) *table.Table {
+	tree := t.Tree
+	if tree == nil || t.View != name {
+		tree = &StackTree{}
+	}
+	form := table.Table{Name: name, Title: title, Hidden: true, What: "functions", All: len(tree.Nodes)}
+	if tree.Small > 0 {
+		form.Notes = []string{table.Plural(tree.Small, "function is", "functions are") + " left out, each less than a 2,000th of the time"}
+	}
+	return table.New(form, tree.largest(t.TreeRows), columns(ofThread[TreeNode](&t.ThreadID), []table.Of[TreeNode]{
+		table.Times("total_ns", "total ms", func(n *TreeNode) timeline.Nanos { return n.Total }),
+		table.Shares("share", func(n *TreeNode) (part, all timeline.Nanos) { return n.Total, tree.Total }),
+		table.Times("self_ns", "self ms", func(n *TreeNode) timeline.Nanos { return n.Self }).Only(name != callersTable),
+		table.Counts("depth", "", func(n *TreeNode) int { return n.Depth }),
+		table.Cells(table.Column{Key: "function", Title: "function"}, func(n *TreeNode) table.Cell {
+			indent := strings.Repeat(" ", n.Depth)
+			return table.Cell{Text: n.Function, Short: indent + table.Elide(n.Function, nameWidth)}
+		}),
+		table.Texts("location", "location", func(n *TreeNode) string { return n.Location() }),
+	})...)
+}
+
+// largest returns the nodes that take longest, in the order of the tree. A node takes no longer than the one around it, so they are a tree; 0: all.
+func (t *StackTree) largest(rows int) []TreeNode {
+	if rows <= 0 || len(t.Nodes) <= rows {
+		return t.Nodes
+	}
+	order := make([]int, len(t.Nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(t.Nodes[b].Total, t.Nodes[a].Total) })
+	kept := order[:rows]
+	slices.Sort(kept)
+	nodes := make([]TreeNode, rows)
+	for i, at := range kept {
+		nodes[i] = t.Nodes[at]
+	}
+	return nodes
+}
+
+// profileTables are the tables that have one row for each state, function or bucket.
+func (t *ThreadSamples) profileTables(start timeline.Nanos) []*table.Table {
 	return []*table.Table{
 		table.New(table.Table{Name: "states", Title: "time by state", Key: "time_ns", Whole: true, Folding: table.Grouped, Total: int64(t.Covered)}, t.States, columns(ofThread[StateTime](&t.ThreadID), []table.Of[StateTime]{
 			table.Texts("state", "state", func(s *StateTime) string { return s.State }).Is(table.Group),

@@ -329,17 +329,23 @@ type spanReader struct {
 	tl       *timeline.Timeline
 	args     *timeline.ArgSelection
 	services []string // by TrackID of processes
+
+	found spanArgs           // of the slice that is read
+	texts map[string]*string // what is in it, by the paths of arguments
 }
 
 func newSpanReader(tl *timeline.Timeline) *spanReader {
-	return &spanReader{tl: tl, services: make([]string, tl.TrackCount()), args: tl.SelectArgs(func(name string) bool {
-		switch name {
-		case timeline.OwnArgs, "trace_id", "span_id", "parent_span_id", "kind", "status", "status_message", "error.type", "http.route", "peer.service", "db.system",
-			"db.system.name", "messaging.system", "server.address", "request", "response", "method", "url", "headers", "traceparent", "statusText", "_error":
-			return true
+	r := &spanReader{tl: tl, services: make([]string, tl.TrackCount())}
+	r.texts = r.found.texts()
+	wanted := map[string]bool{}
+	for path := range r.texts {
+		for name := range strings.SplitSeq(path, ".") {
+			wanted[name] = true
 		}
-		return false
-	})}
+		wanted[path] = true // as inputs write attributes that are no trees
+	}
+	r.args = tl.SelectArgs(func(name string) bool { return wanted[name] })
+	return r
 }
 
 // read reads a span of OpenTelemetry, or a request of an archive; ok is false for other slices.
@@ -347,15 +353,16 @@ func (r *spanReader) read(it *timeline.Item) (f spanFacts, ok bool, err error) {
 	if err := it.ReadArgs(); err != nil || it.Args == nil {
 		return f, false, err
 	}
-	var a spanArgs
+	a := &r.found
+	*a = spanArgs{}
 	for arg := range r.args.List(it.Args) {
-		a.read(r, &arg)
+		r.readArg("", &arg, 0)
 	}
 	switch {
 	case a.own.spanID != "":
-		r.ofOTLP(&f, &a, it)
+		r.ofOTLP(&f, a, it)
 	case a.url != "" && strings.HasPrefix(string(it.Category), "network"):
-		ofRequest(&f, &a)
+		ofRequest(&f, a)
 	default:
 		return f, false, nil
 	}
@@ -372,68 +379,33 @@ type spanArgs struct {
 
 	errorType, route, peer, database, messaging, address string
 
-	method, url, traceparent, statusText, failure string // of a request
-	status                                        int64
+	method, url, traceparent, status, statusText, failure string // of a request
 }
 
-func (a *spanArgs) read(r *spanReader, arg *timeline.Arg) {
-	text := func() string { return strings.Clone(argText(arg)) }
-	switch key := string(arg.Key); {
-	case arg.Kind == timeline.ArgDict && (key == timeline.OwnArgs || key == "request" || key == "response" || key == "headers"):
-		for member := range r.args.Members(*arg) {
-			a.member(r, key, &member)
-		}
-	case key == "error.type":
-		a.errorType = text()
-	case key == "http.route":
-		a.route = text()
-	case key == "peer.service":
-		a.peer = text()
-	case key == "db.system", key == "db.system.name":
-		a.database = text()
-	case key == "messaging.system":
-		a.messaging = text()
-	case key == "server.address":
-		a.address = text()
-	case key == "_error":
-		a.failure = text()
+// texts are the arguments by their paths.
+func (a *spanArgs) texts() map[string]*string {
+	return map[string]*string{
+		"weft.trace_id": &a.own.traceID, "weft.span_id": &a.own.spanID, "weft.parent_span_id": &a.own.parent, "weft.kind": &a.own.kind,
+		"weft.status": &a.own.status, "weft.status_message": &a.own.message, "error.type": &a.errorType, "http.route": &a.route, "peer.service": &a.peer,
+		"db.system": &a.database, "db.system.name": &a.database, "messaging.system": &a.messaging, "server.address": &a.address,
+		"request.method": &a.method, "request.url": &a.url, "request.headers.traceparent": &a.traceparent, "response.status": &a.status,
+		"response.statusText": &a.statusText, "response._error": &a.failure, "_error": &a.failure,
 	}
 }
 
-// member reads a member of a dictionary.
-func (a *spanArgs) member(r *spanReader, of string, arg *timeline.Arg) {
-	text := func() string { return strings.Clone(argText(arg)) }
-	switch key := string(arg.Key); of + "." + key {
-	case "weft.trace_id":
-		a.own.traceID = text()
-	case "weft.span_id":
-		a.own.spanID = text()
-	case "weft.parent_span_id":
-		a.own.parent = text()
-	case "weft.kind":
-		a.own.kind = text()
-	case "weft.status":
-		a.own.status = text()
-	case "weft.status_message":
-		a.own.message = text()
-	case "request.method":
-		a.method = text()
-	case "request.url":
-		a.url = text()
-	case "response.status":
-		if arg.Kind == timeline.ArgInt {
-			a.status = arg.Int()
+// maxSpanArgs bounds how deep arguments are looked for.
+const maxSpanArgs = 4
+
+// readArg reads an argument below a path.
+func (r *spanReader) readArg(path string, arg *timeline.Arg, depth int) {
+	path += string(arg.Key)
+	switch text := r.texts[path]; {
+	case arg.Kind == timeline.ArgDict && depth < maxSpanArgs:
+		for member := range r.args.Members(*arg) {
+			r.readArg(path+".", &member, depth+1)
 		}
-	case "response.statusText":
-		a.statusText = text()
-	case "response._error":
-		a.failure = text()
-	case "headers.traceparent":
-		a.traceparent = text()
-	case "request.headers":
-		if arg.Kind == timeline.ArgDict {
-			a.read(r, arg)
-		}
+	case text != nil:
+		*text = strings.Clone(argText(arg))
 	}
 }
 
@@ -446,6 +418,7 @@ func (r *spanReader) ofOTLP(f *spanFacts, a *spanArgs, it *timeline.Item) {
 	}
 	f.peer = cmp.Or(a.peer, a.database, a.messaging, a.address)
 	if f.failed = a.own.status == "error"; f.failed {
+		f.operationName = strings.TrimPrefix(f.operationName, timeline.FailedMark)
 		f.message = cmp.Or(a.own.message, a.errorType)
 	}
 }
@@ -475,11 +448,9 @@ func ofRequest(f *spanFacts, a *spanArgs) {
 	if parts := strings.Split(a.traceparent, "-"); len(parts) == 4 {
 		f.id = spanID{parts[1], parts[2]}
 	}
-	f.failed = a.failure != "" || a.status >= 400
-	if f.failed {
-		f.message = a.failure
-		if a.status >= 400 {
-			f.message = strings.TrimSpace(strconv.FormatInt(a.status, 10) + " " + a.statusText)
-		}
+	status, err := strconv.Atoi(a.status)
+	isError := err == nil && status >= 400
+	if f.failed, f.message = a.failure != "" || isError, a.failure; isError {
+		f.message = strings.TrimSpace(a.status + " " + a.statusText)
 	}
 }

@@ -117,7 +117,7 @@ func (p *Profiles) stackTrees(ctx context.Context) ([]StackTree, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if tree := p.stackTree(t); len(tree.Nodes) > 0 {
+		if tree := p.stackTree(t, nil); len(tree.Nodes) > 0 {
 			trees = append(trees, tree)
 		}
 	}
@@ -125,8 +125,25 @@ func (p *Profiles) stackTrees(ctx context.Context) ([]StackTree, error) {
 	return trees[:min(len(trees), maxTrees)], nil
 }
 
-// stackTree makes the tree of a thread.
-func (p *Profiles) stackTree(t *Thread) StackTree {
+// TreeView asks for the call trees of samples as tables.
+type TreeView struct {
+	Table string // "tree", "callers" or "callees"
+	// Function says which functions are asked about, by their names: whom they call, or who calls them. A function that calls itself counts once.
+	Function func(name string) bool
+}
+
+// The tables of call trees.
+const (
+	treeTable    = "tree"
+	callersTable = "callers"
+	calleesTable = "callees"
+)
+
+// TreeTables are the names of the tables of call trees, those first that are about a function.
+func TreeTables() []string { return []string{callersTable, calleesTable, treeTable} }
+
+// stackTree makes the tree of a thread, or what is asked for of it; nil: all.
+func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	tree := StackTree{ThreadID: t.ThreadID, Shows: t.shows, From: TreeOfSamples}
 	byStack, left := map[stackID]timeline.Nanos{}, map[stateID]*StateTime{}
 	works := make([]bool, len(t.observations))
@@ -156,8 +173,13 @@ func (p *Profiles) stackTree(t *Thread) StackTree {
 	}
 	slices.SortFunc(tree.LeftOut, func(a, b StateTime) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.State, b.State)) })
 	paths := p.functionPaths(slices.Sorted(maps.Keys(byStack)), t.Source)
-	tree.Shared = paths.shared(p.stacks)
 	b := newTreeBuilder()
+	if view != nil && view.Table != treeTable {
+		paths.about(b, p.stacks, view, byStack)
+		b.finish(&tree)
+		return tree
+	}
+	tree.Shared = paths.shared(p.stacks)
 	nodes := make([]int32, len(paths.steps)) // of the tree, by step
 	for i := 1; i < len(paths.steps); i++ {
 		step := &paths.steps[i]
@@ -172,6 +194,50 @@ func (p *Profiles) stackTree(t *Thread) StackTree {
 	b.setOrigins()
 	b.finish(&tree)
 	return tree
+}
+
+// about makes the tree of what some functions call, or of what calls them, with the function outermost.
+func (p *functionPaths) about(b *treeBuilder, stacks *stackTable, view *TreeView, byStack map[stackID]timeline.Nanos) {
+	known, totals, nodes := map[treeStep]int32{}, make([]timeline.Nanos, len(p.steps)), make([]int32, len(p.steps))
+	node := func(parent int32, frame uint32) int32 {
+		step := treeStep{parent, frame}
+		if id, ok := known[step]; ok || b.nodes[parent].depth >= maxTreeDepth {
+			return cmp.Or(id, parent)
+		}
+		id := b.add(parent, stacks.frames[frame], "")
+		known[step] = id
+		return id
+	}
+	for i, id := range p.ids {
+		sum(&totals[p.at[i]], byStack[id])
+	}
+	self := slices.Clone(totals)
+	for i, step := range slices.Backward(p.steps[1:]) {
+		sum(&totals[step.parent], totals[i+1])
+	}
+	for i := 1; i < len(p.steps); i++ {
+		step := &p.steps[i]
+		around := nodes[step.parent]
+		switch {
+		case around == 0 && !view.Function(stacks.frames[step.frame].Function):
+		case view.Table == calleesTable:
+			nodes[i] = node(around, step.frame)
+			sum(&b.nodes[nodes[i]].self, self[i])
+		case around != 0:
+			nodes[i] = around // of a caller within itself
+		default:
+			at := node(0, step.frame)
+			nodes[i] = at
+			for up := step.parent; up != 0; up = p.steps[up].parent {
+				next := node(at, p.steps[up].frame)
+				if next == at {
+					break
+				}
+				at = next
+			}
+			sum(&b.nodes[at].self, totals[i])
+		}
+	}
 }
 
 // treeStep leads from a node to one that it calls.

@@ -195,6 +195,11 @@ func (s *Selection) What(it *timeline.Item) bool {
 	return s == nil || s.Track(it.Track) && s.hasName(it) && s.hasCategory(it) && s.hasContext(it.Ordinal)
 }
 
+// Named reports whether a name is one of those that are asked for; false if none is.
+func (s *Selection) Named(name string) bool {
+	return s != nil && s.names != nil && s.names.matches(name)
+}
+
 // Unnamed reports whether something is selected that has no name, category and context, if its track and its time are.
 func (s *Selection) Unnamed() bool {
 	return s == nil || s.names == nil && s.categories == nil && s.ordinals == nil

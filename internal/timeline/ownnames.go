@@ -10,6 +10,9 @@ const (
 	OwnFlags = "weft.flags" // an array of what is unusual about the firing of a probe
 )
 
+// FailedMark is in front of the names of spans that failed, so that people see them, and tables by name count them apart.
+const FailedMark = "✗ "
+
 // AppendedAttribute is the attribute of the first packet of a sequence that weft appended to a trace: the sequence's id.
 const AppendedAttribute = "weft.attribution.sequence"
 
