@@ -187,6 +187,7 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 			migrateCommand(env),
 			infoCommand(env),
 			verifyCommand(env),
+			findCommand(env),
 			dumpCommand(env),
 			attributeCommand(env),
 			flowsCommand(env),
@@ -392,13 +393,13 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 	}
 }
 
-// eachFile calls fn for every file that the arguments of a command mean; of a folder, the recordings in it, or only the
+// eachFile calls fn for every file that names and the list of --files-from mean; of a folder, the recordings in it, or only the
 // Perfetto traces. A failure does not stop the others.
-func eachFile(c *cli.Context, env *environment, onlyPerfetto bool, fn func(name string, src *input) error) error {
-	if c.NArg() == 0 {
+func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto bool, fn func(name string, src *input) error) error {
+	if len(names) == 0 && !c.IsSet(filesFrom) {
 		return usagef("no file; name one, or use \"-\" for standard input")
 	}
-	found, err := inputs.Find(inputs.Expand(c.Args().Slice()))
+	found, err := findInputs(c, env, names, filesFrom)
 	if err != nil {
 		return err
 	}

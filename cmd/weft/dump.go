@@ -46,7 +46,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return eachFile(c, env, false, func(name string, src *input) error {
+			return eachFile(c, env, c.Args().Slice(), false, func(name string, src *input) error {
 				return query.run(c.Context, env, name, src)
 			})
 		},

@@ -97,6 +97,11 @@ func (j *flowJSON) member(f flowindex.Flow, m *marker) error {
 func (j *flowJSON) markerHead(*marker) error { return nil }
 
 func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
+	return writeJSON(j.w, j.memberships(f, m, previous, next))
+}
+
+// memberships is a marker in a flow, with what comes before and after it.
+func (j *flowJSON) memberships(f flowindex.Flow, m *marker, previous, next []*marker) *memberObject {
 	o := j.memberObject(f, m)
 	for _, p := range previous {
 		o.Previous = newMarkerObject(p)
@@ -104,7 +109,7 @@ func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*mar
 	for _, n := range next {
 		o.Next = append(o.Next, newMarkerObject(n))
 	}
-	return writeJSON(j.w, o)
+	return o
 }
 
 func (j *flowJSON) root(f flowindex.Flow) error { return j.flow(f) }

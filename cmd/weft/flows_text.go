@@ -126,11 +126,16 @@ func (t *flowText) place(m *marker) string {
 	if name == "" {
 		name = "(no name)"
 	}
-	parts := strings.Split(m.track.name, " / ")
+	return table.Elide(name, maxName) + " · " + pathText(m.track.name)
+}
+
+// pathText is the path of a track with programs instead of command lines.
+func pathText(track string) string {
+	parts := strings.Split(track, " / ")
 	for i, part := range parts {
 		parts[i] = table.Elide(timeline.Program(part), maxName)
 	}
-	return table.Elide(name, maxName) + " · " + strings.Join(parts, " / ")
+	return strings.Join(parts, " / ")
 }
 
 // since writes a time of the trace as the time since its start.
