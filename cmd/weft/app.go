@@ -111,6 +111,10 @@ var goneFlags = map[string]string{
 	"join": "--join is gone; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
 
 	"report":          "--report is gone; --json prints the report as JSON",
+	"context-scope":   "--context-scope is gone; --context-rule scope=slice",
+	"context-sources": "--context-sources is gone; --context-rule sources=LIST",
+	"flow-conflict":   "--flow-conflict is gone; --context-rule flow=keep",
+
 	"end":             "--end is gone; --self-profile end=MS",
 	"sample-interval": "--sample-interval is gone; --self-profile interval=MS",
 	"thread-name":     "--thread-name is gone; --self-profile thread=NAME",
