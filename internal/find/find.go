@@ -7,6 +7,7 @@ package find
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,22 +67,22 @@ const (
 	lookAhead = 256 // hits that are looked at for relate behind those that are kept
 )
 
+// Events calls fn for the slices and instants that have a text, by their ordinals, as Collect finds them. An error of fn ends the search
+// and is returned.
+func Events(ctx context.Context, tl *timeline.Timeline, text string, selected *selection.Selection, fn func(ordinal uint64) error) error {
+	f := newFinder(tl, text)
+	f.fn = fn
+	return f.walk(ctx, selected)
+}
+
 // Collect finds a text, in upper or lower case, in what is selected of a trace, and keeps the first limit hits. It reads the events
 // once.
 func Collect(ctx context.Context, tl *timeline.Timeline, text string, selected *selection.Selection, limit int) (*Result, error) {
-	f := &finder{
-		tl: tl, want: lower(nil, []byte(text)), limit: limit + lookAhead, out: &Result{Kinds: map[string]int{}},
-		names: make([]uint8, tl.NameCount()+1), categories: make([]uint8, tl.CategoryCount()+1),
-	}
+	f := newFinder(tl, text)
+	f.limit = limit + lookAhead
 	f.tracks(selected)
 	f.findFunctions()
-	opts := resolved.Options{}
-	if selected != nil {
-		opts.Selected = selected.Item
-	}
-	rows := resolved.NewReader(tl)
-	defer rows.Close()
-	if _, err := rows.Walk(ctx, opts, f.row); err != nil {
+	if err := f.walk(ctx, selected); err != nil {
 		return nil, err
 	}
 	for _, fn := range f.byName {
@@ -94,12 +95,31 @@ func Collect(ctx context.Context, tl *timeline.Timeline, text string, selected *
 	return f.out, nil
 }
 
+func newFinder(tl *timeline.Timeline, text string) *finder {
+	return &finder{
+		tl: tl, want: lower(nil, []byte(text)), out: &Result{Kinds: map[string]int{}},
+		names: make([]uint8, tl.NameCount()+1), categories: make([]uint8, tl.CategoryCount()+1),
+	}
+}
+
+// walk looks at the events.
+func (f *finder) walk(ctx context.Context, selected *selection.Selection) error {
+	opts := resolved.Options{}
+	if selected != nil {
+		opts.Selected = selected.Item
+	}
+	rows := resolved.NewReader(f.tl)
+	_, err := rows.Walk(ctx, opts, f.row)
+	return errors.Join(err, rows.Close())
+}
+
 // finder is a search under way.
 type finder struct {
 	tl    *timeline.Timeline
 	want  []byte // in lower case
-	limit int // of the hits that are looked at
+	limit int    // of the hits that are looked at
 	out   *Result
+	fn    func(ordinal uint64) error // gets the events instead of out; nil: none
 
 	names, categories []uint8 // by id: 0 not looked at, 1 without the text, 2 with it
 	buf               []byte
@@ -270,6 +290,9 @@ func (f *finder) row(row *resolved.Row) error {
 	}
 	if len(h.Where) == 0 {
 		return nil
+	}
+	if f.fn != nil {
+		return f.fn(it.Ordinal)
 	}
 	h.Kind, h.TS, h.Dur, h.Event, h.Ordinal, h.Track, h.Lane = row.Kind.String(), it.TS, it.Dur, it.Event, it.Ordinal, it.Track, it.Lane
 	if i := f.add(*h); i >= 0 {
