@@ -148,8 +148,10 @@ func title(rec *report.Recording, format convert.Format) string {
 func lengthLine(rec *report.Recording, r *convert.Report) string {
 	line := "no events"
 	if r.Span != nil {
-		line = fmt.Sprintf("%s, %s of %s", lengthText(r.Span.End-r.Span.Start),
-			table.Plural(int64(r.Tracks.Threads), "thread", "threads"), table.Plural(int64(r.Tracks.Processes), "process", "processes"))
+		line = lengthText(r.Span.End - r.Span.Start)
+		if r.Tracks.Processes > 0 {
+			line += ", " + threadsText(r.Tracks)
+		}
 	}
 	if rec.Recorded != "" {
 		line += ", recorded " + recordedText(rec.Recorded)

@@ -109,7 +109,7 @@ func TestMergeArchiveAndSpans(t *testing.T) {
 		}
 		return nil
 	})
-	if got, want := strings.Join(arrows, ", "), "GET https://e.org/api, GET /api, GET /api, receive"; err != nil || got != want {
+	if got, want := strings.Join(arrows, ", "), "api · e.org, GET /api, GET /api, receive"; err != nil || got != want {
 		t.Errorf("arrows between %s, want %s, error %v", got, want, err)
 	}
 }

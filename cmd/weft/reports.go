@@ -251,6 +251,8 @@ func slicesBy(c *cli.Context, in *reportInput) (opts report.SliceOptions, err er
 	if in != nil && in.selected != nil {
 		opts.Include = in.selected.Item
 	}
+	opts.Gaps = in != nil && in.fold == nil && slices.Contains(report.GapTables(), c.String("table"))
+	opts.Threads = c.IsSet("thread")
 	if in != nil && in.fold != nil {
 		opts.Length = func(kind report.SliceKind, group string, length timeline.Nanos) error {
 			return in.fold.AddValue(kind.String(), group, int64(length))

@@ -105,6 +105,11 @@ func clockEpoch(c *convert.RecordedClock) (ns int64, ok bool) {
 	return 0, false
 }
 
+// threadsText says on how many threads and processes something was recorded.
+func threadsText(t convert.TrackCounts) string {
+	return table.Plural(int64(t.Threads), "thread", "threads") + " of " + table.Plural(int64(t.Processes), "process", "processes")
+}
+
 // summary says in one line what the input holds: events, tracks and time.
 func summary(r *convert.Report) string {
 	e, t := r.Events, r.Tracks
@@ -127,8 +132,10 @@ func summary(r *convert.Report) string {
 	if e.Screenshots > 0 {
 		events = append(events, fmt.Sprintf("%s (%s)", table.Plural(e.Screenshots, "screenshot", "screenshots"), table.Plural(e.ScreenshotBytes, "byte", "bytes")))
 	}
-	line := strings.Join(events, ", ") + " on " + table.Plural(int64(t.Threads), "thread", "threads") + " of " +
-		table.Plural(int64(t.Processes), "process", "processes")
+	line := strings.Join(events, ", ")
+	if t.Processes > 0 { // HTTP archives have none
+		line += " on " + threadsText(t)
+	}
 	if own := addedText(&e); own != "" {
 		line += ", and " + own
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/inputs"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/otlp"
 	"github.com/weft-trace/weft/internal/unpack"
@@ -52,7 +51,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	p := startProgress(v.env, inputName(name), src.size, !v.quiet)
 	v.showProgress(p)
 	stopped := v.tell(t, p, src.size)
-	in, made, report, err := v.make(ctx, name, src, p)
+	in, made, report, first, err := v.make(ctx, name, src, p)
 	shown := made
 	if err == nil {
 		shown, err = v.fit(ctx, name, made, p)
@@ -63,8 +62,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	if err != nil {
 		return err
 	}
-	first, err := v.firstView(ctx, name, in, report)
-	if err != nil {
+	if err := v.askedFor(ctx, &first, name, in, report); err != nil {
 		return err
 	}
 	if !v.quiet {
@@ -222,10 +220,13 @@ func madeText(name string, made, shown *stored, report *convert.Report) string {
 	return b.String()
 }
 
-// make makes a Perfetto trace of an input. Both are closed when the viewing ends. There is no report if nothing was converted.
-func (v *viewing) make(ctx context.Context, name string, src *input, p *progress) (in, made *stored, report *convert.Report, err error) {
+// make makes a Perfetto trace of an input, and finds what to show of it first. Both are closed when the viewing ends. There is no report if
+// nothing was converted.
+func (v *viewing) make(ctx context.Context, name string, src *input, p *progress) (
+	in, made *stored, report *convert.Report, first view.FirstView, err error,
+) {
 	if in, err = v.store(ctx, src, p); err != nil {
-		return nil, nil, nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+		return nil, nil, nil, first, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
 	counted := in.reader()
 	if src.size >= 0 {
@@ -237,7 +238,7 @@ func (v *viewing) make(ctx context.Context, name string, src *input, p *progress
 	}
 	switch packed := slices.DeleteFunc(containers, func(c string) bool { return c == "gzip" }); {
 	case is && len(packed) == 0 && v.output == "": // the UI reads gzip
-		return in, in, nil, nil
+		return in, in, nil, first, nil
 	case is && len(packed) == 0:
 		made, err = v.write(ctx, func(dst io.Writer) error {
 			_, err := io.Copy(dst, contextReader{ctx, counted})
@@ -247,14 +248,14 @@ func (v *viewing) make(ctx context.Context, name string, src *input, p *progress
 		made, err = v.write(ctx, func(dst io.Writer) error { return unpackTo(ctx, dst, counted, v.opts.TempDir) })
 	default:
 		made, err = v.write(ctx, func(dst io.Writer) (err error) {
-			report, err = convert.Convert(ctx, p.writer(dst), counted, v.opts)
+			report, first, err = convertToLookAt(ctx, p.writer(dst), counted, v.opts)
 			return err
 		})
 	}
 	if err != nil && !errors.As(err, new(*outputError)) {
 		err = fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	return in, made, report, err
+	return in, made, report, first, err
 }
 
 // store returns an input as a file: what comes from a pipe is kept in a nameless one.
@@ -380,37 +381,4 @@ func (v *viewing) writeOutput(ctx context.Context, fill func(io.Writer) error) (
 		return nil, &outputError{fmt.Errorf("%s is not a regular file; view shows a file", v.output)}
 	}
 	return &stored{f, src, src.size}, nil
-}
-
-// firstView finds what the flags say to look at first. For that an input that was not converted is read, too.
-func (v *viewing) firstView(ctx context.Context, name string, in *stored, report *convert.Report) (first view.FirstView, err error) {
-	if v.event == nil && v.window.Whole() {
-		return first, nil
-	}
-	var span moment.Span
-	if report != nil && report.Span != nil {
-		span = moment.Span{Start: report.Span.Start, End: report.Span.End}
-	}
-	if v.event != nil || report == nil {
-		tr, tl, err := openTimeline(ctx, name, in.reader(), v.opts)
-		if err != nil {
-			return first, err
-		}
-		defer tr.Close()
-		span = moment.SpanOf(tl)
-		if v.event != nil {
-			if first.Event, err = findEvent(ctx, tl, *v.event, report == nil); err != nil {
-				return first, fmt.Errorf("%s: %w", inputName(name), err)
-			}
-		}
-	}
-	if v.window.Whole() {
-		return first, nil
-	}
-	from, to, err := v.window.In(span)
-	if err != nil {
-		return first, fmt.Errorf("%s: %w", inputName(name), err)
-	}
-	first.Window = &view.Window{Start: int64(max(from, span.Start)), End: int64(min(to, span.End))}
-	return first, nil
 }

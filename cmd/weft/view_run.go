@@ -102,9 +102,7 @@ func (j *viewJob) listen() (*view.Server, error) {
 		ui.Close()
 		return nil, usagef("--port: with --direct, the Perfetto UI fetches from port %d and no other; leave out --port", directPort)
 	}
-	server, err := view.Listen(view.Options{
-		Port: j.port, UI: ui, Direct: j.direct, Pin: j.pin, AwaitTrace: j.event != nil || !j.window.Whole(),
-	})
+	server, err := view.Listen(view.Options{Port: j.port, UI: ui, Direct: j.direct})
 	if err == nil {
 		return server, nil
 	}

@@ -16,6 +16,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/view"
 )
 
@@ -265,5 +268,48 @@ func TestFailedViewKeepsNothing(t *testing.T) {
 	v := &viewing{viewJob: &viewJob{env: env, files: []string{name}, quiet: true}, server: server}
 	if err := v.prepare(t.Context(), server.Add("x.json"), name); err == nil || len(v.close) != 0 {
 		t.Errorf("error %v; %d files are open", err, len(v.close))
+	}
+}
+
+// What is shown first: the part of the timeline in which most happens, tracks of the pages with most events, and all tracks of few processes.
+func TestFirstView(t *testing.T) {
+	events := func(processes int, work string) string {
+		b := new(strings.Builder)
+		fmt.Fprint(b, `[{"ph":"b","cat":"c","id":"1","name":"navigation","ts":0,"pid":1,"tid":1},{"ph":"e","cat":"c","id":"1","name":"navigation","ts":10000000,"pid":1,"tid":1}`)
+		for pid := range processes {
+			fmt.Fprintf(b, `,{"ph":"M","name":"thread_name","pid":%d,"tid":1,"ts":0,"args":{"name":%q}}`, pid+1, work)
+			for i := range 100 * (pid + 1) {
+				fmt.Fprintf(b, `,{"ph":"X","name":"n","ts":%d,"dur":10,"pid":%d,"tid":1}`, 8_000_000+i*1000, pid+1)
+			}
+		}
+		return b.String() + "]"
+	}
+	const expand = `dev.perfetto.ExpandTracksByRegex ^(?!System$)(?:(?! > ).)*$ path`
+	const pin = `dev.perfetto.PinTracksByRegex ^(?:(?! > ).)* (%s) > \(contexts and states\) > (Long tasks|Context: .*)$ path`
+	for _, c := range []struct {
+		name, input string
+		want        []string
+	}{
+		{"one process", events(1, "main"), []string{"7.97-8.12", expand}},
+		{"a page", events(1, "CrRendererMain"), []string{"7.97-8.12", expand, fmt.Sprintf(pin, "1")}},
+		{"many pages", events(5, "CrRendererMain"), []string{"7.97-8.52", fmt.Sprintf(pin, "5|4|3")}},
+		{"busy all the time", `[{"ph":"X","name":"n","ts":0,"dur":10,"pid":1,"tid":1},{"ph":"X","name":"n","ts":1000,"dur":10,"pid":1,"tid":1}]`, []string{expand}},
+		{"one moment", `[{"ph":"i","name":"n","ts":5,"pid":1,"tid":1}]`, []string{expand}},
+		{"nothing", `[]`, []string{expand}},
+	} {
+		_, first, err := convertToLookAt(t.Context(), io.Discard, strings.NewReader(c.input), convert.Options{TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if w := first.Window; w != nil {
+			got = append(got, fmt.Sprintf("%.2f-%.2f", float64(w.Start)/1e9, float64(w.End)/1e9))
+		}
+		for _, command := range first.Commands {
+			got = append(got, command.ID+" "+strings.Join(command.Args, " "))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", c.name, diff)
+		}
 	}
 }

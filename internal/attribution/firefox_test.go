@@ -197,7 +197,7 @@ func TestFirefoxRequests(t *testing.T) {
 	byRequest := "Frame window 3 request 0; " + input + " request 0; Tab tab 7 request 0"
 	want := map[string][]string{
 		"DOMEvent":                    {"Frame window 3 args 0; " + input + " args 0; Tab tab 7 args 0"},
-		"Load":                        {"Frame window 3 args 0; " + input + " async 0; Tab tab 7 args 0", byRequest},
+		"x · a.test":                  {"Frame window 3 args 0; " + input + " async 0; Tab tab 7 args 0", byRequest},
 		"DispatchTransaction":         {byRequest},
 		"Receive AsyncOpen in Parent": {byRequest},
 	}

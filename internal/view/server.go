@@ -59,13 +59,6 @@ type Options struct {
 
 	// Direct has the UI fetch the trace itself, from a public page to this machine, instead of framing it. There is one trace then.
 	Direct bool
-
-	// Pin are regular expressions of JavaScript. The UI pins the tracks whose names match one.
-	Pin []string
-
-	// AwaitTrace says that the traces come with a FirstView: the UI is not started before it is known, because it reads it
-	// from its address.
-	AwaitTrace bool
 }
 
 // A Server serves traces to the browser of one user. Its methods may be called by several goroutines.

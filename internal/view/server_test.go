@@ -704,23 +704,25 @@ func TestLongHeaders(t *testing.T) {
 
 // The page hears what there is, how far conversions are, and when the program ends.
 func TestEvents(t *testing.T) {
-	s := startServer(t, Options{Pin: []string{`a"b&c`}})
+	s := startServer(t, Options{})
 	second := s.Add("</script>\u202e.json")
 	events := listenTo(t, s)
-	const pinned = `mode=embedded\u0026startupCommands=%5B%7B%22id%22%3A%22dev.perfetto.PinTracksByRegex%22%2C%22args%22%3A%5B%22a%5C%22b%5Cu0026c%22%5D%7D%5D`
+	const commands = `%5B%7B%22id%22%3A%22dev.perfetto.PinTracksByRegex%22%2C%22args%22%3A%5B%22a%5C%22b%5Cu0026c%22%2C%22name%22%5D%7D%5D`
 	want := func(traces string) {
 		t.Helper()
-		if got := events(); got != `data: {"ui":"https://ui.perfetto.dev/","await":false,"traces":[`+strings.ReplaceAll(traces, "PINNED", pinned)+`]}` {
+		if got := events(); got != `data: {"ui":"https://ui.perfetto.dev/","traces":[`+traces+`]}` {
 			t.Errorf("got %s", got)
 		}
 	}
-	const other = `,{"name":"\u003c/script\u003e` + "\u202e" + `.json","state":"waiting","read":0,"size":-1,"arguments":"PINNED"}`
-	want(`{"name":"trace.json","state":"waiting","read":0,"size":-1,"arguments":"PINNED"}` + other)
+	const other = `,{"name":"\u003c/script\u003e` + "\u202e" + `.json","state":"waiting","read":0,"size":-1,"arguments":"mode=embedded"}`
+	want(`{"name":"trace.json","state":"waiting","read":0,"size":-1,"arguments":"mode=embedded"}` + other)
 	s.trace.Progress(5, 10)
-	want(`{"name":"trace.json","state":"converting","read":5,"size":10,"arguments":"PINNED"}` + other)
-	s.trace.Ready(Content{strings.NewReader("abc"), 3, "x.pftrace"}, FirstView{Window: &Window{-5, 2_000_000_000}, Event: &Event{9007199254740993, 1}})
-	want(`{"name":"trace.json","state":"ready","read":5,"size":10,"bytes":3,"file_name":"x.pftrace","arguments":"` +
-		strings.Replace(pinned, `embedded`, `embedded\u0026visStart=-5\u0026visEnd=2000000000\u0026ts=9007199254740993\u0026dur=1`, 1) +
+	want(`{"name":"trace.json","state":"converting","read":5,"size":10,"arguments":"mode=embedded"}` + other)
+	s.trace.Ready(Content{strings.NewReader("abc"), 3, "x.pftrace"}, FirstView{
+		Window: &Window{-5, 2_000_000_000}, Event: &Event{9007199254740993, 1}, Commands: []Command{PinNames(`a"b&c`)},
+	})
+	want(`{"name":"trace.json","state":"ready","read":5,"size":10,"bytes":3,"file_name":"x.pftrace","arguments":` +
+		`"mode=embedded\u0026visStart=-5\u0026visEnd=2000000000\u0026ts=9007199254740993\u0026dur=1\u0026startupCommands=` + commands +
 		`","scroll":{"start":-5e-9,"end":2}}` + other)
 	second.Failed("why")
 	<-second.FailureShown()

@@ -46,8 +46,31 @@ const (
 // A FirstView is what the timeline shows of a trace at first; the zero value is all of it. Times are nanoseconds on the clock of the
 // trace.
 type FirstView struct {
-	Window *Window // nil: the whole trace
-	Event  *Event  // is selected; nil: none
+	Window   *Window   // nil: the whole trace
+	Event    *Event    // is selected; nil: none
+	Commands []Command // that the UI runs, in their order
+}
+
+// A Command is one of those that the UI runs when it has loaded a trace.
+type Command struct {
+	ID   string   `json:"id"`
+	Args []string `json:"args"` // all of them: the UI asks the user for one that is missing
+}
+
+// PinNames pins the tracks whose names match a regular expression of JavaScript.
+func PinNames(regex string) Command {
+	return Command{"dev.perfetto.PinTracksByRegex", []string{regex, "name"}}
+}
+
+// PinPaths pins the tracks whose paths match: the names of those around a track and its own, with " > " between them. Those of threads are
+// not among them.
+func PinPaths(regex string) Command {
+	return Command{"dev.perfetto.PinTracksByRegex", []string{regex, "path"}}
+}
+
+// ExpandPaths expands the tracks whose paths match.
+func ExpandPaths(regex string) Command {
+	return Command{"dev.perfetto.ExpandTracksByRegex", []string{regex, "path"}}
 }
 
 // A Window is a part of the timeline.
@@ -169,8 +192,7 @@ func (t *Trace) serve(w http.ResponseWriter, r *http.Request) {
 
 // pageState is what the page is told.
 type pageState struct {
-	UI     string       `json:"ui"`    // address that ends in a slash
-	Await  bool         `json:"await"` // the UI is not started before a trace is ready
+	UI     string       `json:"ui"` // address that ends in a slash
 	Traces []traceState `json:"traces"`
 }
 
@@ -200,11 +222,11 @@ type scroll struct {
 func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := pageState{UI: s.opts.UI.address, Await: s.opts.AwaitTrace, Traces: make([]traceState, len(s.traces))}
+	p := pageState{UI: s.opts.UI.address, Traces: make([]traceState, len(s.traces))}
 	for i, t := range s.traces {
 		p.Traces[i] = traceState{
 			Name: t.name, State: t.state, Read: t.read, Size: t.size, Failure: t.failure, Bytes: t.content.Bytes, FileName: t.content.FileName,
-			Arguments: t.view.arguments(s.opts.Pin), Scroll: t.view.scroll(), Report: t.report != nil,
+			Arguments: t.view.arguments(), Scroll: t.view.scroll(), Report: t.report != nil,
 		}
 		if t.report != nil {
 			p.Traces[i].Start, p.Traces[i].End = t.report.Span.Start, t.report.Span.End
@@ -219,7 +241,7 @@ func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 
 // arguments returns the arguments of the UI's link with which it shows the view. mode=embedded leaves out its sidebar and its
 // telemetry. Times are texts there, and exact.
-func (v FirstView) arguments(pin []string) string {
+func (v FirstView) arguments() string {
 	args := []string{"mode=embedded"}
 	add := func(name string, value int64) { args = append(args, name+"="+strconv.FormatInt(value, 10)) }
 	if v.Window != nil {
@@ -230,16 +252,8 @@ func (v FirstView) arguments(pin []string) string {
 		add("ts", v.Event.TS)
 		add("dur", v.Event.Dur)
 	}
-	if len(pin) > 0 {
-		type command struct {
-			ID   string   `json:"id"`
-			Args []string `json:"args"`
-		}
-		commands := make([]command, len(pin))
-		for i, regex := range pin {
-			commands[i] = command{"dev.perfetto.PinTracksByRegex", []string{regex}}
-		}
-		text, err := json.Marshal(commands)
+	if len(v.Commands) > 0 {
+		text, err := json.Marshal(v.Commands)
 		if err != nil {
 			panic(err) // texts only
 		}

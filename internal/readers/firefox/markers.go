@@ -126,16 +126,20 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	out.Args = c.enc.Args()
 }
 
-// encodeLabel names an event by the label of its schema, if that gives one, and keeps the name of the marker.
+// encodeLabel names an event by the label of its schema, if that gives one, and a request by its address, and keeps the name of the marker.
 func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	p := &c.payload
 	sch := p.kind.schema
-	if sch == nil || len(sch.chart) == 0 {
-		return
+	var label []byte
+	switch {
+	case sch == nil:
+	case p.kind.special == specialNetwork:
+		label = p.requestName(out.Name)
+	case len(sch.chart) > 0:
+		what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, slots: sch.slots, values: p.values}
+		p.label = sch.chart.appendLabel(p.label[:0], &what)
+		label = bytes.TrimSpace(p.label)
 	}
-	what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, slots: sch.slots, values: p.values}
-	p.label = sch.chart.appendLabel(p.label[:0], &what)
-	label := bytes.TrimSpace(p.label)
 	if len(label) == 0 || bytes.Equal(label, out.Name) {
 		return
 	}

@@ -1,7 +1,10 @@
 package firefox
 
 import (
+	"bytes"
+
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -38,8 +41,31 @@ func (s *schema) neededOfRequests() {
 		s.slot(p.from)
 		s.slot(p.to)
 	}
-	s.slot("id")
-	s.slot("redirectId")
+	for _, key := range []string{"id", "redirectId", "URI", "requestMethod"} {
+		s.slot(key)
+	}
+}
+
+// requestName names a request by its address and method. A marker without address is named by Firefox, Load and its id in front.
+func (p *payloadState) requestName(marker []byte) []byte {
+	slots := p.kind.schema.bySlot
+	text := func(key string) []byte {
+		if slot, ok := slots[key]; ok {
+			return p.values[slot].text
+		}
+		return nil
+	}
+	url := text("URI")
+	if rest, ok := bytes.CutPrefix(marker, []byte("Load ")); ok && len(url) == 0 {
+		if rest = bytes.TrimLeft(rest, "0123456789"); bytes.HasPrefix(rest, []byte(": ")) {
+			url = rest[len(": "):]
+		}
+	}
+	if len(url) == 0 {
+		return nil
+	}
+	p.label = producers.AppendRequestName(p.label[:0], text("requestMethod"), url)
+	return p.label
 }
 
 // redirect identifies the target of a redirected request: its id and thread.

@@ -131,24 +131,5 @@ func (r *reader) readHeaders() ([]header, bool) {
 	return r.headers, s.Err() == nil
 }
 
-// nameOf returns the name of a request: its method and the address without what differs from request to request.
-func nameOf(to, method, url []byte) []byte {
-	to = append(append(to, method...), ' ')
-	if rest, ok := bytes.CutPrefix(url, []byte("data:")); ok {
-		if i := bytes.IndexAny(rest, ",;"); i >= 0 {
-			url = url[:len("data:")+i]
-		}
-	} else if i := bytes.IndexAny(url, "?#"); i >= 0 {
-		url = url[:i]
-	}
-	if len(url) > maxName {
-		url = bytes.ToValidUTF8(url[:maxName], nil)
-	}
-	return bytes.TrimSpace(append(to, url...))
-}
-
-// maxName bounds the address in the name of a request. The whole address is an argument.
-const maxName = 512
-
 // statusName is used for requests without an address.
 func statusName(status int64) string { return "status " + strconv.FormatInt(status, 10) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strconv"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
@@ -14,45 +15,60 @@ import (
 // emitter adds pages and entries to the timeline.
 type emitter struct {
 	*reader
-	ctx     context.Context
-	process timeline.TrackID
-	alone   *readers.Lanes[timeline.Nanos] // of requests without page
-	join    *joiner
-	events  uint32
-	done    int
-	out     timeline.Event
+	ctx         context.Context
+	description string                         // of the tracks
+	alone       *readers.Lanes[timeline.Nanos] // of requests without page; nil: there was none yet
+	join        *joiner
+	events      uint32
+	done        int
+	out         timeline.Event
 }
 
 // emit adds all that was read.
 func (r *reader) emit(ctx context.Context) (err error) {
-	e := &emitter{reader: r, ctx: ctx, join: newJoiner(r)}
+	e := &emitter{reader: r, ctx: ctx, join: newJoiner(r), description: "HTTP archive"}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
-	name := cmp.Or(r.browser.String(), r.creator.String(), "HTTP archive")
-	e.process = r.b.Process(timeline.ProcessKey{Text: name})
+	if program := cmp.Or(r.browser.String(), r.creator.String()); program != "" {
+		e.description += " of " + program
+	}
 	for i := range r.pages {
 		if err := e.page(&r.pages[i]); err != nil {
 			return err
 		}
 	}
-	e.alone = e.requests(e.process)
 	if err := r.entries.Each(e.entry); err != nil {
 		return err
 	}
 	return e.join.run(ctx)
 }
 
-// requests returns the tracks of requests below a process or a page.
-func (e *emitter) requests(parent timeline.TrackID) *readers.Lanes[timeline.Nanos] {
-	return readers.NewLanes[timeline.Nanos](e.b, parent, timeline.TrackSpec{Name: timeline.RoleNetwork.String(), Role: timeline.RoleNetwork})
+// root describes the track of requests below the root of the trace. Those of one key are lanes of one row.
+func (e *emitter) root(name, key string) timeline.TrackSpec {
+	return timeline.TrackSpec{
+		Name: name, Description: e.description, Role: timeline.RoleNetwork, Merge: timeline.MergeByKey, MergeKey: key,
+	}
 }
 
-// page makes the track of a page and adds its times as instants.
+// below returns tracks of requests below a track that has no events of its own: viewers show a track below the root only if another one is
+// below it (section 3).
+func (e *emitter) below(root timeline.TrackID) *readers.Lanes[timeline.Nanos] {
+	return readers.NewLanes[timeline.Nanos](e.b, root, timeline.TrackSpec{Name: "Requests", Role: timeline.RoleNetwork})
+}
+
+// page makes the track of the requests of a page, and one below it for the page's times, which are instants.
 func (e *emitter) page(p *page) error {
-	track := e.b.NewTrack(e.process, timeline.TrackSpec{Name: p.name()})
-	p.requests = e.requests(track)
+	key := p.id
+	if p.known {
+		key += " " + strconv.FormatInt(int64(p.started), 10) // archives of one trace have pages of one id
+	}
+	spec := e.root(timeline.RoleNetwork.String()+": "+p.name(), key)
+	root := e.b.NewTrack(0, spec)
 	if !p.known || p.started == timeline.NoTime {
+		p.requests = e.below(root)
 		return nil
 	}
+	p.requests = readers.NewLanes[timeline.Nanos](e.b, 0, spec, root)
+	track := e.b.NewTrack(root, timeline.TrackSpec{Name: "Page events"})
 	e.out = timeline.Event{Kind: timeline.Instant, TS: p.started, Track: track, Name: []byte("page"), Args: p.args}
 	if err := e.add(p.offset); err != nil {
 		return err
@@ -64,6 +80,22 @@ func (e *emitter) page(p *page) error {
 		}
 	}
 	return nil
+}
+
+// lanes returns the tracks for the requests of a page; 0: of none.
+func (e *emitter) lanes(h *head) *readers.Lanes[timeline.Nanos] {
+	if h.page == 0 {
+		if e.alone == nil {
+			name := timeline.RoleNetwork.String()
+			e.alone = e.below(e.b.NewTrack(0, e.root(name, name)))
+		}
+		return e.alone
+	}
+	p := &e.pages[h.page-1]
+	if !p.known {
+		e.Log.Add(problem.PageUnknown, problem.Position{Event: -1, Offset: h.offset}, p.id)
+	}
+	return p.requests
 }
 
 // add adds e.out.
@@ -82,13 +114,7 @@ func (e *emitter) entry(h *head, payload []byte) error {
 	category, payload := cutText(payload)
 	sentKey, payload := cutText(payload)
 	receivedKey, payload := cutText(payload)
-	on := e.alone
-	if h.page > 0 {
-		p := &e.pages[h.page-1]
-		if on = p.requests; !p.known {
-			e.Log.Add(problem.PageUnknown, problem.Position{Event: -1, Offset: h.offset}, p.id)
-		}
-	}
+	on := e.lanes(h)
 	if o := e.b.Observer(); o != nil {
 		o.Step(timeline.StepOf(h.start))
 	}

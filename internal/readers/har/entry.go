@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -236,7 +237,7 @@ func (r *reader) entry() error {
 	if h.start, err = r.shift(h.start, at, u.url); err != nil {
 		return nil
 	}
-	r.names = nameOf(r.names[:0], u.method, u.url)
+	r.names = producers.AppendRequestName(r.names[:0], u.method, u.url)
 	if len(r.names) == 0 {
 		r.names = append(r.names, statusName(u.status)...)
 	}

@@ -2,9 +2,9 @@
 //
 // The comments cite docs/formats/har.md. What becomes of a file:
 //
-//	an entry             a slice on a track of its page, with its phases as slices in it
-//	a page               a track, with the instants page, onContentLoad and onLoad
-//	creator, browser     the name of the process, and attributes of the trace
+//	an entry             a slice on the track of its page, with its phases as slices in it
+//	a page               a track, and below it one with the instants page, onContentLoad and onLoad
+//	creator, browser     the description of these tracks, and attributes of the trace
 //
 // An archive is read as a stream, of which an entry is held at a time, with its bodies (document.go, entry.go). Entries wait in a
 // spool, encoded, until all pages are known, and get their tracks in the order of their begins (emit.go).

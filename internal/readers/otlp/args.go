@@ -22,21 +22,83 @@ type encoder struct {
 	names   map[string]timeline.KeyID // of weft's own keys
 	request []byte                    // what begins with the span; empty: nothing
 	digits  []byte                    // scratch
+	list    []attribute               // scratch
 }
+
+// attribute is an attribute that is not written yet, or part of one: key is what is left after the names of the dictionaries around it.
+type attribute struct {
+	key, value []byte
+	in         []byte // the name of the dictionary that it is in; nil: none
+	done       bool
+}
+
+// Attributes are in dictionaries by the parts of their names, up to maxNested deep, unless there are more than maxAttributes of them.
+const (
+	maxNested     = 8
+	maxAttributes = 128
+)
 
 // maxInternedText bounds the length of texts that are written once for the whole trace.
 const maxInternedText = 256
 
 // attributes writes the attributes among the fields of a message.
 func (e *encoder) attributes(encoded []byte, number int) {
+	e.list = e.list[:0]
 	for r := wire.NewReader(encoded); r.Next(); {
 		if r.Tag() == wire.Tag(number, wire.Len) {
 			if key, value := readKeyValue(r.Bytes()); e.keep.Keeps(key) {
-				e.Key(e.text(key))
-				e.value(value, 1, false)
+				e.list = append(e.list, attribute{key: e.text(key), value: value})
 			}
 		}
 	}
+	levels := maxNested
+	if len(e.list) > maxAttributes {
+		levels = 0
+	}
+	e.nest(e.list, levels)
+}
+
+// nest writes attributes: those of one dictionary together, at the place of the first.
+func (e *encoder) nest(list []attribute, levels int) {
+	for i := range list {
+		list[i].in = list[i].dictionary(list, levels)
+	}
+	for i := range list {
+		switch a := &list[i]; {
+		case a.done:
+		case a.in == nil:
+			e.Key(a.key)
+			e.value(a.value, 1, false)
+		default:
+			from := len(e.list)
+			for j := i; j < len(list); j++ {
+				if b := &list[j]; bytes.Equal(b.in, a.in) {
+					e.list = append(e.list, attribute{key: b.key[len(a.in)+1:], value: b.value})
+					b.done = true
+				}
+			}
+			e.Key(a.in)
+			e.BeginDict()
+			e.nest(e.list[from:], levels-1)
+			e.EndDict()
+			e.list = e.list[:from]
+		}
+	}
+}
+
+// dictionary returns the name of the dictionary that an attribute of a list is in: what is before the first dot of its name; nil if it is in
+// none. What another attribute is called is no dictionary, and neither is weft: its names are kept whole (timeline.IsOwnName).
+func (a *attribute) dictionary(list []attribute, levels int) []byte {
+	name, rest, _ := bytes.Cut(a.key, []byte{'.'})
+	if levels == 0 || len(name) == 0 || len(rest) == 0 || string(name) == timeline.OwnArgs {
+		return nil
+	}
+	for i := range list {
+		if bytes.Equal(list[i].key, name) {
+			return nil
+		}
+	}
+	return name
 }
 
 // value writes an AnyValue whose key was set, or that is in an array. What is empty is a text, except in arrays: arguments have no form

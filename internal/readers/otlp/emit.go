@@ -18,14 +18,17 @@ type emitter struct {
 	hosts hosts
 	join  *joiner
 
-	group   []waiting // the spans of one start
-	buf     []byte    // of their payloads
-	spans   uint32    // number of spans so far
-	events  uint32    // index of the next event
-	threads map[timeline.TrackID]*rows
-	read    []scope // by entry, as far as they were needed
+	group  []waiting // the spans of one start
+	buf    []byte    // of their payloads
+	spans  uint32    // number of spans so far
+	events uint32    // index of the next event
+	read   []scope   // by entry, as far as they were needed
+
+	rows      map[timeline.TrackID]*rows // by process or thread
+	onThreads map[processSpan]*rows      // by spans that are open
 
 	requests requests
+	failed   []byte // scratch, a name
 
 	args encoder
 	out  timeline.Event
@@ -46,7 +49,7 @@ const (
 
 // emit adds all spans that were collected.
 func emit(ctx context.Context, c *collector) (err error) {
-	e := &emitter{collector: c, ctx: ctx, join: newJoiner(c), threads: map[timeline.TrackID]*rows{}}
+	e := &emitter{collector: c, ctx: ctx, join: newJoiner(c), rows: map[timeline.TrackID]*rows{}, onThreads: map[processSpan]*rows{}}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
 	e.args = encoder{ArgsEncoder: c.b.Args(), log: c.log, keep: c.opts.Args, names: map[string]timeline.KeyID{}}
 	e.hosts, e.requests = newHosts(c), newRequests()
@@ -183,13 +186,10 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	e.args.at = at(h.offset)
 	fields := readSpan(encoded)
 	process := e.hosts.process(h)
-	if err := e.resource(h, process); err != nil {
-		return err
-	}
-	rows := e.rowsOf(process, &fields)
+	rows := e.rowsOf(process, h, &fields)
 	track, nested := rows.place(h, e.spans)
 	e.spans++
-	e.out = timeline.Event{Kind: timeline.Slice, TS: h.start, Dur: h.end - h.start, Track: track, Name: e.args.text(fields.name)}
+	e.out = timeline.Event{Kind: timeline.Slice, TS: h.start, Dur: h.end - h.start, Track: track, Name: e.name(&fields)}
 	if h.end == timeline.NoTime {
 		e.out.Kind, e.out.Dur = timeline.Begin, 0
 	}
@@ -210,7 +210,23 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	if err := e.mention(h, &fields, m, nested); err != nil {
 		return err
 	}
+	if err := e.resource(h, track); err != nil {
+		return err
+	}
 	return e.spanEvents(h, &fields, track, scope)
+}
+
+// failedMark is in front of the names of spans that failed, so that people see them, and reports count them apart.
+const failedMark = "✗ "
+
+// name returns the name of the slice of a span.
+func (e *emitter) name(fields *spanFields) []byte {
+	name := e.args.text(fields.name)
+	if fields.statusCode != statusError {
+		return name
+	}
+	e.failed = append(append(e.failed[:0], failedMark...), name...)
+	return e.failed
 }
 
 // emit adds e.out.
@@ -277,18 +293,20 @@ func (e *emitter) spanEvents(h *head, fields *spanFields, track timeline.TrackID
 	return nil
 }
 
-// rowsOf returns the tracks of a span: those of its thread, if it names one, else those of its process.
-func (e *emitter) rowsOf(process timeline.TrackID, fields *spanFields) *rows {
-	parent, first := process, []timeline.TrackID(nil)
+// rowsOf returns the tracks of a span: those of its thread, if it names one, else those of a thread on which its parent runs, else those of
+// its process.
+func (e *emitter) rowsOf(process timeline.TrackID, h *head, fields *spanFields) *rows {
+	parent := process
 	if key, ok := fields.thread.key(); ok {
 		parent = e.b.Thread(process, key)
-		first = []timeline.TrackID{parent}
 		e.b.SetThreadName(parent, 0, e.args.text(fields.thread.name))
+	} else if r := e.onThreads[processSpan{process, h.parentKey()}]; r != nil && h.parent != 0 && r.has(h.parentKey(), h.start) {
+		return r
 	}
-	r := e.threads[parent]
+	r := e.rows[parent]
 	if r == nil {
-		r = newRows(e.b, parent, first...)
-		e.threads[parent] = r
+		r = newRows(e.b, process, parent, e.onThreads)
+		e.rows[parent] = r
 	}
 	return r
 }

@@ -12,12 +12,12 @@ import (
 // running, because it is in no file, in another one, or over. What else belongs to a request lies in its first span, or an arrow leads there.
 type requests struct {
 	open map[spanKey]timeline.Nanos // the ends of spans
-	ends collections.Heap[running]
+	ends collections.Heap[requestEnd]
 	name []byte
 }
 
-// running is a span that has not ended.
-type running struct {
+// requestEnd is the end of a span that has not ended.
+type requestEnd struct {
 	at  timeline.Nanos
 	key spanKey
 }
@@ -25,7 +25,7 @@ type running struct {
 func newRequests() requests {
 	return requests{
 		open: map[spanKey]timeline.Nanos{},
-		ends: collections.NewHeap(func(a, b *running) bool { return a.at < b.at }),
+		ends: collections.NewHeap(func(a, b *requestEnd) bool { return a.at < b.at }),
 	}
 }
 
@@ -39,7 +39,7 @@ func (r *requests) begins(h *head, kind uint64) bool {
 	_, inRequest := r.open[h.parentKey()]
 	if end := h.endOrEndless(); h.key().isValid() && end > h.start && end >= r.open[h.key()] {
 		r.open[h.key()] = end
-		r.ends.Push(running{end, h.key()})
+		r.ends.Push(requestEnd{end, h.key()})
 	}
 	return h.parent == 0 || !inRequest && serves(kind)
 }

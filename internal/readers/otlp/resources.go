@@ -157,15 +157,15 @@ func (hs *hosts) find(id *identity) timeline.TrackID {
 	return process
 }
 
-// resource adds an instant with the attributes of a resource at the first span of the resource.
-func (e *emitter) resource(h *head, process timeline.TrackID) error {
+// resource adds an instant with the attributes of a resource to its first span: on a track of its own it would take a row.
+func (e *emitter) resource(h *head, track timeline.TrackID) error {
 	r := &e.resources.entries[h.resource]
 	if e.hosts.told[h.resource] || len(r.encoded)+len(r.schemas) == 0 {
 		return nil
 	}
 	e.hosts.told[h.resource] = true
 	e.out = timeline.Event{
-		Kind: timeline.Instant, TS: h.start, Track: e.b.ProcessInstants(process), Name: []byte("resource"), Args: e.args.resource(r),
+		Kind: timeline.Instant, TS: h.start, Track: track, Name: []byte("resource"), Args: e.args.resource(r),
 	}
 	return e.emit(h.offset)
 }

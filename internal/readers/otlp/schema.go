@@ -81,6 +81,9 @@ const (
 	listValues = 1 // of ArrayValue and KeyValueList
 )
 
+// statusError is the status code of a span that failed.
+const statusError = 2
+
 // spanKinds and statusCodes are the names of the enums' values as arguments; 0 is not given.
 var (
 	spanKinds   = []string{"", "internal", "server", "client", "producer", "consumer"}

@@ -117,9 +117,9 @@
 
   const uiOrigin = () => new URL(state.ui).origin;
 
-  // start shows the chosen trace in a fresh frame, as soon as the address of the frame is known.
+  // start shows the chosen trace in a fresh frame when it is ready: the UI reads in its address what to show first.
   function start() {
-    if (frame !== null || state === null || ended || state.await && trace().state !== "ready" || trace().state === "failed") {
+    if (frame !== null || state === null || ended || trace().state !== "ready") {
       return;
     }
     const view = document.createElement("iframe");

@@ -1,0 +1,180 @@
+//go:build !wasm
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/load"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/view"
+)
+
+// What the UI shows of a trace first, where the flags say nothing else: the part of the timeline in which it is busy, tracks that are expanded,
+// and pinned ones.
+
+// convertToLookAt converts a trace and finds what to show of it first. weft attribute has no timeline for that: all is shown.
+func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, view.FirstView, error) {
+	if opts.KeepPackets && opts.Attribute != nil {
+		report, err := convert.Convert(ctx, dst, src, opts)
+		return report, view.FirstView{}, err
+	}
+	t, err := load.One(ctx, src, opts)
+	if err != nil {
+		return nil, view.FirstView{}, err
+	}
+	defer t.Close()
+	if err := t.Write(ctx, dst, nil); err != nil {
+		return nil, view.FirstView{}, err
+	}
+	first, err := firstView(ctx, t.Timeline, t.Report)
+	return t.Report, first, err
+}
+
+const (
+	maxExpanded = 3 // processes of a trace that is expanded
+	maxPinned   = 3 // processes of pages whose tracks are pinned
+)
+
+// Parts of expressions for the paths of tracks. In them are no threads.
+const (
+	topLevel    = `^(?!System$)(?:(?! > ).)*$`    // processes, and tracks beside them; System has marks of clocks only
+	processPath = `^(?:(?! > ).)* `               // a process, before its number
+	details     = ` > \(contexts and states\) > ` // before what more is known of a thread
+)
+
+// firstView finds what to show of a trace first.
+func firstView(ctx context.Context, tl *timeline.Timeline, report *convert.Report) (first view.FirstView, err error) {
+	if report.Tracks.Processes <= maxExpanded {
+		first.Commands = append(first.Commands, view.ExpandPaths(topLevel))
+	}
+	if report.Span == nil {
+		return first, nil
+	}
+	b := busy{span: *report.Span, starts: make([]int64, tl.TrackCount())}
+	if err := tl.Scan(ctx, b.add); err != nil {
+		return first, err
+	}
+	first.Window = b.window()
+	if pids := b.pages(tl); len(pids) > 0 {
+		first.Commands = append(first.Commands, view.PinPaths(processPath+`(`+strings.Join(pids, "|")+`)`+details+`(Long tasks|Context: .*)$`))
+	}
+	return first, nil
+}
+
+// busy finds out when, and where, most slices and instants start and end.
+type busy struct {
+	span   convert.Span
+	bins   [512]int64 // equal parts of the span
+	starts []int64    // by track
+	total  int64      // of bins
+}
+
+func (b *busy) add(group []timeline.Record) error {
+	for i := range group {
+		switch r := group[i]; r.Kind() {
+		case timeline.Slice, timeline.Begin, timeline.Instant:
+			b.starts[r.Track()]++
+			b.count(r.TS())
+			if end := r.End(); end != timeline.NoTime {
+				b.count(end)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *busy) count(ts timeline.Nanos) {
+	part := float64(ts-b.span.Start) / float64(b.span.End-b.span.Start+1)
+	b.bins[min(max(int(part*float64(len(b.bins))), 0), len(b.bins)-1)]++
+	b.total++
+}
+
+// window returns the part without the first and the last 0.5 % of all that starts and ends, and some room around it; nil
+// if that is nearly all of it.
+func (b *busy) window() *view.Window {
+	from, to := 0, len(b.bins)
+	for n := b.bins[from]; from < to-1 && n*200 < b.total; n += b.bins[from] {
+		from++
+	}
+	for n := b.bins[to-1]; to > from+1 && n*200 < b.total; n += b.bins[to-1] {
+		to--
+	}
+	if from, to = max(from-1, 0), min(to+1, len(b.bins)); (to-from)*10 > len(b.bins)*9 {
+		return nil
+	}
+	at := func(bin int) int64 {
+		return int64(b.span.Start) + int64(float64(b.span.End-b.span.Start)/float64(len(b.bins))*float64(bin))
+	}
+	w := &view.Window{Start: at(from), End: min(at(to), int64(b.span.End))}
+	if w.Start >= w.End {
+		return nil
+	}
+	return w
+}
+
+// pages returns the pids of the pages on whose main threads most starts.
+func (b *busy) pages(tl *timeline.Timeline) (pids []string) {
+	var mains []timeline.TrackID
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tl.TrackKind(id) != timeline.ThreadTrack || b.starts[id] == 0 {
+			continue
+		}
+		switch tr := tl.Track(id); {
+		case tr.Name == producers.ChromeRendererMain, tr.Name == producers.GeckoMain && tl.Role(tr.Parent) != timeline.RoleMainProcess:
+			mains = append(mains, id)
+		}
+	}
+	slices.SortStableFunc(mains, func(i, j timeline.TrackID) int { return cmp.Compare(b.starts[j], b.starts[i]) })
+	for _, id := range mains[:min(len(mains), maxPinned)] {
+		pids = append(pids, strconv.Itoa(int(tl.Track(tl.TrackParent(id)).PID)))
+	}
+	return pids
+}
+
+// askedFor puts what the flags say to look at first in the place of what is shown otherwise. For that an input that was not converted is read,
+// too.
+func (v *viewing) askedFor(ctx context.Context, first *view.FirstView, name string, in *stored, report *convert.Report) error {
+	for _, regex := range v.pin {
+		first.Commands = append(first.Commands, view.PinNames(regex))
+	}
+	if v.event == nil && v.window.Whole() {
+		return nil
+	}
+	first.Window = nil
+	var span moment.Span
+	if report != nil && report.Span != nil {
+		span = moment.Span{Start: report.Span.Start, End: report.Span.End}
+	}
+	if v.event != nil || report == nil {
+		tr, tl, err := openTimeline(ctx, name, in.reader(), v.opts)
+		if err != nil {
+			return err
+		}
+		defer tr.Close()
+		span = moment.SpanOf(tl)
+		if v.event != nil {
+			if first.Event, err = findEvent(ctx, tl, *v.event, report == nil); err != nil {
+				return fmt.Errorf("%s: %w", inputName(name), err)
+			}
+		}
+	}
+	if v.window.Whole() {
+		return nil
+	}
+	from, to, err := v.window.In(span)
+	if err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), err)
+	}
+	first.Window = &view.Window{Start: int64(max(from, span.Start)), End: int64(min(to, span.End))}
+	return nil
+}

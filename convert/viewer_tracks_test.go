@@ -1,0 +1,87 @@
+package convert_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/convert"
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+)
+
+// tree returns a line for each track that is described: its path, the key by which it merges with others, and its description.
+func (v *viewed) tree() (lines []string) {
+	name := func(d *pb.TrackDescriptor) string {
+		switch p, th := d.GetProcess(), d.GetThread(); {
+		case p != nil:
+			return strings.Join(append([]string{fmt.Sprintf("%s %d", p.GetProcessName(), p.GetPid())}, p.ProcessLabels...), " | ")
+		case th != nil:
+			return strings.TrimSpace(fmt.Sprintf("%s %d", th.GetThreadName(), th.GetTid()))
+		}
+		return d.GetName()
+	}
+	for _, d := range v.tracks {
+		path := name(d)
+		for up := v.tracks[d.GetParentUuid()]; up != nil; up = v.tracks[up.GetParentUuid()] {
+			path = name(up) + " > " + path
+		}
+		if key := d.GetSiblingMergeKey(); key != "" {
+			path += " key=" + key
+		}
+		if about := cmp.Or(d.GetDescription(), strings.Join(d.GetProcess().GetCmdline(), " ")); about != "" {
+			path += " (" + about + ")"
+		}
+		lines = append(lines, path)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestTracksForViewers compares the tracks of inputs, as packets describe them, with what docs/viewer.md promises.
+func TestTracksForViewers(t *testing.T) {
+	request := func(page, at string) string {
+		return `{"startedDateTime":"2024-02-29T12:34:56.` + at + `Z","time":300,"pageref":"` + page + `","request":{"method":"GET","url":"https://e.org/a"}}`
+	}
+	span := func(id, start, end, more string) string {
+		return `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"process.pid","value":{"intValue":"10"}}]},
+			"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"00000000000000` + id + `","name":"n",` + more +
+			`"startTimeUnixNano":"` + start + `","endTimeUnixNano":"` + end + `"}]}]}]}` + "\n"
+	}
+	for _, c := range []struct {
+		name, input string
+		want        []string
+	}{
+		{
+			"pages of an archive: requests below the root, in lanes of one row, with a child so that viewers show them",
+			`{"log":{"creator":{"name":"WebInspector","version":"537.36"},"pages":[{"id":"page_1","startedDateTime":"2024-02-29T12:34:56.1Z","title":"https://e.org/",
+				"pageTimings":{"onLoad":812}}],"entries":[` + request("page_1", "200") + `,` + request("page_1", "300") + `]}}`,
+			[]string{
+				"Network: https://e.org/ > Page events",
+				"Network: https://e.org/ key=page_1 1709210096100000000 (HTTP archive of WebInspector 537.36)",
+				"Network: https://e.org/ key=page_1 1709210096100000000 (HTTP archive of WebInspector 537.36)",
+			},
+		},
+		{
+			"requests of no page, and of one that is not known, are the child",
+			`{"log":{"entries":[` + request("", "200") + `,` + request("other", "300") + `]}}`,
+			[]string{"Network > Requests", "Network key=Network (HTTP archive)", "Network: other > Requests", "Network: other key=other (HTTP archive)"},
+		},
+		{
+			"roots that run at once have a row each, with the children that run beside others; a child is on the thread of its parent",
+			span("aa", "100", "200", ``) + span("ab", "110", "190", ``) + span("ac", "120", "150", `"parentSpanId":"00000000000000aa",`) +
+				span("ad", "130", "210", `"parentSpanId":"00000000000000aa",`) +
+				span("ae", "300", "400", `"attributes":[{"key":"thread.id","value":{"intValue":"7"}}],`) + span("af", "310", "320", `"parentSpanId":"00000000000000ae",`),
+			[]string{"shop 10", "shop 10 > 7", "shop 10 > Spans key=1", "shop 10 > Spans key=1", "shop 10 > Spans key=2"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := gocmp.Diff(c.want, view(t, c.input, convert.Options{}).tree()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
