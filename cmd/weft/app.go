@@ -258,7 +258,7 @@ func noCommand(c *cli.Context, env *environment) error {
 	case name == "help":
 		name = c.Args().Get(1)
 	case inputs.IsFolder(name):
-		return usagef("%s is a folder; weft info, convert and report take folders", name)
+		return usagef("%s is a folder; nearly all commands take folders, such as weft info", name)
 	case strings.ContainsAny(name, "./"):
 		return usagef("there is no command and no file %q", name)
 	}
