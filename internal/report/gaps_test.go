@@ -28,7 +28,7 @@ func TestGapsOfStreams(t *testing.T) {
 		call(3, 60, 5), kernel("c", 0, 7, 3, 70, 10), // 70–80: launched at 60, 20 µs after the stream was idle: host, 30 µs
 		call(4, 66, 1), kernel("ncclDevKernel_AllReduce", 0, 9, 4, 75, 25), // 75–100
 		call(5, 68, 1), kernel("d", 0, 7, 5, 100, 10), // 100–110: launched at 68, and a collective ran until 100: 20 µs
-		kernel("e", 0, 9, 99, 105, 25),                // 105–130 on stream 9: nobody knows what launched it: 5 µs
+		kernel("e", 0, 9, 99, 105, 25),               // 105–130 on stream 9: nobody knows what launched it: 5 µs
 		call(6, 90, 1), kernel("f", 0, 7, 6, 130, 1), // 130–131: launched at 90, and a kernel ran on stream 9: 20 µs
 	}
 	r := collectSlices(t, strings.Join(events, ","), report.SliceOptions{Gaps: true})
