@@ -111,6 +111,10 @@ var goneFlags = map[string]string{
 	"join": "--join is gone; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
 
 	"report":          "--report is gone; --json prints the report as JSON",
+	"context-scope":   "--context-scope is gone; --context-rule scope=slice",
+	"context-sources": "--context-sources is gone; --context-rule sources=LIST",
+	"flow-conflict":   "--flow-conflict is gone; --context-rule flow=keep",
+
 	"end":             "--end is gone; --self-profile end=MS",
 	"sample-interval": "--sample-interval is gone; --self-profile interval=MS",
 	"thread-name":     "--thread-name is gone; --self-profile thread=NAME",
@@ -187,6 +191,7 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 			migrateCommand(env),
 			infoCommand(env),
 			verifyCommand(env),
+			findCommand(env),
 			dumpCommand(env),
 			attributeCommand(env),
 			flowsCommand(env),
@@ -253,7 +258,7 @@ func noCommand(c *cli.Context, env *environment) error {
 	case name == "help":
 		name = c.Args().Get(1)
 	case inputs.IsFolder(name):
-		return usagef("%s is a folder; weft info, convert and report take folders", name)
+		return usagef("%s is a folder; nearly all commands take folders, such as weft info", name)
 	case strings.ContainsAny(name, "./"):
 		return usagef("there is no command and no file %q", name)
 	}
@@ -392,13 +397,13 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 	}
 }
 
-// eachFile calls fn for every file that the arguments of a command mean; of a folder, the recordings in it, or only the
+// eachFile calls fn for every file that names and the list of --files-from mean; of a folder, the recordings in it, or only the
 // Perfetto traces. A failure does not stop the others.
-func eachFile(c *cli.Context, env *environment, onlyPerfetto bool, fn func(name string, src *input) error) error {
-	if c.NArg() == 0 {
+func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto bool, fn func(name string, src *input) error) error {
+	if len(names) == 0 && !c.IsSet(filesFrom) {
 		return usagef("no file; name one, or use \"-\" for standard input")
 	}
-	found, err := inputs.Find(inputs.Expand(c.Args().Slice()))
+	found, err := findInputs(c, env, names, filesFrom)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ A Perfetto trace keeps all its packets unchanged; weft adds its own. Traces in
 other formats are converted. docs/attribution.md explains the rules;
 "weft report cost" prints the costs.`,
 		Flags: pick(convertCommand(env).Flags, "o", "out-dir", "force", filesFrom, "format", "compress", "memory", "strict", "quiet", "json",
-			"write-back", "context-sources", "context-scope", "flow-conflict", "js-calls", "profile"),
+			"write-back", "context-rule", "js-calls", "profile"),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {
@@ -39,9 +39,9 @@ other formats are converted. docs/attribution.md explains the rules;
 // for them.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "use only the context sources in `LIST`: " + strings.Join(engine.SourceNames(), ", ")},
-		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "end contexts that are never left with their `SCOPE`: thread or slice"},
-		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "`ACTION` if a flow brings another context: replace, keep or lca (lowest common ancestor)"},
+		&cli.StringSliceFlag{Name: "context-rule", Usage: "`KEY=VALUE`: sources=LIST of " + strings.Join(engine.SourceNames(), ", ") + " uses only these; scope=slice ends " +
+			"contexts that are never left with their slice, not with their thread; flow=keep or flow=lca (lowest common ancestor) if a flow brings another context, " +
+			"not replace; repeatable"},
 	}
 }
 
@@ -53,25 +53,29 @@ func writeBackFlag() cli.Flag {
 // contextOptions reads contextFlags. Commands that lack them get their defaults.
 func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	opts := &attribution.Options{}
-	if list := c.String("context-sources"); list != "all" && list != "" {
-		for name := range strings.SplitSeq(list, ",") {
-			if _, err := engine.ParseSource(name); err != nil {
-				return nil, usagef("--context-sources: %v", err)
+	for _, rule := range c.StringSlice("context-rule") {
+		key, value, _ := strings.Cut(rule, "=")
+		var err error
+		switch {
+		case key == "sources" && value != "all":
+			for name := range strings.SplitSeq(value, ",") {
+				if _, err = engine.ParseSource(name); err != nil {
+					break
+				}
+				opts.Sources = append(opts.Sources, attribution.Via(name))
 			}
-			opts.Sources = append(opts.Sources, attribution.Via(name))
+		case key == "sources":
+			opts.Sources = nil
+		case key == "scope" && (value == "thread" || value == "slice"):
+			opts.EndWithSlice = value == "slice"
+		case key == "flow":
+			opts.FlowConflict = attribution.FlowConflict(value)
+			_, err = engine.ParseFlowConflict(value)
+		default:
+			return nil, usagef("--context-rule: %q is none of sources=LIST, scope=thread, scope=slice, flow=replace, flow=keep and flow=lca", rule)
 		}
-	}
-	switch scope := c.String("context-scope"); scope {
-	case "thread", "":
-	case "slice":
-		opts.EndWithSlice = true
-	default:
-		return nil, unknownValue("context-scope", "scope", scope, "thread", "slice")
-	}
-	if way := c.String("flow-conflict"); way != "" {
-		opts.FlowConflict = attribution.FlowConflict(way)
-		if _, err := engine.ParseFlowConflict(way); err != nil {
-			return nil, usagef("--flow-conflict: %v", err)
+		if err != nil {
+			return nil, usagef("--context-rule: %v", err)
 		}
 	}
 	return opts, nil

@@ -103,8 +103,12 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 		return commandline.Words("frame", "page", "script", "entity", "input", "process", "thread")
 	case "context":
 		return commandline.Words("frame=", "page=", "script=", "input=")
-	case "context-sources":
-		return commandline.Words(attribution.SourceNames()...)
+	case "context-rule":
+		list := commandline.Words("scope=slice", "flow=keep", "flow=lca")
+		for _, source := range attribution.SourceNames() {
+			list = append(list, commandline.Candidate{Text: "sources=" + source})
+		}
+		return list
 	case "paint":
 		return commandline.Words(report.PaintOptions()...)
 	case "mode":
@@ -124,24 +128,22 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 
 // choices are the values of flags that have few.
 var choices = map[string][]string{
-	"args":          {"all", "none"},
-	"charge":        {"exact", "begin"},
-	"compress":      {"zstd", "zlib", "none"},
-	"context-scope": {"thread", "slice"},
-	"flow-conflict": {"replace", "keep", "lca"},
-	"js-calls":      {"refined", "devtools", "off"},
-	"of":            {"samples", "slices"},
-	"memory":        {"64MiB", "256MiB", "1GiB", "4GiB"},
-	"packets":       {"compact", "plain"},
-	"perfetto":      {"skip", "copy", "convert"},
-	"per":           {"recording", "second"},
-	"profile":       {"all"},
-	"redo":          {"version", "all"},
-	"strict":        {"all"},
-	"samples":       {"stack-sample", "none"},
-	"screenshots":   {"on", "off"},
-	"tracer":        {"bpftrace", "dtrace"},
-	"write-back":    {"all", "notes", "tracks", "catalogue", "costs"},
+	"args":        {"all", "none"},
+	"charge":      {"exact", "begin"},
+	"compress":    {"zstd", "zlib", "none"},
+	"js-calls":    {"refined", "devtools", "off"},
+	"of":          {"samples", "slices"},
+	"memory":      {"64MiB", "256MiB", "1GiB", "4GiB"},
+	"packets":     {"compact", "plain"},
+	"perfetto":    {"skip", "copy", "convert"},
+	"per":         {"recording", "second"},
+	"profile":     {"all"},
+	"redo":        {"version", "all"},
+	"strict":      {"all"},
+	"samples":     {"stack-sample", "none"},
+	"screenshots": {"on", "off"},
+	"tracer":      {"bpftrace", "dtrace"},
+	"write-back":  {"all", "notes", "tracks", "catalogue", "costs"},
 }
 
 // tableCandidates returns the tables of a report, or their columns.

@@ -22,7 +22,7 @@ func dumpCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "dump",
 		Usage:     "print the events of a trace, one per line",
-		UsageText: "weft dump [flags] FILE",
+		UsageText: "weft dump [flags] FILE|FOLDER…",
 		Description: `Prints the events as a conversion would write them, in time order, with begins
 and ends paired and with lanes and flows resolved. Search the output with grep or
 jq, or compare traces with diff.
@@ -46,7 +46,16 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return eachFile(c, env, false, func(name string, src *input) error {
+			several := c.NArg() > 1 || inputs.IsFolder(c.Args().First())
+			if several && query.json {
+				return usagef("--json: lines do not say of which file they are; weft export --as jsonl --out-dir DIR writes a file for each")
+			}
+			return eachFile(c, env, c.Args().Slice(), false, func(name string, src *input) error {
+				if several {
+					if _, err := fmt.Fprintf(env.stdout, "==> %s <==\n", printable(inputName(name))); err != nil {
+						return err
+					}
+				}
 				return query.run(c.Context, env, name, src)
 			})
 		},
@@ -76,12 +85,6 @@ func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
 	}
 	if q.limit, err = readLimit(c); err != nil {
 		return nil, err
-	}
-	if c.NArg() > 1 {
-		return nil, usagef("dump takes one file, not %d", c.NArg())
-	}
-	if name := c.Args().First(); inputs.IsFolder(name) {
-		return nil, usagef("dump takes one file; %s is a folder", name)
 	}
 	return q, nil
 }

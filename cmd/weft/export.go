@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/profileexport"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
@@ -63,9 +66,9 @@ func exportCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "export",
 		Usage:     "write the events or a profile of a trace for other tools",
-		UsageText: "weft export --as FORM [flags] FILE",
+		UsageText: "weft export --as FORM [flags] FILE|FOLDER…",
 		Description: `Writes the events or the call stacks of a trace for another tool, next to FILE or
-to -o. FORM is one of:
+to -o. A folder stands for the recordings in it and below. FORM is one of:
 
 ` + forms.String() + `
 Events are complete in themselves: absolute times, the place in the nesting, names,
@@ -87,29 +90,95 @@ Examples:
 			&cli.BoolFlag{Name: "idle", Usage: "keep the samples of idle threads, which only cpuprofile does by itself", DisableDefaultText: true},
 			&cli.StringFlag{Name: "by", Usage: "put contexts above the stacks: `WHAT` is context (one of each type), page, frame, script, input or another type"},
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`, or to standard output (\"-\")"},
-			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`; with --as cpuprofile a file for each thread"},
+			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`, which is made if there is none; with --as cpuprofile a file for each thread"},
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say what was written", DisableDefaultText: true},
 			formatFlag(), memoryFlag(),
 		}, selectionFlags(), eventFormFlags(), titled("Flags for inputs with profiles", profileFlags())),
 		Action: func(c *cli.Context) error {
-			job, err := newExportJob(c, env)
+			runs, err := newExports(c, env)
 			if err != nil {
 				return err
 			}
-			if !job.form.events {
-				return job.run(c.Context)
-			}
-			events, err := newEventExport(c, job)
-			if err != nil {
-				return err
-			}
-			return events.run(c.Context)
+			return runExports(c.Context, env, runs)
 		},
 	}
 }
 
-// An exportJob is one call of the export command.
+// exportRun is the export of one input.
+type exportRun struct {
+	dir      string // is made; "": none
+	inFolder bool   // the input was found in a folder, not named
+	run      func(context.Context) error
+}
+
+// newExports reads the flags for all inputs before the first is read.
+func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) {
+	if c.NArg() == 0 && c.String("as") != "" {
+		return nil, usagef("no file; name one, or use \"-\" for standard input")
+	}
+	found, err := inputs.Find(inputs.Expand(c.Args().Slice()))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"o", "manifest"} {
+		if len(found.Files) > 1 && c.IsSet(name) {
+			return nil, usagef("--%s takes one input, not %d; --out-dir writes a file for each", name, len(found.Files))
+		}
+	}
+	if len(found.Files) == 0 {
+		found.Files = []inputs.File{{}} // for the message about what is missing
+	}
+	for _, file := range found.Files {
+		job, err := newExportJob(c, env, file)
+		if err != nil {
+			return nil, err
+		}
+		r := exportRun{run: job.run, inFolder: file.Below != ""}
+		if job.form.events {
+			events, err := newEventExport(c, job)
+			if err != nil {
+				return nil, err
+			}
+			r.run = events.run
+		}
+		if c.IsSet("out-dir") {
+			r.dir = filepath.Dir(job.place)
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// runExports exports all inputs. One that fails does not stop the others.
+func runExports(ctx context.Context, env *environment, runs []exportRun) error {
+	folders := &madeFolders{}
+	defer folders.removeEmpty()
+	var lost, failed error
+	for _, r := range runs {
+		err := error(nil)
+		if r.dir != "" {
+			err = folders.make(r.dir)
+		}
+		if err == nil {
+			err = r.run(ctx)
+		}
+		switch {
+		case err == nil:
+		case len(runs) == 1 || ctx.Err() != nil || errors.Is(err, syscall.EPIPE) || asUsage(err):
+			return err
+		case r.inFolder && errors.Is(err, convert.ErrUnknownFormat): // whoever names a folder means the traces in it
+		case errors.Is(err, errStrict):
+			lost = err
+		default:
+			printError(env, err)
+			failed = errReported
+		}
+	}
+	return cmp.Or(failed, lost)
+}
+
+// An exportJob is what the export command makes of one input.
 type exportJob struct {
 	env    *environment
 	input  string
@@ -126,7 +195,7 @@ type exportJob struct {
 	quiet   bool
 }
 
-func newExportJob(c *cli.Context, env *environment) (job *exportJob, err error) {
+func newExportJob(c *cli.Context, env *environment, file inputs.File) (job *exportJob, err error) {
 	job = &exportJob{env: env, by: c.String("by"), force: c.Bool("force"), quiet: c.Bool("quiet")}
 	as := c.String("as")
 	i := slices.Index(exportFormNames(), as)
@@ -135,14 +204,10 @@ func newExportJob(c *cli.Context, env *environment) (job *exportJob, err error) 
 		return nil, usagef("--as is missing; use %s", strings.Join(exportFormNames(), ", "))
 	case i < 0:
 		return nil, unknownValue("as", "form", as, exportFormNames()...)
-	case c.NArg() == 0:
-		return nil, usagef("no file; name one, or use \"-\" for standard input")
-	case c.NArg() > 1:
-		return nil, usagef("export takes one file, not %d", c.NArg())
 	case c.IsSet("by") && job.by == "":
 		return nil, usagef("--by: the type is empty; write, for example, page or context")
 	}
-	job.form, job.input = &exportForms[i], c.Args().First()
+	job.form, job.input = &exportForms[i], file.Path
 	job.idle = c.Bool("idle") || job.form.name == cpuProfileForm
 	if c.Bool("idle") && job.form.events {
 		return nil, usagef("--idle is for profiles; --as %s has events, also those of idle threads", as)
@@ -172,11 +237,11 @@ func newExportJob(c *cli.Context, env *environment) (job *exportJob, err error) 
 	if !job.form.events && job.of == profileexport.Samples && job.by == "" && !job.form.contexts && !c.IsSet("context") {
 		job.opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
 	}
-	return job, job.choosePlace(c)
+	return job, job.choosePlace(c, file.Below)
 }
 
-// choosePlace finds out where the output goes.
-func (j *exportJob) choosePlace(c *cli.Context) error {
+// choosePlace finds out where the output goes. below is the path of the input in the folder that was named, "": the input was.
+func (j *exportJob) choosePlace(c *cli.Context, below string) error {
 	file, dir := c.String("o"), c.String("out-dir")
 	for _, name := range []string{"o", "out-dir"} {
 		if c.IsSet(name) && c.String(name) == "" {
@@ -189,7 +254,7 @@ func (j *exportJob) choosePlace(c *cli.Context) error {
 	j.several = dir != "" && j.form.name == cpuProfileForm
 	base := "stdin"
 	if j.input != "-" {
-		base = filepath.Base(j.input)
+		base = cmp.Or(below, filepath.Base(j.input))
 	}
 	switch {
 	case file != "" && dir != "":

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -39,17 +40,21 @@ Examples:
    weft flows trace.json 'flow:0x2a;120ms'    the flow with this id at this time
    weft flows trace.json flow:0x2a            all flows with this id
    weft flows --marker 1234 trace.json        the flows of one event, and its neighbors
-   weft flows --at 120ms --thread 7 trace.json
+   weft flows --marker 120ms --thread 7 trace.json
                                               the flows at this time on this thread
+   weft flows --grep style.css trace.json     flows with this text in a marker
+   weft flows --across-processes --sort length trace.json
+                                              the longest flows between processes
    weft flows --connected trace.json 'flow:0x2a;120ms'
                                               all flows reachable from this flow, as a tree
    weft flows --connected --nested --name 'PHttp::Msg_*' --from 2s --to 2.1s profile.json
                                               where these messages came from and led to`,
 		Flags: append([]cli.Flag{
 			jsonFlag("print one JSON object per line"),
-			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows with at least `N` markers, counting those of the flows that they share markers with"},
-			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N` of the input (event=N in dump)"},
-			&cli.StringFlag{Name: "at", Usage: "show the flows of the markers at `TIME` on --thread"},
+			&cli.StringFlag{Name: "grep", Usage: "list flows of which a marker has `TEXT` in its name, category or arguments, as weft find does"},
+			&cli.BoolFlag{Name: "across-processes", Usage: "list flows with markers in several processes", DisableDefaultText: true},
+			&cli.StringFlag{Name: "sort", Usage: "sort the list by `COLUMN`, largest first; -COLUMN: smallest first: " + strings.Join(flowColumns, ", "), DefaultText: "in the order of the first markers"},
+			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N|TIME` of the input (event=N in dump), or of the markers at a TIME on --thread"},
 			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "nested", Usage: "with --connected, also pass through nested markers", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all; 1000 with --connected"},
@@ -85,13 +90,14 @@ type flowQuery struct {
 	connected bool
 	nested    bool
 	json      bool
-	min       int
 	limit     int
+	list      flowList
 }
 
 func newFlowQuery(c *cli.Context) (q *flowQuery, err error) {
 	q = &flowQuery{
-		marker: c.String("marker"), connected: c.Bool("connected"), nested: c.Bool("nested"), json: c.Bool("json"), min: c.Int("min"),
+		marker: c.String("marker"), connected: c.Bool("connected"), nested: c.Bool("nested"), json: c.Bool("json"),
+		list: flowList{grep: c.String("grep"), across: c.Bool("across-processes"), sort: c.String("sort")},
 	}
 	switch c.NArg() {
 	case 0:
@@ -105,15 +111,12 @@ func newFlowQuery(c *cli.Context) (q *flowQuery, err error) {
 		return nil, usagef("flows takes one file and one flow, not %d arguments", c.NArg())
 	}
 	q.file = c.Args().First()
-	if c.IsSet("at") {
-		at, err := moment.Parse(c.String("at"))
-		if err != nil {
-			return nil, usagef("--at: %v", err)
-		}
-		q.at = &at
-	}
 	if _, err := strconv.ParseUint(q.marker, 10, 32); q.marker != "" && err != nil {
-		return nil, usagef("--marker: %q is not the number of an event; weft dump prints event=N", q.marker)
+		at, err := moment.Parse(q.marker)
+		if err != nil {
+			return nil, usagef("--marker: %q is neither the number of an event, as in event=N of weft dump, nor a time such as 120ms", q.marker)
+		}
+		q.at, q.marker = &at, ""
 	}
 	if q.limit, err = readLimit(c); err != nil {
 		return nil, err
@@ -141,18 +144,24 @@ func (q *flowQuery) check(c *cli.Context) error {
 	threads := c.StringSlice("thread")
 	switch {
 	case ways > 1:
-		return usagef("a flow, --marker and --at cannot be combined")
+		return usagef("a flow and --marker cannot be combined")
 	case q.at != nil && len(threads) != 1:
-		return usagef("--at needs one --thread")
-	case q.connected && ways == 0 && q.filter.All():
-		return usagef("--connected needs a flow, --marker, --at and --thread, or flags such as --name that select markers")
+		return usagef("--marker: a time needs one --thread")
+	case q.connected && ways == 0 && q.filter.All() && q.list.grep == "":
+		return usagef("--connected needs a flow, --marker, or flags such as --name and --grep that select markers")
+	case c.IsSet("grep") && q.list.grep == "":
+		return usagef("--grep: the text is empty")
+	case len(q.list.grep) > maxFindText:
+		return usagef("--grep: the text is longer than %d bytes", maxFindText)
+	case !slices.Contains(flowColumns, strings.TrimPrefix(q.list.sort, "-")) && c.IsSet("sort"):
+		return &usageError{Message: "--sort: " + suggest.Unknown("column", strings.TrimPrefix(q.list.sort, "-"), flowColumns).Error()}
 	case q.nested && !q.connected:
 		return usagef("--nested needs --connected")
 	case q.at != nil:
 		q.thread = threads[0]
 	}
-	for _, f := range selectionFlags() {
-		if name := f.Names()[0]; ways > 0 && c.IsSet(name) && !(q.at != nil && name == "thread") {
+	for _, name := range append(namesOf(selectionFlags()), "grep", "across-processes", "sort") {
+		if ways > 0 && c.IsSet(name) && !(q.at != nil && name == "thread") {
 			return usagef("--%s: this flag selects flows for the list; one flow is shown whole", name)
 		}
 	}
@@ -176,7 +185,7 @@ func (q *flowQuery) parseFlow(text string) (err error) {
 func parseFlowName(text string) (id string, at *moment.Moment, err error) {
 	id, ok := strings.CutPrefix(text, "flow:")
 	if !ok || id == "" {
-		return "", nil, usagef("invalid flow %q; write %s or '%[2]s;TIME'", text, "flow:"+cmp.Or(id, "ID"))
+		return "", nil, usagef("invalid flow %q; write %s or '%[2]s;TIME'; to search markers for a text, write --grep %[1]s", text, "flow:"+cmp.Or(id, "ID"))
 	}
 	i := strings.LastIndexByte(id, ';')
 	if i < 1 {
@@ -205,7 +214,7 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 		return err
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
-	selected, err := selectIn(ctx, q.file, q.listFilter(), trace)
+	q.list.selected, err = selectIn(ctx, q.file, q.listFilter(), trace)
 	if err != nil {
 		return err
 	}
@@ -224,14 +233,14 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 	if q.json {
 		p.form = &flowJSON{p}
 	}
-	err = q.answer(p, selected)
+	err = q.answer(p)
 	if err == nil || errors.Is(err, errLimit) {
 		return w.Flush()
 	}
 	return err
 }
 
-// listFilter is the filter of the list of flows. With --at, --thread says where that is.
+// listFilter is the filter of the list of flows. With a time of --marker, --thread says where that is.
 func (q *flowQuery) listFilter() *selection.Filter {
 	if q.at != nil {
 		return nil
@@ -239,7 +248,7 @@ func (q *flowQuery) listFilter() *selection.Filter {
 	return q.filter
 }
 
-func (q *flowQuery) answer(p *flowPrinter, selected *selection.Selection) error {
+func (q *flowQuery) answer(p *flowPrinter) error {
 	switch {
 	case q.marker != "" || q.at != nil:
 		markers, err := q.markers(p)
@@ -265,13 +274,13 @@ func (q *flowQuery) answer(p *flowPrinter, selected *selection.Selection) error 
 		return p.flows(flows)
 	}
 	if q.connected {
-		flows, err := p.selectedFlows(selected)
+		flows, err := p.selectedFlows(&q.list)
 		if err != nil {
 			return fmt.Errorf("%s: %w", inputName(q.file), err)
 		}
 		return p.connected(flows)
 	}
-	return p.list(q.min, selected)
+	return p.list(&q.list)
 }
 
 // flows returns the flows that the id means, at its time or ever.
@@ -336,7 +345,7 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 	}
 	at, err := q.at.In(p.span)
 	if err != nil {
-		return nil, fmt.Errorf("%s: --at: %w", inputName(q.file), err)
+		return nil, fmt.Errorf("%s: --marker: %w", inputName(q.file), err)
 	}
 	threads, err := selection.FindThreads(p.trace, q.thread)
 	if err != nil {

@@ -20,6 +20,7 @@ type flowObject struct {
 	Ended    bool           `json:"ended"`
 	Markers  int            `json:"markers"`
 	Threads  int            `json:"threads"`
+	Procs    int            `json:"processes"`
 	// Of a list:
 	Connected int           `json:"connected_markers,omitempty"` // markers of all flows that shared markers connect with it, its own included
 	First     *markerObject `json:"first,omitempty"`
@@ -60,7 +61,7 @@ type connectionObject struct {
 func (j *flowJSON) flowObject(f flowindex.Flow) *flowObject {
 	return &flowObject{
 		Flow: j.name(f), ID: f.ID, Kind: f.Kind, Name: f.Name, Category: f.Category, Start: f.Start,
-		End: f.End, Ended: f.Ended, Markers: f.Members, Threads: f.Threads,
+		End: f.End, Ended: f.Ended, Markers: f.Members, Threads: f.Threads, Procs: f.Processes,
 	}
 }
 
@@ -86,7 +87,7 @@ func (j *flowJSON) listed(f flowindex.Flow, connected int, first *marker) error 
 	return writeJSON(j.w, o)
 }
 
-func (j *flowJSON) listEnd(int, int) error { return nil }
+func (j *flowJSON) listEnd(int, int, int) error { return nil }
 
 func (j *flowJSON) flow(f flowindex.Flow) error { return writeJSON(j.w, j.flowObject(f)) }
 
@@ -97,6 +98,11 @@ func (j *flowJSON) member(f flowindex.Flow, m *marker) error {
 func (j *flowJSON) markerHead(*marker) error { return nil }
 
 func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
+	return writeJSON(j.w, j.memberships(f, m, previous, next))
+}
+
+// memberships is a marker in a flow, with what comes before and after it.
+func (j *flowJSON) memberships(f flowindex.Flow, m *marker, previous, next []*marker) *memberObject {
 	o := j.memberObject(f, m)
 	for _, p := range previous {
 		o.Previous = newMarkerObject(p)
@@ -104,7 +110,7 @@ func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*mar
 	for _, n := range next {
 		o.Next = append(o.Next, newMarkerObject(n))
 	}
-	return writeJSON(j.w, o)
+	return o
 }
 
 func (j *flowJSON) root(f flowindex.Flow) error { return j.flow(f) }

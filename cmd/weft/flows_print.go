@@ -5,10 +5,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/weft-trace/weft/internal/find"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -27,14 +28,17 @@ type flowPrinter struct {
 	nested bool // connected flows also by way of nested markers
 	tracks map[timeline.TrackLane]*markerTrack
 	form   flowForm
+
+	grep    string
+	omitted int // selected flows that the limit leaves out of those from which connected ones are searched
 }
 
 // flowForm is the form of the output: text or JSON.
 type flowForm interface {
 	listHead() error
 	listed(f flowindex.Flow, connected int, first *marker) error // connected: markers of all flows that shared markers connect with it
-	listEnd(listed, all int) error
-	flow(f flowindex.Flow) error // before its members
+	listEnd(listed, found, all int) error                        // found: with those that the limit leaves out
+	flow(f flowindex.Flow) error                                 // before its members
 	member(f flowindex.Flow, m *marker) error
 	markerHead(m *marker) error // before its memberships
 	membership(f flowindex.Flow, m *marker, previous, next []*marker) error
@@ -70,76 +74,148 @@ func flowName(f flowindex.Flow, span moment.Span) string {
 // name is the name of a flow.
 func (p *flowPrinter) name(f flowindex.Flow) string { return flowName(f, p.span) }
 
-// list prints the flows that are connected with so many markers, their own included, of which one of their own is selected.
-func (p *flowPrinter) list(least int, selected *selection.Selection) error {
+// flowList is what is asked of the list of flows.
+type flowList struct {
+	selected *selection.Selection
+	grep     string // "": not set
+	across   bool
+	sort     string // one of flowColumns, with "-" before it for the smallest first; "": in the order of the first markers
+}
+
+// flowColumns are what the list can be sorted by.
+var flowColumns = []string{"start", "length", "markers", "connected", "threads", "processes"}
+
+// column returns the number by which a flow is sorted: the largest comes first.
+func (l *flowList) column(f *flowindex.Flow, connected int) int64 {
+	n := int64(0)
+	switch strings.TrimPrefix(l.sort, "-") {
+	case "start":
+		n = int64(-f.Start) // the first one first, as in all tables
+	case "length":
+		n = int64(f.End - f.Start)
+	case "markers":
+		n = int64(f.Members)
+	case "connected":
+		n = int64(connected)
+	case "threads":
+		n = int64(f.Threads)
+	case "processes":
+		n = int64(f.Processes)
+	}
+	if strings.HasPrefix(l.sort, "-") {
+		return -n
+	}
+	return n
+}
+
+// list prints the flows that are asked for.
+func (p *flowPrinter) list(l *flowList) error {
+	p.grep = l.grep
 	connected, err := p.index.ConnectedMarkers(p.ctx)
 	if err != nil {
 		return err
 	}
-	wanted, err := p.flowsIn(selected)
+	wanted, err := p.flowsIn(l)
 	if err == nil {
 		err = p.form.listHead()
 	}
 	if err != nil {
 		return err
 	}
-	listed := 0
+	type entry struct {
+		flow  int
+		value int64
+	}
+	var sorted []entry
+	listed, found := 0, 0
 	err = p.index.Walk(p.ctx, func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
-		if connected.Of(f) < least || wanted != nil && !wanted[f.Number] {
+		switch {
+		case wanted != nil && !wanted[f.Number] || l.across && f.Processes < 2:
 			return nil
+		case l.sort != "":
+			sorted = append(sorted, entry{f.Number, l.column(&f, connected.Of(f))})
+		case listed < p.limit:
+			listed++
+			err = p.form.listed(f, connected.Of(f), p.marker(first, label))
 		}
-		if listed == p.limit {
-			return errLimit
-		}
-		listed++
-		return p.form.listed(f, connected.Of(f), p.marker(first, label))
+		found++
+		return err
 	})
-	if err != nil && err != errLimit {
+	if err != nil {
 		return err
 	}
-	return p.form.listEnd(listed, p.index.Len())
+	slices.SortStableFunc(sorted, func(a, b entry) int { return cmp.Compare(b.value, a.value) })
+	for batch := range slices.Chunk(sorted[:min(len(sorted), p.limit)], labelBatch) {
+		flows, members := make([]flowindex.Flow, len(batch)), make([]flowindex.Member, len(batch))
+		for i := range batch {
+			if flows[i], err = p.index.Flow(batch[i].flow); err == nil {
+				members[i], err = p.index.Member(flows[i], 0)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		firsts, err := p.described(members)
+		if err != nil {
+			return err
+		}
+		for i, first := range firsts {
+			if err := p.form.listed(flows[i], connected.Of(flows[i]), first); err != nil {
+				return err
+			}
+		}
+		listed += len(batch)
+	}
+	return p.form.listEnd(listed, found, p.index.Len())
 }
 
-// flowsIn returns the numbers of the flows of which a marker is selected; nil: all.
-func (p *flowPrinter) flowsIn(selected *selection.Selection) (map[int]bool, error) {
-	if selected == nil {
+// flowsIn returns the numbers of the flows of which a marker is selected and has the text; nil: all.
+func (p *flowPrinter) flowsIn(l *flowList) (map[int]bool, error) {
+	if l.selected == nil && l.grep == "" {
 		return nil, nil
 	}
 	wanted := map[int]bool{}
-	err := selected.Walk(p.ctx, p.trace, func(item *timeline.Item) error {
-		if item.Kind != timeline.ItemBegin && item.Kind != timeline.ItemInstant {
-			return nil
-		}
-		members, err := p.index.OfSlice(item.Ordinal)
+	add := func(ordinal uint64) error {
+		members, err := p.index.OfSlice(ordinal)
 		for i := range members {
 			wanted[members[i].Flow] = true
 		}
 		return err
+	}
+	if l.grep != "" {
+		return wanted, find.Events(p.ctx, p.trace, l.grep, l.selected, add)
+	}
+	return wanted, l.selected.Walk(p.ctx, p.trace, func(item *timeline.Item) error {
+		if item.Kind != timeline.ItemBegin && item.Kind != timeline.ItemInstant {
+			return nil
+		}
+		return add(item.Ordinal)
 	})
-	return wanted, err
 }
 
 // selectedFlows returns the flows of which a marker is selected, in the order in which they start.
-func (p *flowPrinter) selectedFlows(selected *selection.Selection) (flows []flowindex.Flow, err error) {
-	wanted, err := p.flowsIn(selected)
+func (p *flowPrinter) selectedFlows(l *flowList) (flows []flowindex.Flow, err error) {
+	wanted, err := p.flowsIn(l)
 	if err != nil {
 		return nil, err
 	}
 	if len(wanted) == 0 {
 		return nil, errors.New("nothing in the selection belongs to a flow")
 	}
-	if len(wanted) > p.limit {
-		return nil, fmt.Errorf("the selection belongs to %d flows, more than --limit allows (%d); select less", len(wanted), p.limit)
-	}
 	for _, number := range slices.Sorted(maps.Keys(wanted)) {
 		f, err := p.index.Flow(number)
 		if err != nil {
 			return nil, err
 		}
-		flows = append(flows, f)
+		if !l.across || f.Processes > 1 {
+			flows = append(flows, f)
+		}
 	}
-	slices.SortStableFunc(flows, func(a, b flowindex.Flow) int { return cmp.Compare(a.Start, b.Start) })
-	return flows, nil
+	slices.SortStableFunc(flows, func(a, b flowindex.Flow) int {
+		return cmp.Or(cmp.Compare(l.column(&b, 0), l.column(&a, 0)), cmp.Compare(a.Start, b.Start))
+	})
+	p.omitted = max(len(flows)-p.limit, 0)
+	return flows[:len(flows)-p.omitted], nil
 }
 
 // behindArrow returns the flows of the input of which a flow of the output is a part: those that all its markers belong to.

@@ -50,18 +50,25 @@ func (t *flowText) listHead() error {
 	if t.narrow() {
 		return t.head("%-24s %7s  %s", "FLOW", "MARKERS", "FIRST MARKER")
 	}
-	return t.head("%-36s %7s %9s %16s  %s", "FLOW", "MARKERS", "CONNECTED", "LENGTH", "FIRST MARKER")
+	return t.head("%-36s %7s %9s %9s %16s  %s", "FLOW", "MARKERS", "PROCESSES", "CONNECTED", "LENGTH", "FIRST MARKER")
 }
 
 func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {
 	if t.narrow() {
 		return t.placed(fmt.Sprintf("%-24s %7s  ", printable(t.name(f)), table.Thousands(f.Members)), first, "")
 	}
-	return t.placed(fmt.Sprintf("%-36s %7s %9s %16s  ", printable(t.name(f)), table.Thousands(f.Members), table.Thousands(connected), table.MomentText(max(f.End-f.Start, 0))), first, "")
+	return t.placed(fmt.Sprintf("%-36s %7s %9s %9s %16s  ", printable(t.name(f)), table.Thousands(f.Members), table.Thousands(f.Processes), table.Thousands(connected), table.MomentText(max(f.End-f.Start, 0))), first, "")
 }
 
-func (t *flowText) listEnd(listed, all int) error {
-	_, err := fmt.Fprintf(t.w, "%s of %s\n", table.Thousands(listed), table.Count(all, "flow"))
+func (t *flowText) listEnd(listed, found, all int) error {
+	of, more := table.Count(all, "flow"), ""
+	if found == 0 && t.grep != "" {
+		more = fmt.Sprintf("; weft find %s FILE also finds what has no flow", shellWord(printable(t.grep)))
+	}
+	if listed < found {
+		of, more = table.Count(found, "flow"), "; --limit 0 shows all"
+	}
+	_, err := fmt.Fprintf(t.w, "%s of %s%s\n", table.Thousands(listed), of, more)
 	return err
 }
 
@@ -126,11 +133,16 @@ func (t *flowText) place(m *marker) string {
 	if name == "" {
 		name = "(no name)"
 	}
-	parts := strings.Split(m.track.name, " / ")
+	return table.Elide(name, maxName) + " · " + pathText(m.track.name)
+}
+
+// pathText is the path of a track with programs instead of command lines.
+func pathText(track string) string {
+	parts := strings.Split(track, " / ")
 	for i, part := range parts {
 		parts[i] = table.Elide(timeline.Program(part), maxName)
 	}
-	return table.Elide(name, maxName) + " · " + strings.Join(parts, " / ")
+	return strings.Join(parts, " / ")
 }
 
 // since writes a time of the trace as the time since its start.

@@ -57,6 +57,9 @@ func (t *flowText) connectedEnd(n int, more bool) error {
 	if more {
 		text = "more than " + text
 	}
+	if t.omitted > 0 {
+		text += fmt.Sprintf("; the selection belongs to %s more, which --limit leaves out", table.Count(t.omitted, "flow"))
+	}
 	if n == 0 && !t.nested {
 		text += "; --nested also passes through what is inside and around a marker"
 	}

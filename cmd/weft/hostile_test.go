@@ -37,7 +37,7 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 			{"report", "slices", "--by", "category"}, {"report", "slices", "--by", "data.type"}, {"report", "slices", "--by", marks},
 			{"report", "cost"}, {"report", "cost", "--type", "script"}, {"report", "cost", "--type", "all"}, {"report", "cost", "--type", marks},
 			{"dump", "--thread", marks}, {"dump", "--process", marks}, {"dump", "--name", marks}, {"dump", "--category", marks},
-			{"dump", "--context", "script=" + marks}, {"dump", "--from", marks}, {"flows", "--at", marks}, {"report", marks}, {"verify"},
+			{"dump", "--context", "script=" + marks}, {"dump", "--from", marks}, {"flows", "--marker", marks}, {"report", marks}, {"verify"},
 			{"merge", "--force", "--keep-going", "-o", filepath.Join(dir, "merged"), other}, {"compare", name}, {"compare", "--fail-over", "1%", name},
 			{"export", "--of", "samples", "--as", marks}, {"export", "--of", "samples", "--as", "pprof", "--force", "-o", filepath.Join(dir, "pprof")}, {marks},
 		} {

@@ -59,7 +59,7 @@ Examples:
 				return err
 			}
 			several := false
-			return eachFile(c, env, false, func(name string, src *input) error {
+			return eachFile(c, env, c.Args().Slice(), false, func(name string, src *input) error {
 				err := info(c, env, name, src, opts, filter, several)
 				several = several || err == nil
 				return err

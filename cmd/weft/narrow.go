@@ -23,9 +23,16 @@ func selectionFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "name", Usage: "only slices, instants and counters with this `NAME`, and samples with a function of this name; or a glob"},
 		&cli.StringSliceFlag{Name: "category", Usage: "only events of this `CATEGORY`, or a glob"},
 		&cli.StringSliceFlag{Name: "context", Usage: "only slices and instants that ran for `TYPE=ID` or TYPE=NAME, as in frame=https://example.org/*"},
-		&cli.StringFlag{Name: "from", Usage: "only from `TIME` on: 1.5s or 300ms after the start of the trace, or @1.5s on its own clock", DefaultText: "the start"},
-		&cli.StringFlag{Name: "to", Usage: "only until before `TIME`", DefaultText: "the end"},
+		fromFlag(), toFlag(),
 	})
+}
+
+func fromFlag() cli.Flag {
+	return &cli.StringFlag{Name: "from", Usage: "only from `TIME` on: 1.5s or 300ms after the start of the trace, or @1.5s on its own clock", DefaultText: "the start"}
+}
+
+func toFlag() cli.Flag {
+	return &cli.StringFlag{Name: "to", Usage: "only until before `TIME`", DefaultText: "the end"}
 }
 
 // readSelection reads selectionFlags. Its errors are of the command line.

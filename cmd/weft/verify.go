@@ -34,7 +34,7 @@ The exit code is 1 if there is a violation.`,
 			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
 		},
 		Action: func(c *cli.Context) error {
-			return eachFile(c, env, true, func(name string, src *input) error {
+			return eachFile(c, env, c.Args().Slice(), true, func(name string, src *input) error {
 				return verify(c, env, name, src)
 			})
 		},

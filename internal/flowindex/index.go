@@ -46,6 +46,8 @@ type Flow struct {
 	Members int            // number of slices and instants, at least 1; one to which a flow comes back counts again
 	Threads int            // number of threads, or of other tracks, that they are on
 
+	Processes int // number of processes that they are in; what is in no process counts as one
+
 	first int // index of the first member in Index.members
 }
 
@@ -75,6 +77,7 @@ type flowRow struct {
 	start, end     timeline.Nanos
 	first          uint64
 	count, threads uint32
+	processes      uint32
 	ended          bool
 }
 
@@ -122,6 +125,7 @@ type indexer struct {
 	last     Member
 	producer Member
 	threads  map[timeline.TrackID]bool
+	process  map[timeline.TrackID]bool
 }
 
 // inOrder is the order of values that are added in their order.
@@ -139,6 +143,7 @@ func newIndexer(t *timeline.Timeline) *indexer {
 		inner:   extsort.New(inOrder[nesting](), memory, dir),
 		outer:   extsort.New(extsort.Order[nesting]{Compare: compareOuter}, memory, dir),
 		threads: map[timeline.TrackID]bool{},
+		process: map[timeline.TrackID]bool{},
 	}
 }
 
@@ -146,6 +151,7 @@ func newIndexer(t *timeline.Timeline) *indexer {
 func (x *indexer) Begin(key flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {
 	x.row = flowRow{Key: key, start: at, end: s.TS, first: x.total}
 	clear(x.threads)
+	clear(x.process)
 	x.last = Member{N: -1}
 	x.add(at, s, -1)
 	x.producer = x.last
@@ -174,7 +180,12 @@ func (x *indexer) add(at timeline.Nanos, s *flowbind.Slice, previous int) {
 	x.total++
 	x.row.count++
 	x.row.end = max(x.row.end, s.TS, s.End) // NoTime is less than any time
-	x.threads[threadOf(x.t, s.Track)] = true
+	x.threads[above(x.t, s.Track, timeline.ThreadTrack)] = true
+	process := above(x.t, s.Track, timeline.ProcessTrack)
+	if x.t.TrackKind(process) != timeline.ProcessTrack {
+		process = 0
+	}
+	x.process[process] = true
 	x.keep(x.members.Add(x.last))
 	x.keep(x.places.Add(place{
 		ordinal: s.Ordinal, ts: s.TS, end: s.End, flow: uint64(x.number), track: s.Track, lane: s.Lane, n: uint32(x.last.N),
@@ -183,7 +194,7 @@ func (x *indexer) add(at timeline.Nanos, s *flowbind.Slice, previous int) {
 
 // End implements flowbind.Visitor.
 func (x *indexer) End(ended bool) {
-	x.row.threads, x.row.ended = uint32(len(x.threads)), ended
+	x.row.threads, x.row.processes, x.row.ended = uint32(len(x.threads)), uint32(len(x.process)), ended
 	x.keep(x.flows.Add(x.row))
 	x.number++
 }
@@ -194,17 +205,17 @@ func (x *indexer) keep(err error) {
 	}
 }
 
-// maxTrackDepth bounds the way to the thread of a track, whatever the timeline says.
+// maxTrackDepth bounds the way to the thread or process of a track, whatever the timeline says.
 const maxTrackDepth = 100
 
-// threadOf returns the thread that a track is or is below; the track itself if there is none.
-func threadOf(t *timeline.Timeline, track timeline.TrackID) timeline.TrackID {
+// above returns the thread or process that a track is or is below; the track itself if there is none.
+func above(t *timeline.Timeline, track timeline.TrackID, kind timeline.TrackKind) timeline.TrackID {
 	id := track
 	for range maxTrackDepth {
 		if id == 0 {
 			break
 		}
-		if t.TrackKind(id) == timeline.ThreadTrack {
+		if t.TrackKind(id) == kind {
 			return id
 		}
 		id = t.TrackParent(id)

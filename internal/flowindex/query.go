@@ -28,7 +28,7 @@ func (x *Index) Flow(number int) (Flow, error) {
 func (x *Index) flow(number int, row *flowRow) Flow {
 	f := Flow{
 		Number: number, Kind: flowKinds[row.Space], ID: x.formatID(&row.Key), Start: row.start, End: row.end, Ended: row.ended,
-		Members: int(row.count), Threads: int(row.threads), first: int(row.first),
+		Members: int(row.count), Threads: int(row.threads), Processes: int(row.processes), first: int(row.first),
 	}
 	if row.Space == timeline.FlowV1 {
 		f.Name, f.Category = x.name(row.Name), x.category(row.Category)
@@ -218,7 +218,7 @@ func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nan
 	var before []uint64
 	var latest timeline.Nanos
 	inside, err := x.ordinals(ctx, func(m *Member) bool {
-		if m.TS > at || threadOf(x.t, m.Track) != thread {
+		if m.TS > at || above(x.t, m.Track, timeline.ThreadTrack) != thread {
 			return false
 		}
 		if m.End == timeline.NoTime || at <= m.End {

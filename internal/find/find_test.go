@@ -1,0 +1,43 @@
+package find
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Letters of any script match whatever their case.
+func TestLower(t *testing.T) {
+	for _, text := range []string{"", "Style.CSS", "ÄRGER and Ärger", "aΣ"} {
+		if got, want := string(lower([]byte("x"), []byte(text))), "x"+strings.ToLower(text); got != want {
+			t.Errorf("%q becomes %q; want %q", text, got, want)
+		}
+	}
+}
+
+func TestRelate(t *testing.T) {
+	hit := func(process timeline.TrackID, ts, dur timeline.Nanos, id, url string) Hit {
+		return Hit{Kind: "slice", TS: ts, Dur: dur, process: process, id: id, url: url}
+	}
+	for name, test := range map[string]struct {
+		hits []Hit
+		want bool
+	}{
+		"same id":               {[]Hit{hit(1, 0, 9, "7", "u"), hit(2, 5, 9, "7", "u")}, true},
+		"same id, other url":    {[]Hit{hit(1, 0, 9, "7", "u"), hit(2, 5, 9, "7", "v")}, true},
+		"other id, same url":    {[]Hit{hit(1, 0, 9, "7", "u"), hit(2, 5, 9, "8", "u")}, false},
+		"one without id":        {[]Hit{hit(1, 0, 9, "7", "u"), hit(2, 5, 9, "", "u")}, true},
+		"never ends":            {[]Hit{hit(1, 0, timeline.NoTime, "", "u"), hit(2, 500, 9, "", "u")}, true},
+		"one after the other":   {[]Hit{hit(1, 0, 4, "7", "u"), hit(2, 5, 9, "7", "u")}, false},
+		"in one process":        {[]Hit{hit(1, 0, 9, "7", "u"), hit(1, 5, 9, "7", "u")}, false},
+		"a short one in a long": {[]Hit{hit(1, 0, 90, "", "u"), hit(1, 1, 1, "", "u"), hit(2, 50, 9, "", "u")}, true},
+	} {
+		r := Result{Hits: test.hits}
+		r.relate()
+		first, last := &r.Hits[0], &r.Hits[len(r.Hits)-1]
+		if len(first.Same) != len(last.Same) || (len(last.Same) == 1 && last.Same[0] == first) != test.want {
+			t.Errorf("%s: related to %d and %d hits", name, len(first.Same), len(last.Same))
+		}
+	}
+}
