@@ -148,7 +148,7 @@ func sampleTasks(packets []*pb.TracePacket) []sampleTask {
 		for _, c := range packet.GetInternedData().GetStackSampleTaskContexts() {
 			interned[c.GetIid()] = sampleTask{c.GetPid(), c.GetTid()}
 		}
-		sample := packet.GetStackSample()
+		sample := cmp.Or(packet.GetStackSample(), packet.GetWeftIdleSample())
 		if sample == nil {
 			continue
 		}

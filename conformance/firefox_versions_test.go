@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -128,7 +129,7 @@ func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []fire
 		if e := packet.GetTrackEvent(); e.GetCallstackIid() != 0 {
 			list = append(list, firefoxEvent{"stack of an event: " + stacks[e.GetCallstackIid()], int64(packet.GetTimestamp()) - anchor, 0})
 		}
-		if s := packet.GetStackSample(); s != nil {
+		if s := cmp.Or(packet.GetStackSample(), packet.GetWeftIdleSample()); s != nil {
 			stack, ok := stacks[s.GetCallstackIid()]
 			if !ok {
 				t.Fatalf("call stack %d is not described", s.GetCallstackIid())

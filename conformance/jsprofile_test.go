@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 
@@ -130,7 +131,7 @@ func checkSelfProfile(t *testing.T, input []byte, want *selfProfileResult) {
 	}
 	got.Samples, got.Counters, got.GapNs = weftNumbers(t, packets)
 	checkWeights(t, packets, got.CoveredNs)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("the trace differs from the right result (-want +got):\n%s", diff)
 	}
 }
@@ -204,7 +205,7 @@ func checkWeights(t *testing.T, packets []*pb.TracePacket, covered int64) {
 				t.Errorf("samples are %s; want %s", got, want)
 			}
 		}
-		sum += packet.GetStackSample().GetPrimaryWeight()
+		sum += cmp.Or(packet.GetStackSample(), packet.GetWeftIdleSample()).GetPrimaryWeight()
 	}
 	if sum != uint64(covered) {
 		t.Errorf("the samples weigh %d ns, want %d", sum, covered)

@@ -216,7 +216,7 @@ func (s *sequence) time(packet *pb.TracePacket) (int64, error) {
 	if packet.TimestampClockId != nil {
 		id = packet.GetTimestampClockId()
 	}
-	if packet.Timestamp == nil || id == 0 || eventOf(packet) == nil && packet.GetStackSample() == nil {
+	if packet.Timestamp == nil || id == 0 || eventOf(packet) == nil && packet.GetStackSample() == nil && packet.GetWeftIdleSample() == nil {
 		return int64(packet.GetTimestamp()), nil
 	}
 	clock := s.clocks[id]

@@ -2,13 +2,14 @@ package convert_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
@@ -180,7 +181,7 @@ func TestNativeProfiles(t *testing.T) {
 	for _, c := range nativeCases {
 		t.Run(c.name, func(t *testing.T) {
 			lines, report := sampledTimeline(t, native(t, c.packets...), c.opts)
-			if diff := cmp.Diff(c.want, lines); diff != "" {
+			if diff := gocmp.Diff(c.want, lines); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if report.Events.Instants != c.instants {
@@ -258,14 +259,14 @@ func TestProfilesBesideOtherSamples(t *testing.T) {
 			}
 			var weights []uint64
 			for _, p := range trace.GetPacket() {
-				if s := p.GetStackSample(); s != nil {
+				if s := cmp.Or(p.GetStackSample(), p.GetWeftIdleSample()); s != nil {
 					weights = append(weights, s.GetPrimaryWeight())
 				}
 				if d := p.GetTracePacketDefaults().GetStackSampleDefaults(); d != nil && !proto.Equal(d, want) {
 					t.Errorf("samples are described as %v, want %v", d, want)
 				}
 			}
-			if diff := cmp.Diff(c.weights, weights); diff != "" {
+			if diff := gocmp.Diff(c.weights, weights); diff != "" {
 				t.Errorf("weights (-want +got):\n%s", diff)
 			}
 		})

@@ -68,7 +68,11 @@ func (w *writer) stackSample(it *timeline.Item) error {
 		return w.item(&instant)
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b, sample := wire.BeginMessage(append(b, w.needsState...), schema.TracePacket_StackSample)
+	field := schema.TracePacket_StackSample
+	if it.Callstack == 0 || w.t.IsIdle(it.Callstack) {
+		field = schema.TracePacket_WeftIdleSample
+	}
+	b, sample := wire.BeginMessage(append(b, w.needsState...), field)
 	b = wire.AppendUint(b, schema.StackSample_TaskContextIID, uint64(w.tasks[it.Track]))
 	if cpu, ok := it.CPU.Number(); ok {
 		var context int

@@ -2,12 +2,13 @@ package pfwire
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -38,7 +39,7 @@ func TestSampleDefaults(t *testing.T) {
 				got = d.GetStackSampleDefaults()
 			}
 		}
-		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		if diff := gocmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.described, diff)
 		}
 	}
@@ -70,8 +71,33 @@ func TestFramePosition(t *testing.T) {
 			got.Callstacks = append(got.Callstacks, in.Callstacks...)
 		}
 	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+	if diff := gocmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Samples of an idle thread are no stack samples, of which viewers would show the last one's process. A function of a script that is called
+// (idle) works.
+func TestIdleSamples(t *testing.T) {
+	tl := build(t, "", func(b *timeline.Builder) {
+		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 2})
+		root := b.PushFrame(0, b.Frame(timeline.Frame{Function: "(root)"}))
+		idle := b.PushFrame(root, b.Frame(timeline.Frame{Function: "(idle)"}))
+		named := b.PushFrame(root, b.Frame(timeline.Frame{Function: "(idle)", File: "a.js"}))
+		for i, stack := range []timeline.CallstackID{root, idle, 0, named, b.PushFrame(idle, b.Frame(timeline.Frame{Function: "f"}))} {
+			addSamples(t, b, timeline.Event{Track: thread, TS: timeline.Nanos(i), Callstack: stack, Value: timeline.Int(7)})
+		}
+	})
+	got := ""
+	for _, p := range decode(t, write(t, tl, Options{})).Packet {
+		for form, s := range map[string]*protos.StackSample{"work": p.GetStackSample(), "idle": p.GetWeftIdleSample()} {
+			if s != nil {
+				got += fmt.Sprintf("%d %s %d\n", p.GetTimestamp(), form, s.GetPrimaryWeight())
+			}
+		}
+	}
+	if want := "0 work 7\n1 idle 7\n2 idle 7\n3 work 7\n4 work 7\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -98,7 +124,7 @@ S 1/1 1 17
 		tl := build(t, samples, nil)
 		var weights []uint64
 		for _, p := range decode(t, write(t, tl, Options{Samples: c.form})).Packet {
-			if s := p.GetStackSample(); s != nil {
+			if s := cmp.Or(p.GetStackSample(), p.GetWeftIdleSample()); s != nil {
 				weights = append(weights, s.GetPrimaryWeight())
 			}
 		}
@@ -125,7 +151,7 @@ func TestNoSamples(t *testing.T) {
 	with := build(t, slices+"S 1/2 5 12 stack=main;f\nS 1/3 5 13\n", nil)
 	without := build(t, slices, nil)
 	if got, want := write(t, with, Options{Samples: NoSamples}), write(t, without, Options{Samples: NoSamples}); !bytes.Equal(got, want) {
-		t.Error(cmp.Diff(decode(t, want), decode(t, got), protocmp.Transform()))
+		t.Error(gocmp.Diff(decode(t, want), decode(t, got), protocmp.Transform()))
 	}
 }
 

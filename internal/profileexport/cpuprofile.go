@@ -15,7 +15,7 @@ import (
 // Functions of V8's profiles that are none.
 const (
 	rootFunction = "(root)"
-	idleFunction = "(idle)"
+	idleFunction = timeline.V8Idle
 	gcFunction   = "(garbage collector)"
 )
 

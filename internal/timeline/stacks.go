@@ -311,6 +311,18 @@ func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 	}
 }
 
+// V8Idle is the function that V8's samples of an idle thread have.
+const V8Idle = "(idle)"
+
+// IsIdle reports whether a call stack is that of an idle thread: the empty one, or one on which V8 says so.
+func (t *Timeline) IsIdle(id CallstackID) bool {
+	if id = t.stacks.resolve(id); id == 0 {
+		return true
+	}
+	f := t.Frame(t.stacks.node(id).frame)
+	return f.Function == V8Idle && f.File == ""
+}
+
 // OnlySampled reports whether a call stack that is used is that of samples only, of no other event.
 func (t *Timeline) OnlySampled(id CallstackID) bool {
 	s := t.stacks

@@ -119,6 +119,7 @@ type TracePacket struct {
 	//	*TracePacket_ZstdCompressedPackets
 	//	*TracePacket_StackSample
 	//	*TracePacket_WeftIdle
+	//	*TracePacket_WeftIdleSample
 	Data isTracePacket_Data `protobuf_oneof:"data"`
 	// The user that wrote the packet, by the tracing service.
 	//
@@ -399,6 +400,15 @@ func (x *TracePacket) GetWeftIdle() *TrackEvent {
 	return nil
 }
 
+func (x *TracePacket) GetWeftIdleSample() *StackSample {
+	if x != nil {
+		if x, ok := x.Data.(*TracePacket_WeftIdleSample); ok {
+			return x.WeftIdleSample
+		}
+	}
+	return nil
+}
+
 func (x *TracePacket) GetOptionalTrustedUid() isTracePacket_OptionalTrustedUid {
 	if x != nil {
 		return x.OptionalTrustedUid
@@ -627,6 +637,12 @@ type TracePacket_WeftIdle struct {
 	WeftIdle *TrackEvent `protobuf:"bytes,9900,opt,name=weft_idle,json=weftIdle,oneof"`
 }
 
+type TracePacket_WeftIdleSample struct {
+	// weft's own, not part of Perfetto's schema: a sample of a thread that was idle. Viewers pass over it, so that a flame graph
+	// shows work, and the last of all samples, whose process they select, is one of work.
+	WeftIdleSample *StackSample `protobuf:"bytes,9906,opt,name=weft_idle_sample,json=weftIdleSample,oneof"`
+}
+
 func (*TracePacket_ProcessTree) isTracePacket_Data() {}
 
 func (*TracePacket_ChromeEvents) isTracePacket_Data() {}
@@ -667,6 +683,8 @@ func (*TracePacket_StackSample) isTracePacket_Data() {}
 
 func (*TracePacket_WeftIdle) isTracePacket_Data() {}
 
+func (*TracePacket_WeftIdleSample) isTracePacket_Data() {}
+
 type isTracePacket_OptionalTrustedUid interface {
 	isTracePacket_OptionalTrustedUid()
 }
@@ -693,7 +711,7 @@ var File_perfetto_protos_trace_packet_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
-	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a'perfetto/protos/remote_clock_sync.proto\x1a\"perfetto/protos/stack_sample.proto\x1a!perfetto/protos/system_info.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\x94\x13\n" +
+	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a'perfetto/protos/remote_clock_sync.proto\x1a\"perfetto/protos/stack_sample.proto\x1a!perfetto/protos/system_info.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xdf\x13\n" +
 	"\vTracePacket\x12\x1c\n" +
 	"\ttimestamp\x18\b \x01(\x04R\ttimestamp\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12A\n" +
@@ -720,7 +738,8 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\x10trace_attributes\x18~ \x01(\v2 .perfetto.protos.TraceAttributesH\x00R\x0ftraceAttributes\x129\n" +
 	"\x17zstd_compressed_packets\x18\x85\x01 \x01(\fH\x00R\x15zstdCompressedPackets\x12B\n" +
 	"\fstack_sample\x18\x87\x01 \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\vstackSample\x12;\n" +
-	"\tweft_idle\x18\xacM \x01(\v2\x1b.perfetto.protos.TrackEventH\x00R\bweftIdle\x12!\n" +
+	"\tweft_idle\x18\xacM \x01(\v2\x1b.perfetto.protos.TrackEventH\x00R\bweftIdle\x12I\n" +
+	"\x10weft_idle_sample\x18\xb2M \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\x0eweftIdleSample\x12!\n" +
 	"\vtrusted_uid\x18\x03 \x01(\x05H\x01R\n" +
 	"trustedUid\x12=\n" +
 	"\x1atrusted_packet_sequence_id\x18\n" +
@@ -803,13 +822,14 @@ var file_perfetto_protos_trace_packet_proto_depIdxs = []int32{
 	16, // 14: perfetto.protos.TracePacket.trace_attributes:type_name -> perfetto.protos.TraceAttributes
 	17, // 15: perfetto.protos.TracePacket.stack_sample:type_name -> perfetto.protos.StackSample
 	5,  // 16: perfetto.protos.TracePacket.weft_idle:type_name -> perfetto.protos.TrackEvent
-	18, // 17: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
-	19, // 18: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	17, // 17: perfetto.protos.TracePacket.weft_idle_sample:type_name -> perfetto.protos.StackSample
+	18, // 18: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
+	19, // 19: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_trace_packet_proto_init() }
@@ -855,6 +875,7 @@ func file_perfetto_protos_trace_packet_proto_init() {
 		(*TracePacket_ZstdCompressedPackets)(nil),
 		(*TracePacket_StackSample)(nil),
 		(*TracePacket_WeftIdle)(nil),
+		(*TracePacket_WeftIdleSample)(nil),
 		(*TracePacket_TrustedUid)(nil),
 		(*TracePacket_TrustedPacketSequenceId)(nil),
 	}

@@ -85,6 +85,7 @@ var witnesses = []witness{
 			v.same(got.InternedData != nil, want.InternedData != nil)
 			v.same(got.Payload == 0, want.Data == nil)
 			v.same(got.Payload == 11, want.GetTrackEvent() != nil || want.GetWeftIdle() != nil)
+			v.same(got.Payload == 135, want.GetStackSample() != nil || want.GetWeftIdleSample() != nil)
 			v.same(got.ThreadTime, want.GetWeftThreadTime())
 			v.same(got.ThreadTimeDelta, want.GetWeftThreadTimeDelta())
 			v.same(got.DidNotEnd, want.GetWeftDidNotEnd())

@@ -111,6 +111,10 @@ func (p *TracePacket) Parse(msg []byte) error {
 			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {
 				p.Payload, p.Idle = schema.TracePacket_TrackEvent, true
 			}
+		case schema.TracePacket_WeftIdleSample:
+			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {
+				p.Payload = schema.TracePacket_StackSample
+			}
 		default:
 			p.Payload, p.Data = field, r.Bytes()
 		}

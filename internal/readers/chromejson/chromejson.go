@@ -96,6 +96,8 @@ type reader struct {
 	own bool   // the dictionary "weft" of the current event's arguments is open
 	buf []byte // scratch for composed names
 
+	chart string // the name of the last counter with several members
+
 	picture []byte // scratch for screenshots
 
 	counters []counterMember // scratch

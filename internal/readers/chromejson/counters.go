@@ -32,6 +32,12 @@ func (rd *reader) counter() error {
 		metricUnit(&key, ev.get(fieldName).name())
 	}
 	members := rd.counterMembers(args.text)
+	if name := ev.get(fieldName).name(); len(members) > 1 { // Chrome draws them in one chart
+		if string(name) != rd.chart {
+			rd.chart = string(name)
+		}
+		key.ShareKey = rd.chart
+	}
 	for _, m := range members {
 		number, ok := counterValue(m.value)
 		if !ok {
