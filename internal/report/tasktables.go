@@ -207,7 +207,7 @@ func partLines(parts []WorkPart, width int) (lines []string) {
 
 // partLine describes a part in a line.
 func partLine(p *WorkPart) string {
-	text := table.Elide(p.Name, nameWidth)
+	text := shortName(p.Name)
 	if p.Count > 1 {
 		text += " ×" + table.Thousands(p.Count)
 	}
