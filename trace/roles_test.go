@@ -6,11 +6,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Every role of the engine has a role in the public model, but for the track that only files have.
+// Every role of the engine has a role in the public model, but for the tracks that only files have.
 func TestRoles(t *testing.T) {
 	for n := uint64(1); timeline.IsRole(n); n++ {
 		role := timeline.Role(n)
-		if _, ok := roles[role]; ok == (role == timeline.RoleDetails) {
+		if _, ok := roles[role]; ok == (role == timeline.RoleDetails || role == timeline.RoleGroup) {
 			t.Errorf("role %d (%v): public %v", n, role, ok)
 		}
 	}

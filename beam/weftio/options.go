@@ -55,7 +55,7 @@ func onOff(to func(*migrate.Config) *bool) func(*migrate.Config, string) error {
 	}
 }
 
-// settings are those of weft migrate but the ones that concern single traces (profile, sample-interval, …).
+// settings are those of weft migrate but the ones that concern single traces (profile, self-profile, …).
 var settings = map[string]setting{
 	"format": {"auto", func(c *migrate.Config, v string) error { c.Convert.From = convert.Format(v); return nil }},
 	"args": {"all", func(c *migrate.Config, v string) error {

@@ -110,8 +110,13 @@ var goneFlags = map[string]string{
 	"from": "unknown flag --from; the format of the input is --format",
 	"join": "--join is gone; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
 
-	"report": "--report is gone; --json prints the report as JSON",
-	"tmp":    "--tmp is gone; temporary files go to the folder that the environment variable TMPDIR names",
+	"report":          "--report is gone; --json prints the report as JSON",
+	"end":             "--end is gone; --self-profile end=MS",
+	"sample-interval": "--sample-interval is gone; --self-profile interval=MS",
+	"thread-name":     "--thread-name is gone; --self-profile thread=NAME",
+	"time-origin":     "--time-origin is gone; --self-profile origin=MS",
+
+	"tmp": "--tmp is gone; temporary files go to the folder that the environment variable TMPDIR names",
 }
 
 // runApp reads the command line and does what it says.

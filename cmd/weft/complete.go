@@ -109,6 +109,8 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 		return commandline.Words(report.PaintOptions()...)
 	case "mode":
 		return commandline.Words(report.TimeModes[:]...)
+	case "self-profile":
+		return commandline.Words("interval=", "origin=", "end=", "thread=")
 	case "script":
 		return append(scriptCandidates(), commandline.Candidate{Text: commandline.Files})
 	case "o", "html", "report-file", "phases", "lines", "base", "new", "ui", filesFrom, baseFilesFrom, newFilesFrom, inputsFrom:

@@ -20,8 +20,7 @@ func TestFlagsOfReports(t *testing.T) {
 	values := map[string]string{
 		"limit": "3", "files-from": list, "memory": "64MiB", "tmp": t.TempDir(), "bucket": "1ms", "type": "process", "from": "0", "to": "1ms", "kind": "all",
 		"context-sources": "all", "context-scope": "thread", "flow-conflict": "keep", "js-calls": "off", "charge": "exact",
-		"mode": "dtrace", "paint": "PrePaint", "phases": list, "html": "-", "format": "auto", "thread-name": "x", "profile": "all",
-		"sample-interval": "1", "time-origin": "1", "end": "2",
+		"mode": "dtrace", "paint": "PrePaint", "phases": list, "html": "-", "format": "auto", "profile": "all",
 	}
 	for _, r := range reports() {
 		c := newConsole(strings.NewReader(""), false)

@@ -73,7 +73,7 @@ in the format have.`,
 			jsonFlag("print the report to standard output as JSON, one object per line"),
 			&cli.BoolFlag{Name: "attribute", Usage: "attribute time to contexts and write them into the trace (docs/attribution.md)", DisableDefaultText: true},
 			writeBackFlag(),
-		}, slices.Concat(contextFlags(), profileFlags(), []cli.Flag{callDetailsFlag()}, selfProfileFlags())...),
+		}, slices.Concat(contextFlags(), profileFlags(), []cli.Flag{callDetailsFlag(), selfProfileFlag()})...),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {
@@ -196,7 +196,7 @@ type convertJob struct {
 	force       bool
 	strict      strictness
 	quiet       bool
-	selfProfile []string // flags that are set and need a self-profile
+	selfProfile bool // --self-profile is set, which needs one
 	reportJSON  bool
 	reportFile  string
 	outDir      string
@@ -214,7 +214,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		reportFile: c.String("report-file"),
 		outDir:     c.String("out-dir"),
 
-		selfProfile: setSelfProfileFlags(c),
+		selfProfile: c.IsSet("self-profile"),
 	}
 	for _, name := range []string{"o", "out-dir", "report-file", filesFrom} {
 		if c.IsSet(name) && c.String(name) == "" {
@@ -444,14 +444,14 @@ func (j *convertJob) run(ctx context.Context) error {
 	case brokenPipe != nil:
 		return brokenPipe
 	case j.selfProfileMissing():
-		return fmt.Errorf("%s had no effect: no input is a JS self-profile", strings.Join(j.selfProfile, ", "))
+		return errors.New("--self-profile had no effect: no input is a JS self-profile")
 	}
 	return j.strict.judge(j.env, lost, "; see the report")
 }
 
-// selfProfileMissing reports whether there are flags that need a self-profile and no input was one.
+// selfProfileMissing reports whether --self-profile is set and no input was a self-profile.
 func (j *convertJob) selfProfileMissing() bool {
-	return len(j.selfProfile) > 0 && !slices.ContainsFunc(j.conversions, func(c *conversion) bool {
+	return j.selfProfile && !slices.ContainsFunc(j.conversions, func(c *conversion) bool {
 		return c.report != nil && c.report.Format == convert.FormatJSProfile
 	})
 }

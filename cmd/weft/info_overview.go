@@ -340,6 +340,7 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 	add(len(o.Tasks) > 0, "what is in long tasks?", "report tasks")
 	add(o.Devices, "how busy were devices?", "report slices")
 	add(sampled, "which functions took time?", "report samples")
+	add(hasContexts(o, "Request") || r.Format == convert.FormatHAR, "which requests were slow?", "report spans")
 	add(len(o.Contexts) > 0, costQuestion(o), "report cost")
 	add(!o.Devices && r.Events.Slices > 0, "which slices took time?", "report slices")
 	add(r.Events.Flows > 0, "what led to what?", "flows")
@@ -350,18 +351,20 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 
 // costQuestion asks for the costs that weft report cost shows first.
 func costQuestion(o *report.Overview) string {
-	has := func(typ string) bool {
-		return slices.ContainsFunc(o.Contexts, func(c costtables.TypeCount) bool { return c.Type == typ })
-	}
 	switch {
 	case o.HasPages:
 		return "what did each page cost?"
-	case has("Script"):
+	case hasContexts(o, "Script"):
 		return "what did each script cost?"
-	case has("Request"):
+	case hasContexts(o, "Request"):
 		return "what did each request cost?"
 	}
 	return "what was the time spent on?"
+}
+
+// hasContexts reports whether a file has contexts of a type.
+func hasContexts(o *report.Overview, typ string) bool {
+	return slices.ContainsFunc(o.Contexts, func(c costtables.TypeCount) bool { return c.Type == typ })
 }
 
 // shellWord quotes a file name for a shell where it needs that. One that starts with a dash, which would be a flag, is named with its folder.

@@ -29,7 +29,7 @@ const inputsFrom = "inputs-from"
 
 func mergeCommand(env *environment) *cli.Command {
 	others := pick(convertCommand(env).Flags, "force", "format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "memory",
-		"quiet", "json", "attribute", "js-calls", "profile", "sample-interval", "time-origin", "end", "thread-name")
+		"quiet", "json", "attribute", "js-calls", "profile", "self-profile")
 	return &cli.Command{
 		Name:      "merge",
 		Usage:     "put several recordings on one timeline",

@@ -88,7 +88,7 @@ func checkPage(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, producer := range []string{"chrome", "perfetto", "pytorch", "node", "cpuprofile", "jsprofile", "firefox/gecko", "merge"} {
+	for _, producer := range []string{"chrome", "perfetto", "pytorch", "node", "cpuprofile", "jsprofile", "firefox/gecko", "merge", "otlp"} {
 		copyTree(t, filepath.Join(root, "testdata", "traces", producer), dir)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "converted"), 0o777); err != nil {

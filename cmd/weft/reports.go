@@ -74,6 +74,12 @@ func reports() []reportKind {
 			forms: formsOf(new(report.Slices).Report("", false)), check: checkSlicesBy, make: makeSlices, many: makeSlices,
 		},
 		{
+			name: "spans", usage: "spans and requests by service and operation; errors, a map of services, critical path",
+			example: "weft report spans --table path spans.json",
+			flags:   []string{"table"}, slices: true, problems: costProblems,
+			forms: formsOf(new(report.Spans).Report()), make: makeSpans, many: makeSpans,
+		},
+		{
 			name: "samples", usage: "where each sampled thread spent its time, by state and by function",
 			example: "weft report samples --bucket 500ms profile.cpuprofile",
 			flags:   []string{"table", "bucket"}, oneObject: true,
@@ -251,9 +257,11 @@ func slicesBy(c *cli.Context, in *reportInput) (opts report.SliceOptions, err er
 	if in != nil && in.selected != nil {
 		opts.Include = in.selected.Item
 	}
+	opts.Gaps = in != nil && in.fold == nil && slices.Contains(report.GapTables(), c.String("table"))
+	opts.Threads = c.IsSet("thread")
 	if in != nil && in.fold != nil {
 		opts.Length = func(kind report.SliceKind, group string, length timeline.Nanos) error {
-			return in.fold.AddValue(kind.String(), group, int64(length))
+			return in.fold.AddValue(kind.String(), int64(length), group)
 		}
 	}
 	if !c.IsSet("by") {
@@ -288,6 +296,23 @@ func makeSlices(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
 		by = c.String("by")
 	}
 	return r.Report(by, in.selected != nil), nil
+}
+
+func makeSpans(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
+	opts := report.SpanOptions{Path: c.String("table") == report.PathTable}
+	if in.selected != nil {
+		opts.Include = in.selected.Item
+	}
+	if in.fold != nil {
+		opts.Length = func(service, operation string, length timeline.Nanos) error {
+			return in.fold.AddValue("operations", int64(length), service, operation)
+		}
+	}
+	r, err := report.CollectSpans(c.Context, in.timeline, opts)
+	if err != nil {
+		return nil, err
+	}
+	return in.nothing(r.Report(), ""), nil
 }
 
 // sampleFlags are the flags of the reports on samples only.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
@@ -8,67 +11,43 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// selfProfileFlags are the flags that say what a JS self-profile does not.
-func selfProfileFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "sample-interval", Usage: "JS self-profiles: `MS` between samples", DefaultText: "from the file"},
-		&cli.StringFlag{Name: "time-origin", Usage: "JS self-profiles: performance.timeOrigin of the page, `MS` since 1970", DefaultText: "from the file, or 0"},
-		&cli.StringFlag{Name: "end", Usage: "JS self-profiles: end of the recording, `MS` since the time origin", DefaultText: "from the file"},
-		&cli.StringFlag{Name: "thread-name", Usage: "JS self-profiles: `NAME` of the thread", DefaultText: "JS main"},
-	}
+// selfProfileKeys are what --self-profile can set.
+var selfProfileKeys = []string{"interval", "origin", "end", "thread"}
+
+// selfProfileFlag says what a JS self-profile does not.
+func selfProfileFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "self-profile", Usage: "JS self-profiles: `KEY=VALUE` for what the file lacks: interval=MS between samples, " +
+		"origin=MS since 1970 (performance.timeOrigin), end=MS since then, thread=NAME; repeatable"}
 }
 
-// setSelfProfileFlags returns the flags that are set and apply to self-profiles only.
-func setSelfProfileFlags(c *cli.Context) (flags []string) {
-	for _, name := range []string{"sample-interval", "time-origin", "end", "thread-name"} {
-		if c.IsSet(name) {
-			flags = append(flags, "--"+name)
-		}
-	}
-	return flags
-}
-
-// selfProfileOptions reads these flags. from is the format that the input is said to have.
+// selfProfileOptions reads the flag. from is the format that the input is said to have.
 func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfProfileOptions, err error) {
-	opts.ThreadName = c.String("thread-name")
-	if flags := setSelfProfileFlags(c); len(flags) > 0 {
+	for _, setting := range c.StringSlice("self-profile") {
 		opts.Required = true
-		if from != convert.FormatAuto && from != convert.FormatJSProfile {
-			return opts, usagef("%s is for JS self-profiles, and the input format is %s", flags[0], from)
+		key, value, ok := strings.Cut(setting, "=")
+		switch {
+		case from != convert.FormatAuto && from != convert.FormatJSProfile:
+			return opts, usagef("--self-profile is for JS self-profiles, and the input format is %s", from)
+		case !ok || !slices.Contains(selfProfileKeys, key):
+			return opts, usagef("--self-profile: %q is none of interval=MS, origin=MS, end=MS and thread=NAME", setting)
+		case key == "thread":
+			opts.ThreadName = value
+			continue
 		}
-	}
-	if c.IsSet("sample-interval") {
-		interval, err := millisFlag(c, "sample-interval")
-		if err != nil {
-			return opts, err
+		ns, ok := jsonscan.Decimal([]byte(value), 6)
+		millis := trace.Nanos(ns)
+		switch {
+		case !ok:
+			return opts, usagef("--self-profile: %s: %q is not a number of milliseconds", key, value)
+		case key == "origin":
+			opts.TimeOrigin = &millis
+		case key == "end":
+			opts.End = &millis
+		case millis <= 0:
+			return opts, usagef("--self-profile: interval must be greater than 0")
+		default:
+			opts.SampleInterval = millis
 		}
-		if interval <= 0 {
-			return opts, usagef("--sample-interval must be greater than 0")
-		}
-		opts.SampleInterval = interval
-	}
-	if c.IsSet("time-origin") {
-		origin, err := millisFlag(c, "time-origin")
-		if err != nil {
-			return opts, err
-		}
-		opts.TimeOrigin = &origin
-	}
-	if c.IsSet("end") {
-		end, err := millisFlag(c, "end")
-		if err != nil {
-			return opts, err
-		}
-		opts.End = &end
 	}
 	return opts, nil
-}
-
-// millisFlag reads the value of a flag, a number of milliseconds, exactly.
-func millisFlag(c *cli.Context, name string) (trace.Nanos, error) {
-	ns, ok := jsonscan.Decimal([]byte(c.String(name)), 6)
-	if !ok {
-		return 0, usagef("--%s: %q is not a number of milliseconds", name, c.String(name))
-	}
-	return trace.Nanos(ns), nil
 }

@@ -161,10 +161,11 @@ type writer struct {
 	t   *timeline.Timeline
 	out *bundler
 
-	// The uuid of a track is its TrackID. Those of lanes, of the counters of thread time and of details follow.
+	// The uuid of a track is its TrackID. Those of lanes, of the counters of thread time, of details and of groups follow.
 	lanes    map[timeline.TrackLane]uint64
 	streams  map[timeline.TrackID]bool     // the threads of which lane 0 is among lanes, see timeline.FirstLane
 	details  map[timeline.TrackID]*details // by thread, of those that have any
+	rows     map[timeline.TrackID]*rows    // by process or thread, of those that have tracks below them
 	clocks   []uint64                      // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
 	lastUUID uint64
 
@@ -196,7 +197,7 @@ type writer struct {
 // newWriter gives out all ids.
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
-		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
+		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, rows: map[timeline.TrackID]*rows{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
 		maxHeld: cmp.Or(opts.maxHeld, maxHeld), samples: opts.Samples, machines: t.Machines(), sequence: sequence{plain: plain, needsState: needsState, compact: compact{threadUnit: 1}},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey(timeline.OwnArgs), t.InternKey("id"), t.InternKey("scope")
@@ -211,6 +212,7 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	}
 	w.findClocks()
 	w.findDetails()
+	w.findGroups()
 	w.internCategories()
 	if opts.Packets == CompactPackets {
 		w.compact = w.newCompact(0)

@@ -16,10 +16,8 @@ func (w *writer) tracks() error {
 			continue
 		}
 		w.turnTo(id)
-		parent := uint64(tr.Parent)
-		if d, ok := w.details[tr.Parent]; ok && isDetail(tr.Spec) {
-			parent, tr.Rank, tr.HasRank = d.uuid, d.rank(tr.Spec), true
-		}
+		parent, rank, ranked := w.below(&tr)
+		tr.Rank, tr.HasRank = rank, ranked
 		if err := w.describe(&tr, uint64(id), parent, tr.Name); err != nil {
 			return err
 		}
@@ -28,6 +26,9 @@ func (w *writer) tracks() error {
 			if err := w.describe(&between, d.uuid, uint64(id), detailsSpec.Name); err != nil {
 				return err
 			}
+		}
+		if err := w.describeGroups(id); err != nil {
+			return err
 		}
 		if clock := w.clocks[id]; clock != 0 && w.t.TrackKind(id) == timeline.ThreadTrack {
 			if err := w.describeClock(clock, uint64(id)); err != nil {
@@ -99,7 +100,7 @@ func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) er
 		spec = *tr.Spec
 	}
 	spec.Lane = lane
-	beside := timeline.Track{ID: tr.ID, Kind: timeline.NamedTrack, Spec: &spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
+	beside := timeline.Track{ID: tr.ID, Kind: timeline.NamedTrack, Spec: &spec, Rank: tr.Rank, HasRank: tr.HasRank}
 	return w.describe(&beside, uuid, parent, tr.Name)
 }
 

@@ -51,15 +51,23 @@ type categoryRule struct {
 func CategoryOf(name string) Category {
 	for _, rules := range [...][]categoryRule{chromeWork, firefoxWork} {
 		for i := range rules {
-			for _, n := range rules[i].names {
-				start, end, isPattern := strings.Cut(n, "…")
-				if n == name || isPattern && strings.HasPrefix(name, start) && strings.HasSuffix(name[len(start):], end) {
-					return rules[i].category
-				}
+			if matchesAny(name, rules[i].names) {
+				return rules[i].category
 			}
 		}
 	}
 	return CategoryNone
+}
+
+// matchesAny reports whether a name is one of those of a categoryRule.
+func matchesAny(name string, names []string) bool {
+	for _, n := range names {
+		start, end, isPattern := strings.Cut(n, "…")
+		if n == name || isPattern && strings.HasPrefix(name, start) && strings.HasSuffix(name[len(start):], end) {
+			return true
+		}
+	}
+	return false
 }
 
 // The phases of layout, in the words of the browsers' probes.

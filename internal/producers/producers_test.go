@@ -15,3 +15,14 @@ func TestCategoryOf(t *testing.T) {
 		}
 	}
 }
+
+func TestIsRecorderWork(t *testing.T) {
+	for name, want := range map[string]bool{
+		"CpuProfiler::StartProfiling": true, "GlobalMemoryDump": true, "GlobalMemoryDump.Computation": true, "MemoryDumpManager::InvokeOnMemoryDump": true,
+		"PProfiler::Msg_Pause": true, "V8.GC_HEAP_DUMP_STATISTICS": true, "V8.GC_SCAVENGER": false, "RunTask": false, "profiler": false, "": false,
+	} {
+		if got := IsRecorderWork(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}

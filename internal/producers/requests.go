@@ -56,3 +56,6 @@ func lastParts(path []byte) []byte {
 	}
 	return path[at+1:]
 }
+
+// FailedSpan is in front of the names of spans of OpenTelemetry that failed, so that people see them.
+const FailedSpan = "✗ "

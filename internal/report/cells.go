@@ -80,6 +80,14 @@ func spareThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
 	return columns
 }
 
+// optionalThreads are spareThreads which people get only where any is known.
+func optionalThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
+	for i := range columns {
+		columns[i] = columns[i].Spare(n).IfAny()
+	}
+	return columns
+}
+
 // ofThread are the columns that a table about one thread has first, for programs.
 func ofThread[T any](t *ThreadID) []table.Of[T] {
 	columns := threads("", "", func(*T) *ThreadID { return t }, placeCell)

@@ -126,6 +126,7 @@ type startedStep struct {
 
 type streamWork struct {
 	Stream
+	track       timeline.TrackID
 	on          *deviceWork
 	until, next timeline.Nanos // the ends of the slices that end last and second to last
 	any         bool
@@ -239,22 +240,32 @@ func (c *deviceCounter) work(it *timeline.Item, kind SliceKind, thread timeline.
 		c.first, c.last = it.TS, end
 	}
 	c.last = max(c.last, end)
-	what := computing
-	switch {
-	case kind == Copies:
-		what = copying
+	if kind == Copies {
 		s.Copies++
 		s.on.Copies++
 		sum(&s.on.Bytes, moved)
-	default:
-		if isCommunication(it.Name) {
-			what = communicating
-		}
+	} else {
 		s.Kernels++
 		s.on.Kernels++
 	}
-	s.on.busy.begin(what, it.TS, end)
+	s.on.busy.begin(workOf(it), it.TS, end)
 	s.begin(it.TS, end)
+}
+
+// isDeviceWork reports whether slices of a category are work of a device.
+func isDeviceWork(category []byte) bool {
+	return producers.IsGPUWork(category) && string(category) != producers.GPUAnnotation
+}
+
+// workOf returns the kind of some work of a device.
+func workOf(it *timeline.Item) int {
+	switch {
+	case string(it.Category) != producers.Kernel:
+		return copying
+	case isCommunication(it.Name):
+		return communicating
+	}
+	return computing
 }
 
 // isCommunication reports whether a kernel exchanges data with other devices: kernels of NCCL, and of RCCL, are called so.
@@ -281,7 +292,7 @@ func (c *deviceCounter) stream(thread timeline.TrackID, device int64) *streamWor
 		c.byID[key] = d
 		c.devices = append(c.devices, d)
 	}
-	s := &streamWork{Stream: Stream{ThreadID: threadID(c.tl, thread), Rank: d.Rank, Device: device}, on: d}
+	s := &streamWork{Stream: Stream{ThreadID: threadID(c.tl, thread), Rank: d.Rank, Device: device}, track: thread, on: d}
 	c.byTrack[thread] = s
 	c.streams = append(c.streams, s)
 	return s

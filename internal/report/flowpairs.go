@@ -42,7 +42,7 @@ func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(fr
 	}
 	defer c.delays.Close()
 	c.out.Pairs = []FlowPair{}
-	if err := flowbind.VisitAndTrace(ctx, tl, &c); err != nil {
+	if err := flowbind.VisitAndTrace(ctx, tl, &arrows{tl: tl, arrow: c.arrow}); err != nil {
 		return nil, err
 	}
 	if c.err == nil {
@@ -52,7 +52,7 @@ func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(fr
 	return &c.out, c.err
 }
 
-// flowPairs counts arrows by pair. It is a flowbind.Visitor.
+// flowPairs counts arrows by pair.
 type flowPairs struct {
 	tl     *timeline.Timeline
 	wanted func(from, to timeline.TrackID, at timeline.Nanos) bool
@@ -60,7 +60,12 @@ type flowPairs struct {
 	ids    map[[2]timeline.TrackID]int32 // index in FlowPairs.Pairs, in the order of their flows
 	delays *extsort.Ranks
 	err    error
+}
 
+// arrows is a flowbind.Visitor that is told of each arrow.
+type arrows struct {
+	tl      *timeline.Timeline
+	arrow   func(from, to flowMember)
 	members []flowMember // of the flow that goes on
 }
 
@@ -75,13 +80,13 @@ type flowMember struct {
 const maxFlowMembers = 1 << 10
 
 // Begin implements flowbind.Visitor.
-func (c *flowPairs) Begin(_ flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {
+func (c *arrows) Begin(_ flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {
 	c.members = c.members[:0]
 	c.pass(at, s)
 }
 
 // Follow implements flowbind.Visitor.
-func (c *flowPairs) Follow(at timeline.Nanos, s *flowbind.Slice, from uint64) {
+func (c *arrows) Follow(at timeline.Nanos, s *flowbind.Slice, from uint64) {
 	for i := len(c.members) - 1; i >= 0; i-- {
 		if c.members[i].ordinal == from {
 			c.arrow(c.members[i], flowMember{s.Ordinal, ownerOf(c.tl, s.Track), at})
@@ -92,13 +97,13 @@ func (c *flowPairs) Follow(at timeline.Nanos, s *flowbind.Slice, from uint64) {
 }
 
 // Join implements flowbind.Visitor. No arrow leads to the member.
-func (c *flowPairs) Join(at timeline.Nanos, s *flowbind.Slice) { c.pass(at, s) }
+func (c *arrows) Join(at timeline.Nanos, s *flowbind.Slice) { c.pass(at, s) }
 
 // End implements flowbind.Visitor.
-func (c *flowPairs) End(bool) {}
+func (c *arrows) End(bool) {}
 
 // pass notes that the flow passes a slice.
-func (c *flowPairs) pass(at timeline.Nanos, s *flowbind.Slice) {
+func (c *arrows) pass(at timeline.Nanos, s *flowbind.Slice) {
 	if len(c.members) == maxFlowMembers {
 		c.members = append(c.members[:0], c.members[maxFlowMembers/2:]...)
 	}

@@ -33,6 +33,7 @@ type Slices struct {
 	Devices []Device     `json:"-"`             // by rank and number
 	Streams []Stream     `json:"-"`             // by rank and number of the device
 	Steps   []Step       `json:"-"`             // by rank, then in the order of time
+	Gaps    *Gaps        `json:"-"`             // nil: not asked for
 }
 
 // SliceKind says to which table a slice belongs.
@@ -114,6 +115,9 @@ type SliceOptions struct {
 	Include func(*timeline.Item) bool
 	// Length is told the length of each slice that has one, in the order of groups and lengths; nil: nobody is.
 	Length func(kind SliceKind, group string, length timeline.Nanos) error
+	// Gaps asks for the gaps of streams, and in traces without devices of the threads that work most; with Threads of all threads that Include
+	// accepts slices of.
+	Gaps, Threads bool
 }
 
 // CollectSlices goes through a timeline, which is nested, and sums up its slices. What an earlier attribution has written is
@@ -125,7 +129,11 @@ func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions
 	if err := tl.WalkSlices(ctx, func(timeline.TrackID) bool { return true }, timeline.Nested(tl, c.item)); err != nil {
 		return nil, err
 	}
-	return c.done(ctx)
+	out, err := c.done(ctx)
+	if err == nil && opts.Gaps {
+		out.Gaps, err = collectGaps(ctx, c)
+	}
+	return out, err
 }
 
 // done returns the sums when the walk has ended.
@@ -166,6 +174,7 @@ type sliceCounter struct {
 	nested  map[nestedKey]int32 // how many slices of a group are open at a place
 	lengths *extsort.Ranks
 	devices *deviceCounter
+	busy    []timeline.Nanos // by TrackID of threads: self time of their slices
 }
 
 // slicePlace is what is known of a track: which kind of slices are on it, if any, and the thread that it belongs to.
@@ -211,7 +220,7 @@ type openSum struct {
 
 func newSliceCounter(tl *timeline.Timeline, opts SliceOptions) *sliceCounter {
 	c := &sliceCounter{
-		tl: tl, opts: opts, ids: map[groupKey]int32{}, nested: map[nestedKey]int32{}, places: make([]slicePlace, tl.TrackCount()),
+		tl: tl, opts: opts, ids: map[groupKey]int32{}, nested: map[nestedKey]int32{}, places: make([]slicePlace, tl.TrackCount()), busy: make([]timeline.Nanos, tl.TrackCount()),
 		lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), devices: newDeviceCounter(tl),
 	}
 	for id := range c.places {
@@ -327,6 +336,9 @@ func (c *sliceCounter) end(it *timeline.Item, o, around *openSum) error {
 	}
 	g := &c.groups[o.group]
 	sum(&g.Self, o.dur-o.inside)
+	if place := &c.places[it.Track]; place.kind == ThreadSlices {
+		sum(&c.busy[place.owner], o.dur-o.inside)
+	}
 	var carry uint64
 	g.sumLow, carry = bits.Add64(g.sumLow, uint64(o.dur), 0)
 	g.sumHigh += carry

@@ -26,6 +26,7 @@ func (r *Slices) Report(by string, selected bool) *table.Report {
 	for kind := Kernels; kind <= RecorderSlices; kind++ {
 		s.Tables = append(s.Tables, r.GroupsTable(kind, cmp.Or(table.Printable(by), "name")))
 	}
+	s.Tables = append(s.Tables, r.gapTables()...)
 	out.Sections = []table.Section{s}
 	switch {
 	case len(r.Groups) > 0:
@@ -39,6 +40,9 @@ func (r *Slices) Report(by string, selected bool) *table.Report {
 	}
 	if r.UncountedWork > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("too many devices, streams or steps: %s slices are missing in the tables of devices, streams and steps", table.Thousands(r.UncountedWork)))
+	}
+	if r.Gaps != nil {
+		out.Notes = append(out.Notes, r.Gaps.gapNotes()...)
 	}
 	return out
 }
@@ -196,7 +200,8 @@ func (r *Slices) DevicesTable() *table.Table {
 }
 
 func (r *Slices) streamsTable() *table.Table {
-	return table.New(table.Table{Name: "streams", Title: "streams of devices"}, r.Streams, columns(
+	t := table.Table{Name: "streams", Title: "streams of devices", Notes: []string{"--table gaps lists when they were idle, --table idle says what they waited for"}}
+	return table.New(t, r.Streams, columns(
 		[]table.Of[Stream]{ranks(r, func(s *Stream) *int64 { return s.Rank })},
 		threads("", "stream", func(s *Stream) *ThreadID { return &s.ThreadID }, r.place()),
 		[]table.Of[Stream]{

@@ -44,6 +44,9 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 	if len(f.contexts) == 0 {
 		return nil, nil
 	}
+	if slices.ContainsFunc(f.contexts, isTrace) {
+		return f.findTraces(ctx, tl)
+	}
 	result, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {
 		return nil, err
@@ -64,6 +67,42 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 			found.add(s.Ordinal)
 		}
 	}
+}
+
+// isTrace reports whether a context is a distributed trace, trace=ID: the spans that have this id. That needs no attribution.
+func isTrace(p contextPattern) bool { return p.typ == "trace" }
+
+// findTraces returns the spans of the traces that are asked for.
+func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found bitset, err error) {
+	if !slices.EqualFunc(f.contexts, f.contexts, func(_, p contextPattern) bool { return isTrace(p) }) {
+		return nil, fmt.Errorf("--context: trace=ID cannot be combined with other contexts")
+	}
+	own := tl.SelectArgs(func(name string) bool { return name == timeline.OwnArgs })
+	id := tl.SelectArgs(func(name string) bool { return name == "trace_id" })
+	found = bitset{}
+	err = tl.WalkSlices(ctx, func(timeline.TrackID) bool { return true }, func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemBegin {
+			return nil
+		}
+		if err := it.ReadArgs(); err != nil {
+			return err
+		}
+		for arg := range own.List(it.Args) {
+			if arg.Kind != timeline.ArgDict {
+				continue
+			}
+			for member := range id.Members(arg) {
+				if slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return p.who.matches(string(member.Text())) }) {
+					found.add(it.Ordinal)
+				}
+			}
+		}
+		return nil
+	})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("the trace has no context %s", f.contexts[0].text)
+	}
+	return found, err
 }
 
 // wantedSets returns the sets of contexts in which one is that is asked for.

@@ -243,17 +243,18 @@ func (f *Fold) group(t *folded, row *Row) *group {
 // nameWidth is the number of columns of the terminal that names have.
 const nameWidth = 44
 
-// AddValue adds a value to those of which a row of a RankedBy table has percentiles. The name is that of its Group column. It comes
+// AddValue adds a value to those of which a row of a RankedBy table has percentiles. The names are those of its Group columns. It comes
 // before the table of its file.
-func (f *Fold) AddValue(table, name string, number int64) error {
+func (f *Fold) AddValue(table string, number int64, names ...string) error {
 	i := slices.IndexFunc(f.tables, func(t *folded) bool { return t.form.Name == table })
 	t := f.tables[i]
-	g := t.groups[name]
+	g := t.groups[strings.Join(names, "\x00")]
 	if g == nil {
-		cells := make([]Cell, len(t.form.Columns))
+		cells, n := make([]Cell, len(t.form.Columns)), 0
 		for k := range cells {
 			if t.form.Columns[k].Role == Group {
-				cells[k] = Name(name, nameWidth)
+				cells[k] = Name(names[n], nameWidth)
+				n++
 			}
 		}
 		g = f.group(t, &Row{cells: cells})

@@ -40,7 +40,8 @@ const (
 	RoleLongTasks   Role = 23 // the long tasks of the thread that it is below, found by weft
 	RoleInput       Role = 24 // the slices that one of several inputs has on the thread that it is below
 	RoleSpans       Role = 25 // spans of a process or thread, of which some nest: each such track is what one thread does, as far as is known
-	lastRole             = RoleSpans
+	RoleGroup       Role = 26 // no events, but tracks of one kind of a process or thread; only in files, see Place
+	lastRole             = RoleGroup
 )
 
 // roleNames are the names of tracks that have a role, unless they are named after something else.

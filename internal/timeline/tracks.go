@@ -124,9 +124,10 @@ type TrackSpec struct {
 // kept beside, in spec and the tables of processes, threads and counters.
 type track struct {
 	kind   TrackKind
-	used   bool // some event may show on it
-	clock  bool // some event has a thread time
-	hidden bool // left out of the output
+	used   bool   // some event may show on it
+	clock  bool   // some event has a thread time
+	hidden bool   // left out of the output
+	place  uint16 // of places, 1 for the first; 0: none
 	parent TrackID
 	name   NameID // of the first event, for tracks that are named after it
 	index  uint32 // into processes, threads, counters, specs or asyncs, by kind
@@ -252,6 +253,7 @@ type trackTable struct {
 	machines
 	idSpaces
 	held
+	places places
 }
 
 // trackKeys find tracks by what the input calls them: one machine of one input.

@@ -46,7 +46,11 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	if kind == timeline.AsyncPlain && producers.HasIDPerThread(key.Category) {
 		key.Thread, key.At = rd.thread(), rd.position()
 	}
-	return rd.b.Async(&key), true
+	track := rd.b.Async(&key)
+	if !rd.b.HasPlace(track) {
+		rd.b.SetPlace(track, producers.ChromePlace(key.Category, rd.ev.get(fieldName).name()))
+	}
+	return track, true
 }
 
 // async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time is an argument, and only

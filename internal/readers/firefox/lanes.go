@@ -59,7 +59,7 @@ func (p *placer) track(m *marker) timeline.TrackID {
 	kind := &p.c.types[p.th.types[m.row]]
 	switch {
 	case m.state&(markerSent|markerReceived) != 0:
-		return p.lane(-2-int32(m.state&(markerSent|markerReceived)), p.c.messageName(m), m)
+		return p.lane(-2-int32(m.state&(markerSent|markerReceived)), p.c.messageName(m), m, timeline.Place{Group: "IPC"})
 	case kind.special == specialNetwork:
 		if p.net == nil {
 			p.net = p.newLanes(p.th.process.track, timeline.RoleNetwork.String(), timeline.RoleNetwork)
@@ -90,16 +90,30 @@ func (p *placer) isWait(m *marker) bool {
 func (p *placer) named(m *marker) timeline.TrackID {
 	index := p.th.th.markers.name[m.row]
 	text, _ := p.th.tables.strings.at(index)
-	return p.lane(index, text, m)
+	return p.lane(index, text, m, p.place(m))
 }
 
-func (p *placer) lane(key int32, name []byte, m *marker) timeline.TrackID {
+// place returns the group of intervals: those of timers, or those of a category among all markers.
+func (p *placer) place(m *marker) timeline.Place {
+	category := p.th.th.markers.category.at(int(m.row))
+	name := ""
+	if list := p.c.root.meta.categories; category >= 0 && int(category) < len(list) {
+		name = string(list[category].name)
+	}
+	if name == "Timer" {
+		return timeline.Place{Group: "Timers"}
+	}
+	return timeline.Place{Group: "Markers", Within: name}
+}
+
+func (p *placer) lane(key int32, name []byte, m *marker, place timeline.Place) timeline.TrackID {
 	l := p.lanes[key]
 	if l == nil {
 		l = p.newLanes(p.th.track, string(name), timeline.NoRole)
 		p.lanes[key] = l
 	}
 	track, _ := l.Take(m.start, m.end)
+	p.c.b.SetPlace(track, place)
 	return track
 }
 

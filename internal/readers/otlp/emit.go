@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -216,16 +217,13 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	return e.spanEvents(h, &fields, track, scope)
 }
 
-// failedMark is in front of the names of spans that failed, so that people see them, and reports count them apart.
-const failedMark = "✗ "
-
 // name returns the name of the slice of a span.
 func (e *emitter) name(fields *spanFields) []byte {
 	name := e.args.text(fields.name)
 	if fields.statusCode != statusError {
 		return name
 	}
-	e.failed = append(append(e.failed[:0], failedMark...), name...)
+	e.failed = append(append(e.failed[:0], producers.FailedSpan...), name...)
 	return e.failed
 }
 

@@ -41,7 +41,10 @@ type track struct {
 
 	clock uint64 // uuid of the counter of the thread's CPU time, if it has one
 
-	details bool // is between a thread and tracks that say more about it: parent is the thread
+	// through is true for a track that weft's writer has put between a process or thread and tracks below it, which are read as
+	// if it were not there; place is that of those.
+	through bool
+	place   timeline.Place
 
 	async     bool // weft wrote it as that of an asynchronous id
 	stateOpen bool // state tracks: a state has begun and not ended
@@ -354,22 +357,26 @@ func (r *reader) known(uuid uint64) bool {
 	return t != nil && t.kind != undeclaredTrack
 }
 
-// parentTrack returns the parent of the track that a descriptor describes, and its uuid; 0 if it cannot have that parent. ranked
-// is false if the track is put in the place of its parent, which weft's writer has put there.
-func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackID, uuid uint64, ranked bool) {
+// parentTrack returns the parent of the track that a descriptor describes, and its uuid; 0 if it cannot have that parent. between is
+// the track that weft's writer has put between the two, nil if there is none.
+func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackID, uuid uint64, between *track) {
 	uuid = d.ParentUUID()
 	if uuid != 0 && r.tracks.loops(d.UUID(), uuid) {
 		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.UUID()))
 		uuid = 0
 	}
 	if uuid == 0 {
-		return 0, 0, true
+		return 0, 0, nil
 	}
 	up := r.tracks.get(r.b, uuid)
-	if up.details {
-		return r.tracks.get(r.b, up.parent).id, uuid, false
+	if !up.through {
+		return up.id, uuid, nil
 	}
-	return up.id, uuid, true
+	above := up
+	for above.through { // without end they are refused above
+		above = r.tracks.get(r.b, above.parent)
+	}
+	return above.id, uuid, up
 }
 
 func (r *reader) describeTrack(d *message.TrackDescriptor) {
@@ -377,12 +384,12 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 		return
 	}
 	m := r.readMark(d)
-	parent, uuid, ranked := r.parentTrack(d)
+	parent, uuid, between := r.parentTrack(d)
 	spec := timeline.TrackSpec{
 		Name: string(r.validText(d.Name())), Description: string(d.Description()), Role: m.role, Subject: string(m.subject),
 		Merge: mergeBehavior(d.MergeBehavior()), Lane: m.lane,
 	}
-	if ranked {
+	if between == nil {
 		spec.Rank = d.Rank()
 	}
 	if o := d.ChildOrdering(); o <= uint64(timeline.OrderExplicit) {
@@ -393,10 +400,19 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 	} else {
 		spec.MergeKey = string(key)
 	}
-	r.tracks.declare(r.b, d.UUID(), track{
-		id: r.b.NewTrack(parent, spec), kind: namedTrack, parent: uuid, details: m.role == timeline.RoleDetails && uuid != 0,
-		async: m.role == timeline.RoleAsync,
-	})
+	t := track{id: r.b.NewTrack(parent, spec), kind: namedTrack, parent: uuid, async: m.role == timeline.RoleAsync}
+	if between != nil && between.place.Group != "" {
+		place := between.place
+		place.Rank = uint8(d.Rank() >> timeline.PlaceRankShift)
+		r.b.SetPlace(t.id, place)
+	}
+	if t.through = uuid != 0 && (m.role == timeline.RoleDetails || m.role == timeline.RoleGroup); m.role == timeline.RoleGroup {
+		t.place = timeline.Place{Group: spec.Name}
+		if between != nil && between.place.Group != "" {
+			t.place = timeline.Place{Group: between.place.Group, Within: spec.Name}
+		}
+	}
+	r.tracks.declare(r.b, d.UUID(), t)
 	r.setIDSpace(d, &m, r.tracks.get(r.b, d.UUID()).id)
 }
 

@@ -1,0 +1,63 @@
+package producers
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// The groups in which the asynchronous slices of Chrome's processes are shown.
+const (
+	groupFrames  = "Frames"
+	groupInput   = "Input"
+	groupLoad    = "Page load"
+	groupTimings = "User timing"
+	groupV8      = "V8 and GC"
+)
+
+// chromePlaces are the groups by the beginnings of categories; of several that fit one category list, the first counts.
+var chromePlaces = []struct{ category, group string }{
+	{"blink.user_timing", groupTimings}, {"blink.console", groupTimings},
+	{"input", groupInput}, {"latency", groupInput}, // both of EventLatency, which is of cc as well
+	{"cc", groupFrames}, {"viz", groupFrames}, {"blink.animations", groupFrames}, {"disabled-by-default-cc.", groupFrames}, {"disabled-by-default-viz.", groupFrames},
+	{"navigation", groupLoad}, {"loading", groupLoad},
+	{"v8", groupV8}, {"disabled-by-default-v8.", groupV8}, {"blink_gc", groupV8}, {"blink.gc", groupV8}, {"disabled-by-default-blink_gc", groupV8},
+}
+
+// chromeNames are the groups of slices whose category (devtools.timeline, …) says too little, by the beginnings of their names.
+var chromeNames = []struct{ name, group string }{
+	{"EventTiming", groupInput}, {"AnimationFrame", groupFrames}, {"ResourceLoad", groupLoad},
+}
+
+// firstRows are the rows that are first in their groups.
+var firstRows = []string{"PipelineReporter", "AnimationFrame", "EventLatency", "EventTiming", "Navigation"}
+
+// ChromePlace returns where viewers show an asynchronous slice of Chrome. What Node.js records has no groups: its categories are few, and its
+// names say what they are.
+func ChromePlace(categories, name []byte) timeline.Place {
+	if bytes.HasPrefix(categories, []byte("node")) {
+		return timeline.Place{}
+	}
+	place := timeline.Place{Group: timeline.OtherGroup, Rank: 1}
+	for _, first := range firstRows {
+		if strings.HasPrefix(string(name), first) {
+			place.Rank = 0
+		}
+	}
+	for _, known := range chromeNames {
+		if strings.HasPrefix(string(name), known.name) {
+			place.Group = known.group
+			return place
+		}
+	}
+	for _, known := range chromePlaces {
+		for category := range bytes.SplitSeq(categories, []byte{','}) {
+			if strings.HasPrefix(string(category), known.category) {
+				place.Group = known.group
+				return place
+			}
+		}
+	}
+	return place
+}

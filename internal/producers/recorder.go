@@ -1,0 +1,13 @@
+package producers
+
+// recorderWork are slices in which a program works for what records it, and which would not be there without: patterns as in a categoryRule.
+var recorderWork = []string{
+	"CpuProfiler::…",                                                                       // of V8: StartProfiling goes through all functions
+	"GlobalMemoryDump…", "ProcessMemoryDump", "MemoryDumpManager::…", "PeakMemoryTracking", // of Chrome's category memory-infra
+	"V8.GC_OBJECT_DUMP_STATISTICS", "V8.GC_HEAP_DUMP_STATISTICS", // of the category v8.gc_stats
+	"PProfiler::…", "PContent::Msg_InitProfiler", "ProfilerChild", "profiler-started", "profiler-stopped", "profiler-paused", // of Firefox
+}
+
+// IsRecorderWork reports whether a slice with a name is the recorder's own work: the overhead of the recording, which nobody waits for
+// where nothing is recorded.
+func IsRecorderWork(name string) bool { return matchesAny(name, recorderWork) }

@@ -1,0 +1,481 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Spans says what the spans of distributed traces did: those of OpenTelemetry, and the requests of HTTP archives. Times are nanoseconds; points
+// in time are on the trace's clock.
+type Spans struct {
+	Start      timeline.Nanos `json:"start_ns"` // of the trace
+	End        timeline.Nanos `json:"end_ns"`
+	Spans      int64          `json:"spans"`
+	Errors     int64          `json:"errors"`
+	Unfinished int64          `json:"unfinished"` // spans that never end: they count, but take no time
+	// Others is the number of spans, errors and calls in rows called OthersGroup, because there are too many. Forgotten is the number of spans of which
+	// it was no longer known when the last ones began that could be their children.
+	Others    int64 `json:"others"`
+	Forgotten int64 `json:"forgotten"`
+
+	Operations []Operation    `json:"-"` // the most self time first
+	Failures   []SpanFailure  `json:"-"` // the most frequent first
+	Calls      []ServiceCall  `json:"-"` // the most calls first
+	Path       []CriticalSpan `json:"-"` // if it was asked for: in the order of time
+}
+
+// Operation sums up the spans of one name of one service. The service of a request of an archive is its host, its operation the method.
+type Operation struct {
+	Service    string         `json:"service"`
+	Operation  string         `json:"operation"`
+	Kind       string         `json:"kind,omitempty"` // "server", "client", …; of the first span
+	Count      int64          `json:"count"`
+	Errors     int64          `json:"errors"`
+	Unfinished int64          `json:"unfinished"`
+	Self       timeline.Nanos `json:"self_ns"` // without the times in which any child of a span ran, in whatever service
+	Total      timeline.Nanos `json:"total_ns"`
+	P50        timeline.Nanos `json:"p50_ns"`
+	P95        timeline.Nanos `json:"p95_ns"`
+	P99        timeline.Nanos `json:"p99_ns"`
+	Max        timeline.Nanos `json:"max_ns"`
+	MaxAt      timeline.Nanos `json:"max_ts_ns"` // when the longest span begins
+	MaxTrace   string         `json:"max_trace_id,omitempty"`
+}
+
+// SpanFailure sums up the spans of an operation that failed with one message.
+type SpanFailure struct {
+	Service   string         `json:"service"`
+	Operation string         `json:"operation"`
+	Message   string         `json:"message"`
+	Count     int64          `json:"count"`
+	First     timeline.Nanos `json:"first_ts_ns"`
+	Trace     string         `json:"first_trace_id,omitempty"`
+}
+
+// ServiceCall sums up how one service calls another: a span whose parent is of another service; or a client's span without such a child, which says
+// whom it calls. Its times are those of the span that was called.
+type ServiceCall struct {
+	From   string         `json:"from"`
+	To     string         `json:"to"`
+	Calls  int64          `json:"calls"`
+	Errors int64          `json:"errors"`
+	P50    timeline.Nanos `json:"p50_ns"`
+	P95    timeline.Nanos `json:"p95_ns"`
+	P99    timeline.Nanos `json:"p99_ns"`
+	Total  timeline.Nanos `json:"total_ns"`
+}
+
+// SpanOptions say which spans count; the zero SpanOptions are for all.
+type SpanOptions struct {
+	Include func(*timeline.Item) bool // nil: all
+	Path    bool                      // asks for the critical path of the longest span that counts, if possible one without parent
+	// Length is told the length of each span that has one; nil: nobody is.
+	Length func(service, operation string, length timeline.Nanos) error
+}
+
+// Limits of what is kept.
+const (
+	maxSpanRows  = 1 << 16 // of each table
+	maxKnown     = 1 << 17 // spans that may still have children
+	maxPathSpans = 1 << 16 // of the trace of a path
+)
+
+// CollectSpans goes through a timeline, which is nested, and sums up its spans. The error is one of the temporary files, or ctx's.
+func CollectSpans(ctx context.Context, tl *timeline.Timeline, opts SpanOptions) (*Spans, error) {
+	c := &spanCollector{
+		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{},
+		operations: map[string]int{}, failures: map[string]int{}, calls: map[string]int{},
+	}
+	defer c.lengths.Close()
+	every := func(timeline.TrackID) bool { return true }
+	if err := tl.WalkSlices(ctx, every, timeline.Nested(tl, c.item)); err != nil {
+		return nil, err
+	}
+	if err := c.quantiles(ctx); err != nil {
+		return nil, err
+	}
+	totals := tl.Totals()
+	c.out.Start, c.out.End = totals.Start, totals.End
+	if opts.Path && c.longest != nil {
+		p := criticalPath{reader: c.reader, root: &pathSpan{spanFacts: c.longest.spanFacts, end: c.longest.start + c.longest.length}, spans: map[spanID]*pathSpan{}}
+		if err := tl.WalkSlices(ctx, every, p.item); err != nil {
+			return nil, err
+		}
+		c.out.Path, c.out.Forgotten = p.path(), c.out.Forgotten+p.left
+	}
+	return &c.out, nil
+}
+
+// spanID tells spans apart.
+type spanID struct{ trace, span string }
+
+// span is a span of which children may come.
+type span struct {
+	spanFacts
+	operation int // index in Operations; -1: it does not count
+	parent    *span
+	kids      int            // children that run
+	since     timeline.Nanos // when the last of them ended
+	self      timeline.Nanos
+	ended     bool
+	timed     bool
+	called    bool // a child is of another service
+}
+
+// spanCollector sums up spans.
+type spanCollector struct {
+	tl     *timeline.Timeline
+	opts   SpanOptions
+	reader *spanReader
+	out    Spans
+
+	known  map[spanID]*span
+	recent []spanID // a ring of the known ones
+	begun  int
+
+	operations map[string]int // index in Operations, by the names of a row
+	failures   map[string]int
+	calls      map[string]int
+	lengths    *extsort.Ranks // twice the index in Operations, or twice that in Calls plus one
+	longest    *span
+}
+
+// item takes in an item of the walk.
+func (c *spanCollector) item(it *timeline.Item, open *timeline.OpenSlices[*span]) error {
+	switch it.Kind {
+	case timeline.ItemBegin:
+		s, err := c.begin(it)
+		*open.Innermost() = s
+		return err
+	case timeline.ItemEnd:
+		if o := open.Innermost(); o != nil && *o != nil {
+			return c.end(*o, it.TS)
+		}
+	}
+	return nil
+}
+
+// begin takes in a slice that begins; it returns nil if that is no span.
+func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
+	facts, ok, err := c.reader.read(it)
+	if err != nil || !ok {
+		return nil, err
+	}
+	s := &span{spanFacts: facts, operation: -1, since: it.TS, timed: hasEnd(&it.Head)}
+	if p := c.known[facts.parent]; p != nil && facts.parent.span != "" {
+		s.parent = p
+		p.called = p.called || p.service != s.service
+	}
+	c.know(s)
+	if s.timed && s.parent != nil && !s.parent.ended {
+		if s.parent.kids == 0 {
+			sum(&s.parent.self, it.TS-s.parent.since)
+		}
+		s.parent.kids++
+	}
+	if c.opts.Include != nil && !c.opts.Include(it) {
+		return s, nil
+	}
+	c.count(s)
+	return s, nil
+}
+
+// know remembers a span for its children.
+func (c *spanCollector) know(s *span) {
+	if s.id.span == "" {
+		return
+	}
+	if len(c.recent) < maxKnown {
+		c.recent = append(c.recent, s.id)
+	} else {
+		oldest := &c.recent[c.begun%maxKnown]
+		delete(c.known, *oldest)
+		*oldest = s.id
+		c.out.Forgotten++
+	}
+	c.begun++
+	c.known[s.id] = s
+}
+
+// count counts a span that begins.
+func (c *spanCollector) count(s *span) {
+	c.out.Spans++
+	s.operation = row(&c.out, c.operations, &c.out.Operations, []string{s.service, s.operationName}, func(names []string) Operation {
+		return Operation{Service: names[0], Operation: names[1], Kind: s.kind, MaxAt: s.start}
+	})
+	o := &c.out.Operations[s.operation]
+	o.Count++
+	if !s.timed {
+		o.Unfinished++
+		c.out.Unfinished++
+	}
+	if s.failed {
+		o.Errors++
+		c.out.Errors++
+		i := row(&c.out, c.failures, &c.out.Failures, []string{s.service, s.operationName, s.message}, func(names []string) SpanFailure {
+			return SpanFailure{Service: names[0], Operation: names[1], Message: names[2], First: s.start, Trace: s.id.trace}
+		})
+		c.out.Failures[i].Count++
+	}
+	if c.opts.Path && s.timed && (c.longest == nil || cmp.Or(table.FalseFirst(s.parent == nil, c.longest.parent == nil), cmp.Compare(s.length, c.longest.length)) > 0) {
+		c.longest = s
+	}
+}
+
+// row returns the index of the row of some names; if there are too many, that of all others.
+func row[R any](out *Spans, index map[string]int, rows *[]R, names []string, newRow func(names []string) R) int {
+	key := strings.Join(names, "\x00")
+	i, ok := index[key]
+	if !ok && len(index) >= maxSpanRows {
+		out.Others++
+		names = append([]string{OthersGroup}, make([]string, len(names)-1)...)
+		key = OthersGroup
+		i, ok = index[key]
+	}
+	if !ok {
+		i = len(*rows)
+		index[key] = i
+		*rows = append(*rows, newRow(names))
+	}
+	return i
+}
+
+// end takes in the end of a span.
+func (c *spanCollector) end(s *span, now timeline.Nanos) error {
+	if s.ended = true; !s.timed {
+		return nil
+	}
+	if s.kids == 0 {
+		sum(&s.self, now-s.since)
+	}
+	if p := s.parent; p != nil && !p.ended && p.kids > 0 {
+		if p.kids--; p.kids == 0 {
+			p.since = now
+		}
+	}
+	if s.operation < 0 {
+		return nil
+	}
+	o := &c.out.Operations[s.operation]
+	sum(&o.Self, s.self)
+	sum(&o.Total, s.length)
+	if s.length > o.Max || o.MaxTrace == "" {
+		o.Max, o.MaxAt, o.MaxTrace = max(o.Max, s.length), s.start, s.id.trace
+	}
+	if err := c.lengths.Add(2*int64(s.operation), int64(s.length)); err != nil {
+		return err
+	}
+	switch {
+	case s.parent != nil && s.parent.service != s.service:
+		return c.call(s.parent.service, s.service, s)
+	case !s.called && s.peer != "" && s.kind == "client":
+		return c.call(s.service, s.peer, s)
+	}
+	return nil
+}
+
+// call counts a call of a service.
+func (c *spanCollector) call(from, to string, s *span) error {
+	i := row(&c.out, c.calls, &c.out.Calls, []string{from, to}, func(names []string) ServiceCall { return ServiceCall{From: names[0], To: names[1]} })
+	call := &c.out.Calls[i]
+	call.Calls++
+	if s.failed {
+		call.Errors++
+	}
+	sum(&call.Total, s.length)
+	return c.lengths.Add(2*int64(i)+1, int64(s.length))
+}
+
+// quantiles finishes the rows, and sorts them.
+func (c *spanCollector) quantiles(ctx context.Context) error {
+	err := c.lengths.Each(ctx, func(id, i, length int64) error {
+		if id%2 == 1 {
+			call := &c.out.Calls[id/2]
+			atRank(i, call.Calls, timeline.Nanos(length), &call.P50, &call.P95, &call.P99)
+			return nil
+		}
+		o := &c.out.Operations[id/2]
+		atRank(i, o.Count-o.Unfinished, timeline.Nanos(length), &o.P50, &o.P95, &o.P99)
+		if c.opts.Length != nil {
+			return c.opts.Length(o.Service, o.Operation, timeline.Nanos(length))
+		}
+		return nil
+	})
+	slices.SortStableFunc(c.out.Operations, func(a, b Operation) int { return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Count, a.Count)) })
+	slices.SortStableFunc(c.out.Failures, func(a, b SpanFailure) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(c.out.Calls, func(a, b ServiceCall) int { return cmp.Compare(b.Calls, a.Calls) })
+	return err
+}
+
+// spanFacts is what a span says of itself.
+type spanFacts struct {
+	id, parent             spanID
+	service, operationName string
+	kind, message, peer    string
+	failed                 bool
+	start, length          timeline.Nanos
+}
+
+// spanReader reads spans.
+type spanReader struct {
+	tl       *timeline.Timeline
+	args     *timeline.ArgSelection
+	services []string // by TrackID of processes
+}
+
+func newSpanReader(tl *timeline.Timeline) *spanReader {
+	return &spanReader{tl: tl, services: make([]string, tl.TrackCount()), args: tl.SelectArgs(func(name string) bool {
+		switch name {
+		case timeline.OwnArgs, "trace_id", "span_id", "parent_span_id", "kind", "status", "status_message", "error", "type", "http", "route", "peer", "service",
+			"db", "system", "name", "messaging", "server", "address", "request", "response", "method", "url", "headers", "traceparent", "statusText", "_error",
+			"error.type", "http.route", "peer.service", "db.system", "db.system.name", "messaging.system", "server.address":
+			return true
+		}
+		return false
+	})}
+}
+
+// read reads a span of OpenTelemetry, or a request of an archive; ok is false for other slices.
+func (r *spanReader) read(it *timeline.Item) (f spanFacts, ok bool, err error) {
+	if err := it.ReadArgs(); err != nil || it.Args == nil {
+		return f, false, err
+	}
+	var a spanArgs
+	for arg := range r.args.List(it.Args) {
+		a.read(r, "", &arg)
+	}
+	switch {
+	case a.own.spanID != "":
+		r.ofOTLP(&f, &a, it)
+	case a.url != "" && strings.HasPrefix(string(it.Category), "network"):
+		ofRequest(&f, &a)
+	default:
+		return f, false, nil
+	}
+	f.start = it.TS
+	if hasEnd(&it.Head) {
+		f.length = it.Dur
+	}
+	return f, true, nil
+}
+
+// spanArgs are the arguments that say something of a span.
+type spanArgs struct {
+	own struct{ traceID, spanID, parent, kind, status, message string }
+
+	errorType, route, peer, database, messaging, address string
+
+	method, url, traceparent, statusText, failure string // of a request
+	status                                        int64
+}
+
+// read reads an argument, of a dictionary if of is not empty. Traces of weft before 0.2.0 have attributes under their whole names.
+func (a *spanArgs) read(r *spanReader, of string, arg *timeline.Arg) {
+	path := of + string(arg.Key)
+	text := func() string { return strings.Clone(argText(arg)) }
+	switch path {
+	case timeline.OwnArgs, "request", "response", "request.headers", "error", "http", "peer", "db", "db.system", "messaging", "server":
+		if arg.Kind == timeline.ArgDict {
+			for member := range r.args.Members(*arg) {
+				a.read(r, path+".", &member)
+			}
+		} else if path == "db.system" {
+			a.database = text()
+		}
+	case "error.type":
+		a.errorType = text()
+	case "http.route":
+		a.route = text()
+	case "peer.service":
+		a.peer = text()
+	case "db.system.name":
+		a.database = text()
+	case "messaging.system":
+		a.messaging = text()
+	case "server.address":
+		a.address = text()
+	case "weft.trace_id":
+		a.own.traceID = text()
+	case "weft.span_id":
+		a.own.spanID = text()
+	case "weft.parent_span_id":
+		a.own.parent = text()
+	case "weft.kind":
+		a.own.kind = text()
+	case "weft.status":
+		a.own.status = text()
+	case "weft.status_message":
+		a.own.message = text()
+	case "request.method":
+		a.method = text()
+	case "request.url":
+		a.url = text()
+	case "response.status":
+		if arg.Kind == timeline.ArgInt {
+			a.status = arg.Int()
+		}
+	case "response.statusText":
+		a.statusText = text()
+	case "_error", "response._error":
+		a.failure = text()
+	case "request.headers.traceparent":
+		a.traceparent = text()
+	}
+}
+
+// ofOTLP fills in what a span of OpenTelemetry says.
+func (r *spanReader) ofOTLP(f *spanFacts, a *spanArgs, it *timeline.Item) {
+	f.id, f.parent = spanID{a.own.traceID, a.own.spanID}, spanID{a.own.traceID, a.own.parent}
+	f.service, f.operationName, f.kind = r.service(it.Track), string(it.Name), a.own.kind
+	if a.route != "" && !strings.Contains(f.operationName, a.route) {
+		f.operationName += " " + a.route
+	}
+	f.peer = cmp.Or(a.peer, a.database, a.messaging, a.address)
+	if f.failed = a.own.status == "error"; f.failed {
+		f.operationName = strings.TrimPrefix(f.operationName, producers.FailedSpan)
+		f.message = cmp.Or(a.own.message, a.errorType)
+	}
+}
+
+// service returns the name of the service on whose track a span is: that of its process, without the number that tells it from others.
+func (r *spanReader) service(track timeline.TrackID) string {
+	owner := ownerOf(r.tl, track)
+	if r.tl.TrackKind(owner) == timeline.ThreadTrack && r.tl.TrackParent(owner) != 0 {
+		owner = r.tl.TrackParent(owner)
+	}
+	if r.services[owner] == "" {
+		tr := r.tl.Track(owner)
+		r.services[owner] = cmp.Or(tr.Name, tr.FullName(), "unknown service")
+		if i := strings.LastIndex(tr.Name, " (pid "); i > 0 && strings.HasSuffix(tr.Name, ")") {
+			r.services[owner] = tr.Name[:i]
+		}
+	}
+	return r.services[owner]
+}
+
+// ofRequest fills in what a request of an archive says. Its header has the ids under which servers know it.
+func ofRequest(f *spanFacts, a *spanArgs) {
+	f.service, f.operationName, f.kind = "(no host)", a.method, "client"
+	if u, err := url.Parse(a.url); err == nil && u.Host != "" {
+		f.service = u.Host
+	}
+	if parts := strings.Split(a.traceparent, "-"); len(parts) == 4 {
+		f.id = spanID{parts[1], parts[2]}
+	}
+	f.failed = a.failure != "" || a.status >= 400
+	if f.failed {
+		f.message = a.failure
+		if a.status >= 400 {
+			f.message = strings.TrimSpace(strconv.FormatInt(a.status, 10) + " " + a.statusText)
+		}
+	}
+}

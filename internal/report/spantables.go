@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// PathTable is the name of the table of the critical path.
+const PathTable = "path"
+
+// Report prints spans: a table with a row for each operation, one for each message of an error, and a map of services.
+func (r *Spans) Report() *table.Report {
+	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
+		Table string `json:"table"`
+		*Spans
+	}{"summary", r})}}
+	line := table.Count(r.Spans, "span") + "; " + table.Plural(r.Errors, "error", "errors")
+	if r.Unfinished > 0 {
+		line += fmt.Sprintf("; %s never end and take no time", table.Thousands(r.Unfinished))
+	}
+	out.Sections = []table.Section{{Lines: []string{line}, Tables: []*table.Table{r.operationsTable(), r.failuresTable(), r.callsTable(), r.pathTable()}}}
+	if r.Spans == 0 {
+		out.Nothing = "this trace has no spans of OpenTelemetry and no requests of an HTTP archive; weft report slices shows its slices"
+	}
+	if r.Others > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("too many rows: %s spans are in rows called %s", table.Thousands(r.Others), OthersGroup))
+	}
+	if r.Forgotten > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("too many spans at once: of %s children that come late are not known", table.Thousands(r.Forgotten)))
+	}
+	return out
+}
+
+func (r *Spans) operationsTable() *table.Table {
+	t := table.Table{Name: "operations", Title: "operations, by self time", Key: "self_ns", What: "operations", Folding: table.RankedBy}
+	return table.New(t, r.Operations,
+		table.Names("service", "service", placeWidth, func(o *Operation) string { return o.Service }).Is(table.Group),
+		table.Names("operation", "operation", nameWidth, func(o *Operation) string { return o.Operation }).Is(table.Group),
+		table.Texts("kind", "kind", func(o *Operation) string { return o.Kind }).Spare(6).IfAny(),
+		table.Counts("count", "count", func(o *Operation) int64 { return o.Count }).Is(table.Sum),
+		table.Counts("errors", "errors", func(o *Operation) int64 { return o.Errors }).Is(table.Sum),
+		table.Counts("unfinished", "", func(o *Operation) int64 { return o.Unfinished }).Is(table.Sum),
+		table.Times("self_ns", "self ms", func(o *Operation) timeline.Nanos { return o.Self }).Is(table.Main),
+		table.Times("total_ns", "total ms", func(o *Operation) timeline.Nanos { return o.Total }).Spare(3).Is(table.Sum),
+		table.Times("p50_ns", "p50 ms", func(o *Operation) timeline.Nanos { return o.P50 }),
+		table.Times("p95_ns", "p95 ms", func(o *Operation) timeline.Nanos { return o.P95 }),
+		table.Times("p99_ns", "p99 ms", func(o *Operation) timeline.Nanos { return o.P99 }).Spare(1),
+		table.Times("max_ns", "max ms", func(o *Operation) timeline.Nanos { return o.Max }).Spare(2),
+		table.Moments("max_ts_ns", "max at", r.Start, func(o *Operation) timeline.Nanos { return o.MaxAt }).Spare(4),
+		table.Texts("max_trace_id", "trace of max", func(o *Operation) string { return o.MaxTrace }).Spare(5).IfAny().Words(),
+	)
+}
+
+func (r *Spans) failuresTable() *table.Table {
+	t := table.Table{Name: "errors", Title: "errors, by count", Key: "count", Folding: table.Grouped}
+	return table.New(t, r.Failures,
+		table.Names("service", "service", placeWidth, func(f *SpanFailure) string { return f.Service }).Is(table.Group),
+		table.Names("operation", "operation", nameWidth, func(f *SpanFailure) string { return f.Operation }).Is(table.Group),
+		table.Names("message", "message", MaxName, func(f *SpanFailure) string { return f.Message }).Is(table.Group),
+		table.Counts("count", "count", func(f *SpanFailure) int64 { return f.Count }).Is(table.Main),
+		table.Moments("first_ts_ns", "first at", r.Start, func(f *SpanFailure) timeline.Nanos { return f.First }).Spare(1),
+		table.Texts("first_trace_id", "in trace", func(f *SpanFailure) string { return f.Trace }).Spare(2).IfAny().Words(),
+	)
+}
+
+func (r *Spans) callsTable() *table.Table {
+	t := table.Table{Name: "services", Title: "which service calls which, by number of calls", Key: "calls", Folding: table.Grouped}
+	return table.New(t, r.Calls,
+		table.Names("from", "from", placeWidth, func(c *ServiceCall) string { return c.From }).Is(table.Group),
+		table.Names("to", "to", placeWidth, func(c *ServiceCall) string { return c.To }).Is(table.Group),
+		table.Counts("calls", "calls", func(c *ServiceCall) int64 { return c.Calls }).Is(table.Main),
+		table.Counts("errors", "errors", func(c *ServiceCall) int64 { return c.Errors }).Is(table.Sum),
+		table.Times("p50_ns", "p50 ms", func(c *ServiceCall) timeline.Nanos { return c.P50 }),
+		table.Times("p95_ns", "p95 ms", func(c *ServiceCall) timeline.Nanos { return c.P95 }),
+		table.Times("p99_ns", "p99 ms", func(c *ServiceCall) timeline.Nanos { return c.P99 }).Spare(1),
+		table.Times("total_ns", "total ms", func(c *ServiceCall) timeline.Nanos { return c.Total }).Spare(2).Is(table.Sum),
+	)
+}
+
+func (r *Spans) pathTable() *table.Table {
+	t := table.Table{Name: PathTable, Title: "critical path", Hidden: true, Whole: true, What: "steps"}
+	all := timeline.Nanos(0)
+	for i := range r.Path {
+		all += r.Path[i].Duration
+	}
+	if len(r.Path) > 0 {
+		t.Title += " of trace " + table.Printable(r.Path[0].Trace)
+		t.Notes = []string{"all spans of this trace: --context trace=" + table.Printable(r.Path[0].Trace)}
+		if r.Path[0].Trace == "" {
+			t.Title, t.Notes = "critical path", nil
+		}
+	}
+	return table.New(t, r.Path,
+		table.Moments("ts_ns", "at", r.Start, func(s *CriticalSpan) timeline.Nanos { return s.Start }),
+		table.Times("dur_ns", "ms", func(s *CriticalSpan) timeline.Nanos { return s.Duration }),
+		table.Shares("share", func(s *CriticalSpan) (part, of timeline.Nanos) { return s.Duration, all }),
+		table.Names("service", "service", placeWidth, func(s *CriticalSpan) string { return s.Service }),
+		table.Cells(table.Column{Key: "operation", Title: "operation"}, func(s *CriticalSpan) table.Cell {
+			c := table.Name(s.Operation, nameWidth)
+			c.Short = strings.Repeat("  ", min(s.Depth, 16)) + c.Short
+			return c
+		}),
+		table.Counts("depth", "", func(s *CriticalSpan) int { return s.Depth }),
+		table.Texts("kind", "kind", func(s *CriticalSpan) string { return s.Kind }).Spare(1).IfAny(),
+		table.Cells(table.Column{Key: "error", Title: "error", IfAny: true}, func(s *CriticalSpan) table.Cell {
+			if !s.Failed {
+				return table.Cell{}
+			}
+			return table.Name(s.Message, MaxName)
+		}),
+		table.Texts("trace_id", "", func(s *CriticalSpan) string { return s.Trace }),
+		table.Texts("span_id", "", func(s *CriticalSpan) string { return s.Span }),
+	)
+}
