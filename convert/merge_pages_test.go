@@ -83,7 +83,7 @@ func TestMergePagesOfSeveralTraces(t *testing.T) {
 			"1000000000 begin 7/8 FunctionCall dur=900000000", "1100000000 begin 5/1 f ", "1500000000 instant 7/8 navigationStart ", "1520000000 begin 7/2 g ",
 		}},
 		{"one pid, two processes", strings.ReplaceAll(traceOfQ, `"pid":7`, `"pid":5`), []string{
-			"1000000000 begin 2147483647/8 FunctionCall dur=900000000", "1100000000 begin 5/2 f ", "1520000000 begin 1/3 g ",
+			"1000000000 begin 10000005/8 FunctionCall dur=900000000", "1100000000 begin 5/2 f ", "1520000000 begin 1/3 g ",
 		}},
 	} {
 		_, out := mergeTexts(t, nil, traceOfP, c.traceOfQ, profileOfP+profileOfQ)

@@ -77,6 +77,19 @@ func TestTracksForViewers(t *testing.T) {
 				span("ae", "300", "400", `"attributes":[{"key":"thread.id","value":{"intValue":"7"}}],`) + span("af", "310", "320", `"parentSpanId":"00000000000000ae",`),
 			[]string{"shop 10", "shop 10 > 7", "shop 10 > Spans key=1", "shop 10 > Spans key=1", "shop 10 > Spans key=2"},
 		},
+		{
+			"processes and threads that Perfetto cannot hold have a number with theirs at its end, names say the same of all, and nothing twice",
+			`[{"ph":"M","name":"process_name","pid":0,"args":{"name":"python"}},{"ph":"M","name":"process_labels","pid":0,"args":{"labels":"GPU 0"}},
+				{"ph":"M","name":"process_name","pid":1,"args":{"name":"python"}},{"ph":"M","name":"process_labels","pid":1,"args":{"labels":"GPU 1"}},
+				{"ph":"M","name":"thread_name","pid":0,"tid":7,"args":{"name":"stream 7 "}},{"ph":"M","name":"thread_name","pid":1,"tid":48,"args":{"name":"thread 48 (python)"}},
+				{"ph":"M","name":"process_name","pid":2,"args":{"name":"/opt/chromium/chromium --type=renderer --lang=en"}},
+				{"ph":"X","name":"k","ts":1,"dur":1,"pid":0,"tid":7},{"ph":"X","name":"k","ts":1,"dur":1,"pid":1,"tid":48},{"ph":"X","name":"k","ts":1,"dur":1,"pid":2,"tid":2}]`,
+			[]string{
+				"chromium --type=renderer 2 (/opt/chromium/chromium --type=renderer --lang=en)", "chromium --type=renderer 2 > 2",
+				`python (GPU 0) 10000000 | GPU 0 (In the input: pid 0, named "python")`, "python (GPU 0) 10000000 | GPU 0 > stream 7 7",
+				"python (GPU 1) 1 | GPU 1", "python (GPU 1) 1 | GPU 1 > python 48",
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := gocmp.Diff(c.want, view(t, c.input, convert.Options{}).tree()); diff != "" {

@@ -446,7 +446,7 @@ func TestMergeEqualPids(t *testing.T) {
 			labels += fmt.Sprintln(tr.PID, tr.Name, tr.Labels)
 		}
 	}
-	if !regexp.MustCompile(`2147483647 .*pid 48213 of rank1`).MatchString(labels) {
+	if !regexp.MustCompile(`10048213 python .*\[CPU input rank1\]`).MatchString(labels) {
 		t.Error(labels)
 	}
 	report, _ = merged(t, append(paths, "--same", "rank0,rank1")...)

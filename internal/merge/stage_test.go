@@ -105,7 +105,7 @@ func TestInputsAreApart(t *testing.T) {
 			processes = append(processes, fmt.Sprintf("%d %s: %s", tr.PID, tr.Name, strings.Join(tr.Labels, ", ")))
 		}
 	}
-	want = []string{"7 worker (one): input one", "2147483647 worker (two): pid 7 of two, input two"}
+	want = []string{"7 worker (one): input one", "10000007 worker (two): input two"}
 	if diff := cmp.Diff(want, processes); diff != "" {
 		t.Error(diff)
 	}

@@ -52,9 +52,9 @@ func appendInputID(b []byte, tr *timeline.Track) []byte {
 	return wire.EndMessage(b, m)
 }
 
-// pidLabel is the label of a process with an assigned number, for those who look for the number of the input.
-func pidLabel(id timeline.InputID) string {
-	if !id.HasNumber() {
+// pidLabel is the label of a process with an assigned number, for those who look for the number of the input and do not see it there.
+func pidLabel(id timeline.InputID, pid int32) string {
+	if !id.HasNumber() || id.SeenIn(int64(pid)) {
 		return ""
 	}
 	return "pid " + id.String()
@@ -62,8 +62,8 @@ func pidLabel(id timeline.InputID) string {
 
 // WithoutPIDLabel returns the labels of a process in a trace of weft without the one that the writer has added, which is the
 // last.
-func WithoutPIDLabel(labels [][]byte, id timeline.InputID) [][]byte {
-	if n := len(labels); n > 0 && string(labels[n-1]) == pidLabel(id) {
+func WithoutPIDLabel(labels [][]byte, id timeline.InputID, pid int32) [][]byte {
+	if n := len(labels); n > 0 && string(labels[n-1]) == pidLabel(id, pid) {
 		return labels[:n-1]
 	}
 	return labels

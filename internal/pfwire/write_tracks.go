@@ -148,13 +148,18 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 func appendProcess(b []byte, tr *timeline.Track) []byte {
 	b, p := wire.BeginMessage(b, schema.TrackDescriptor_Process)
 	b = wire.AppendInt(b, schema.ProcessDescriptor_PID, int64(tr.PID))
-	if name := tr.FullName(); name != "" {
+	name := tr.FullName()
+	if short := timeline.Program(name); short != name { // read back, the command line is the name
+		b = wire.AppendString(b, schema.ProcessDescriptor_Cmdline, name)
+		name = short
+	}
+	if name != "" {
 		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessName, name)
 	}
 	for _, label := range tr.Labels {
 		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessLabels, label)
 	}
-	if label := pidLabel(tr.InputID); tr.Assigned && label != "" {
+	if label := pidLabel(tr.InputID, tr.PID); tr.Assigned && label != "" {
 		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessLabels, label)
 	}
 	return wire.EndMessage(b, p)

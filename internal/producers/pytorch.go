@@ -1,5 +1,7 @@
 package producers
 
+import "bytes"
+
 // Categories of PyTorch's profiler.
 const (
 	Kernel         = "kernel"
@@ -39,4 +41,20 @@ func IsGPUWork(category []byte) bool {
 		return true
 	}
 	return false
+}
+
+// ThreadName returns the name of a thread without what PyTorch puts around it, its tid: "thread 48213 (python)" is "python".
+func ThreadName(name, tid []byte) []byte {
+	name = bytes.TrimSpace(name)
+	rest, ok := bytes.CutPrefix(name, []byte("thread "))
+	if !ok || len(tid) == 0 {
+		return name
+	}
+	rest, ok = bytes.CutPrefix(rest, tid)
+	inner, isOpen := bytes.CutPrefix(rest, []byte(" ("))
+	inner, isClosed := bytes.CutSuffix(inner, []byte(")"))
+	if !ok || !isOpen || !isClosed || len(inner) == 0 {
+		return name
+	}
+	return inner
 }

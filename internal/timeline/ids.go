@@ -76,7 +76,7 @@ func (id InputID) nameOr(name string) string {
 }
 
 // FullName is the name of a track for people. Where the output has an assigned number for a process or a thread, the name says
-// which one it is: by the first label of the process, else by the id of the input.
+// which one it is: by the first label of the process, else by the id of the input, unless that can be seen in the number.
 func (tr *Track) FullName() string {
 	if !tr.Assigned || !tr.InputID.HasNumber() {
 		return tr.Name
@@ -85,6 +85,8 @@ func (tr *Track) FullName() string {
 	switch {
 	case len(tr.Labels) > 0:
 		which = tr.Labels[0]
+	case tr.Name != "" && tr.InputID.SeenIn(tr.number()):
+		return tr.Name
 	case tr.Kind == ProcessTrack:
 		which = "pid " + tr.InputID.String()
 	default:
@@ -97,6 +99,19 @@ func (tr *Track) FullName() string {
 		return tr.Name // a main thread, with the process around it
 	}
 	return tr.Name + " (" + which + ")"
+}
+
+// number is the pid or tid of the output.
+func (tr *Track) number() int64 {
+	if tr.Kind == ThreadTrack {
+		return tr.TID
+	}
+	return int64(tr.PID)
+}
+
+// SeenIn reports whether people see an id in the number that the output has in its place, as 48213 in 10048213.
+func (id InputID) SeenIn(number int64) bool {
+	return id.Text == "" && id.Num >= 0 && number > id.Num && (number-id.Num)%madeUp == 0
 }
 
 // Title is FullName with the number that the input has, where it has one: "python (GPU 0) [pid 0]".
@@ -143,8 +158,17 @@ type idTable struct {
 	last  int64 // the lowest one that was given to a process or thread of several inputs; 0: none was
 }
 
-// high returns the highest number below 2^31 that nothing has: for processes and threads whose own numbers another input has.
-func (t *idTable) high() int64 {
+// madeUp is the distance of made-up ids from those of the input. No pid or tid of Linux is as high.
+const madeUp = 10_000_000
+
+// like returns a number from which people see an id of the input: the lowest that nothing has, madeUp, or a multiple of it, above the id. For
+// ids that are too high it is the highest number below 2^31 that nothing has.
+func (t *idTable) like(id int64) int64 {
+	for number := id + madeUp; id >= 0 && id <= math.MaxInt32 && number <= math.MaxInt32; number += madeUp {
+		if t.reserve(number) != 0 {
+			return number
+		}
+	}
 	if t.last == 0 {
 		t.last = math.MaxInt32 + 1
 	}
@@ -177,7 +201,7 @@ func (t *idTable) reserve(number int64) int64 {
 func (id InputID) IsPID() bool { return id.Text == "" && id.Num > 0 && id.Num <= math.MaxInt32 }
 
 // assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
-// something else there, are replaced by small ones that the input does not use (chrome-json.md 7).
+// something else there, are replaced by numbers that the input does not use (chrome-json.md 7).
 func (t *trackTable) assignIDs(problems *problem.Log) {
 	ids := idTable{taken: map[int64]bool{}}
 	for i := range t.processes {
@@ -206,11 +230,28 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 			t.assignTID(row, &ids, problems)
 		}
 	}
+	t.nameAlike()
+}
+
+// nameAlike has the names of processes say their labels if that of another process of the name does (Track.FullName): "python (GPU 1)" beside
+// "python (GPU 0)".
+func (t *trackTable) nameAlike() {
+	labelled := map[string]bool{}
+	for i := range t.processes {
+		if p := &t.processes[i]; p.assigned && p.key.HasNumber() && len(p.labels) > 0 && p.name.text != "" {
+			labelled[p.name.text] = true
+		}
+	}
+	for i := range t.processes {
+		if p := &t.processes[i]; labelled[p.name.text] && !p.assigned && p.shown == "" && len(p.labels) > 0 {
+			p.shown = p.name.text + " (" + p.labels[0] + ")"
+		}
+	}
 }
 
 func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 	if p.taken { // what reads the output has to tell both apart by their numbers alone
-		p.pid = int32(ids.high())
+		p.pid = int32(ids.like(p.key.Num))
 		problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("%s is written as %d", p.whose(), p.pid))
 		if !p.renumbered {
 			p.recorded, p.renumbered = p.key.Num, true
@@ -225,7 +266,11 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 	if p.assigned = true; p.pid != 0 { // and so it was in the input
 		return
 	}
-	p.pid = int32(ids.free())
+	if p.key == (ProcessKey{}) {
+		p.pid = int32(ids.like(0))
+	} else {
+		p.pid = int32(ids.free())
+	}
 	if p.key.HasNumber() {
 		at := problem.NoPosition
 		if p.noted {
@@ -244,7 +289,7 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 		th.key.Num = th.tid
 		return
 	case th.key.Text == "" && th.taken && th.key.Num > 0:
-		th.tid = ids.high()
+		th.tid = ids.like(th.key.Num)
 	case th.key.Text == "" && th.key.Num != 0:
 		th.tid = th.key.Num
 		return

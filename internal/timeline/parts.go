@@ -74,7 +74,6 @@ func (b *Builder) NumberTaken(id TrackID, input string) {
 	case ProcessTrack:
 		p := t.process(id)
 		p.taken, p.of = true, input
-		b.AddLabel(id, p.whose())
 	case ThreadTrack:
 		t.thread(id).taken = true
 	}

@@ -116,7 +116,7 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 	}
 }
 
-// Ids that Perfetto cannot hold are replaced by small ones, never by one that the input uses, be it as pid or as tid
+// Ids that Perfetto cannot hold are replaced by small ones, 0 by ten million, never by one that the input uses, be it as pid or as tid
 // (chrome-json.md 7).
 func TestAssignedIDsDoNotCollide(t *testing.T) {
 	b, log := newBuilder()
@@ -137,7 +137,7 @@ func TestAssignedIDsDoNotCollide(t *testing.T) {
 			continue
 		}
 		usable := tr.Kind == timeline.ProcessTrack && tr.InputID.Num == 3
-		if number <= 0 || number == 2 || number == 7 || number > 10 || usable != (number == 3) {
+		if number <= 0 || number == 2 || number == 7 || number > 10 && (number != 10_000_000 || tr.InputID.Num != 0) || usable != (number == 3) {
 			t.Errorf("track %d %q has the number %d", id, tr.Name, number)
 		}
 		if tr.Assigned == usable {
@@ -187,7 +187,7 @@ func TestNamesOfAssignedIDs(t *testing.T) {
 		{negative, "python", "python (pid -6)", "python [pid -6]"},
 		{labelled, "", "GPU 1", "GPU 1 [pid -7]"},
 		{text, "renderer", "renderer", "renderer"},
-		{usable, "python", "python", "python [pid 100]"},
+		{usable, "python (CPU)", "python (CPU)", "python (CPU) [pid 100]"}, // as python (GPU 0)
 		{stream, "stream 7", "stream 7", "stream 7"},
 		{big, "worker", "worker (tid 18446744073709551616)", "worker [tid 18446744073709551616]"},
 		{mainThread, "", "tid 0", "[tid 0]"},
@@ -211,8 +211,8 @@ func TestWriteAs(t *testing.T) {
 	b.WriteAs(other, 5)
 	use(t, b, first, second, stream, other)
 	tl := finish(t, b)
-	if one, two := tl.Track(first).PID, tl.Track(second).PID; one != 2 || two != 1 {
-		t.Errorf("the processes are %d and %d, want 2 and 1", one, two)
+	if one, two := tl.Track(first).PID, tl.Track(second).PID; one != 10_000_000 || two != 1 {
+		t.Errorf("the processes are %d and %d, want 10000000 and 1", one, two)
 	}
 	if s, o := tl.Track(stream).TID, tl.Track(other).TID; s != 9 || o != 4 {
 		t.Errorf("the threads are %d and %d, want 9 and 4", s, o)

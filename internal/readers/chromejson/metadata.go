@@ -60,11 +60,13 @@ func (rd *reader) metadataEvent() error {
 		rd.problem(problem.MetadataInvalid, "no name")
 	case "process_name":
 		if text, ok := rd.metadataText("name"); ok {
+			text = bytes.TrimSpace(text)
 			rd.b.SetProcessName(rd.process(), ev.ts, text)
 			producers.FindMain(rd.b, rd.process(), text, nil)
 		}
 	case "thread_name":
 		if text, ok := rd.metadataText("name"); ok {
+			text = producers.ThreadName(text, rd.ev.get(fieldTid).text)
 			rd.b.SetThreadName(rd.thread(), ev.ts, text)
 			producers.FindMain(rd.b, rd.process(), nil, text)
 		}

@@ -607,7 +607,10 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 	}
 	r.fieldsNotConverted("ProcessDescriptor", d.Mistyped())
 	name, labels, command := d.Name(), d.Labels(), d.CommandLine()
-	if len(name) == 0 && len(command) > 0 {
+	switch {
+	case len(command) == 1 && len(name) > 0 && string(name) != string(command[0]) && string(name) == timeline.Program(string(command[0])):
+		name = command[0] // which weft has shortened
+	case len(name) == 0 && len(command) > 0:
 		name = command[0] // the program
 	}
 	r.commandLine(d.PID(), command)
@@ -621,7 +624,7 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 			r.b.WriteAs(process, pid)
 			r.tracks.assignedPIDs[pid] = process
 		}
-		name, labels = input.name, pfwire.WithoutPIDLabel(labels, input.id)
+		name, labels = input.name, pfwire.WithoutPIDLabel(labels, input.id, d.PID())
 	}
 	process = r.process(pid)
 	r.nameProcess(process, weakName, r.validText(name))
