@@ -121,9 +121,9 @@ func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"o", "manifest"} {
-		if len(found.Files) > 1 && c.IsSet(name) {
-			return nil, usagef("--%s takes one input, not %d; --out-dir writes a file for each", name, len(found.Files))
+	for _, flag := range []string{"-o", "--manifest"} {
+		if len(found.Files) > 1 && c.IsSet(strings.TrimLeft(flag, "-")) {
+			return nil, usagef("%s takes one input, not %d; --out-dir writes a file for each", flag, len(found.Files))
 		}
 	}
 	if len(found.Files) == 0 {

@@ -263,18 +263,10 @@ func isInline(t *timeline.Timeline, s *event) bool {
 
 // isDocumentName reports whether the path of a url ends as those of documents do: in .html or .htm, or in a slash.
 func isDocumentName(url []byte) bool {
-	scheme, rest, ok := bytes.Cut(url, []byte("://"))
-	if !ok || len(scheme) == 0 {
+	scheme, _, path := producers.SplitURL(url)
+	if len(scheme) == 0 {
 		return false
 	}
-	if i := bytes.IndexAny(rest, "?#"); i >= 0 {
-		rest = rest[:i]
-	}
-	slash := bytes.IndexByte(rest, '/')
-	if slash < 0 {
-		return false
-	}
-	path := rest[slash:]
 	for _, end := range []string{"/", ".html", ".htm"} {
 		if n := len(path) - len(end); n >= 0 && bytes.EqualFold(path[n:], []byte(end)) {
 			return true

@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/producers"
@@ -147,32 +146,18 @@ func (p *contextNames) homeName(c *collecting, thread timeline.TrackID) string {
 
 // fileOf returns the name of the file of a url; "" if it has none, as urls of data do not.
 func fileOf(url string) string {
-	_, rest, ok := strings.Cut(url, "://")
-	if !ok || strings.HasPrefix(url, "blob:") {
+	_, _, path := producers.SplitURL(url)
+	if strings.HasPrefix(url, "blob:") {
 		return ""
 	}
-	if i := strings.IndexAny(rest, "?#"); i >= 0 {
-		rest = rest[:i]
-	}
-	if slash := strings.LastIndexByte(rest, '/'); slash >= 0 {
-		return rest[slash+1:]
-	}
-	return ""
+	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// hostOf returns the host of a url without a user's name, with the scheme where that is not http or https; nil if it has none.
+// hostOf returns the host of a url, with the scheme where that is not http or https; nil if it has none.
 func hostOf(url []byte) []byte {
-	scheme, rest, ok := bytes.Cut(url, []byte("://"))
-	if !ok || len(scheme) == 0 {
-		return nil
-	}
-	host := rest
-	if i := bytes.IndexAny(rest, "/?#"); i >= 0 {
-		host = rest[:i]
-	}
-	host = host[bytes.LastIndexByte(host, '@')+1:]
+	scheme, host, _ := producers.SplitURL(url)
 	switch {
-	case len(host) == 0:
+	case len(scheme) == 0 || len(host) == 0:
 		return nil
 	case string(scheme) == "http" || string(scheme) == "https":
 		return host

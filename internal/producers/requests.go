@@ -32,16 +32,14 @@ func appendAddress(to, url []byte) []byte {
 		}
 		return append(to, url...)
 	}
-	if i := bytes.IndexAny(url, "?#"); i >= 0 {
-		url = url[:i]
-	}
-	_, rest, ok := bytes.Cut(url, []byte("://"))
-	host, path, _ := bytes.Cut(rest, []byte("/"))
-	if !ok || len(host) == 0 {
+	_, host, path := SplitURL(url)
+	if len(host) == 0 {
+		if i := bytes.IndexAny(url, "?#"); i >= 0 {
+			url = url[:i]
+		}
 		return append(to, url...)
 	}
-	host = host[bytes.LastIndexByte(host, '@')+1:]
-	if path = lastParts(path); len(path) > 0 {
+	if path = lastParts(bytes.TrimPrefix(path, []byte("/"))); len(path) > 0 {
 		to = append(append(to, path...), " · "...)
 	}
 	return append(to, host...)

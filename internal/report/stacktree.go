@@ -335,17 +335,16 @@ func (b *treeBuilder) setOrigins() {
 // NativeOrigin is the kind of functions that have no file.
 const NativeOrigin = "(native)"
 
-// hostOf returns the host of a url without the name of a user, its scheme if it has none, and of other places the file.
+// hostOf returns the host of a url, its scheme if it has none, and of other places the file.
 func hostOf(url string) string {
-	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return fileOf(url)
+	scheme, host, _ := producers.SplitURL(url)
+	switch {
+	case host != "":
+		return host
+	case strings.Contains(url, "://"):
+		return scheme + ":"
 	}
-	host := rest
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		host = rest[:end]
-	}
-	return cmp.Or(host[strings.LastIndexByte(host, '@')+1:], scheme+":")
+	return fileOf(url)
 }
 
 // fileOf returns the last part of the path of a url or file.
