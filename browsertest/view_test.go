@@ -118,7 +118,7 @@ func TestSeveralPongs(t *testing.T) {
 	p.Calm()
 }
 
-// The page opens before the trace is converted, shows how far that is, and hands the trace over when it is there.
+// The page opens before the trace is converted and shows how far that is. The UI, whose link has what is shown first, is loaded when the trace is there.
 func TestProgress(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -137,7 +137,6 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := b.Open(w.Address())
-	stub.Await(t, "listening")
 	p.Await(`/^converting, [0-9.]+ KiB read$/.test(document.getElementById("status").textContent)`)
 	stub.Quiet(t, "trace", 300*time.Millisecond)
 	if _, err := out.Write(content[len(content)/2:]); err != nil {
@@ -145,7 +144,7 @@ func TestProgress(t *testing.T) {
 	}
 	out.Close()
 	wantTrace(t, stub.Await(t, "trace"), want, "standard input")
-	p.Await(`document.getElementById("status").textContent === "327 KiB"`)
+	p.Await(`document.getElementById("status").textContent === "329 KiB"`)
 	p.Calm()
 }
 
@@ -523,7 +522,7 @@ addEventListener("message", async (e) => {
 	processor := listen(t, "127.0.0.1:9001")
 	w := Run(t, dir, "view", "--ui", "ui", "trace.json.gz")
 	p := b.Open(w.Address())
-	p.Await(`document.getElementById("status").textContent === "327 KiB"`)
+	p.Await(`document.getElementById("status").textContent === "329 KiB"`)
 	p.Await(`posted.some((text) => text !== "PONG")`)
 	if got := Eval[string](p, `posted.find((text) => text !== "PONG")`); got != want.SHA256+" 4 1" {
 		t.Errorf("the own UI says %q, want %s 4 1", got, want.SHA256)
@@ -628,7 +627,7 @@ func TestLooks(t *testing.T) {
 	} {
 		p := b.Open(address, look...)
 		stub.Await(t, "trace")
-		p.Await(`document.getElementById("status").textContent === "327 KiB" && !document.getElementById("tabs").hidden`)
+		p.Await(`document.getElementById("status").textContent === "329 KiB" && !document.getElementById("tabs").hidden`)
 		if Eval[bool](p, "document.documentElement.scrollWidth > innerWidth") {
 			t.Errorf("%s: wider than the window", name)
 		}
