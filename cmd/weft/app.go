@@ -120,6 +120,8 @@ var goneFlags = map[string]string{
 	"thread-name":     "--thread-name is gone; --self-profile thread=NAME",
 	"time-origin":     "--time-origin is gone; --self-profile origin=MS",
 
+	"at":  "--at is gone; weft flows --marker TIME --thread THREAD shows the flows at a time",
+	"min": "--min is gone; weft flows --sort markers lists the largest flows first",
 	"tmp": "--tmp is gone; temporary files go to the folder that the environment variable TMPDIR names",
 }
 
@@ -411,7 +413,7 @@ func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto boo
 	if len(files) == 0 {
 		return errors.New("there are no Perfetto traces in what is named, which are files that end in .pftrace or .perfetto-trace")
 	}
-	failed := false
+	failed, unknown := false, 0
 	for _, f := range files {
 		name := f.Path
 		src, err := openInput(c.Context, env, name)
@@ -422,6 +424,8 @@ func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto boo
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err()
+		case f.Below != "" && errors.Is(err, convert.ErrUnknownFormat): // whoever names a folder means the traces in it
+			unknown++
 		case errors.Is(err, errReported):
 			failed = true
 		case err != nil && errors.Is(err, syscall.EPIPE):
@@ -436,8 +440,11 @@ func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto boo
 			}
 		}
 	}
-	if failed {
+	switch {
+	case failed:
 		return errReported
+	case unknown == len(files):
+		return errors.New("no file in the folder is a trace")
 	}
 	return nil
 }

@@ -39,9 +39,8 @@ other formats are converted. docs/attribution.md explains the rules;
 // for them.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "context-rule", Usage: "`KEY=VALUE`: sources=LIST of " + strings.Join(engine.SourceNames(), ", ") + " uses only these; scope=slice ends " +
-			"contexts that are never left with their slice, not with their thread; flow=keep or flow=lca (lowest common ancestor) if a flow brings another context, " +
-			"not replace; repeatable"},
+		&cli.StringSliceFlag{Name: "context-rule", Usage: "`KEY=VALUE`, a rule of the attribution: sources=LIST (only these: " + strings.Join(engine.SourceNames(), ", ") + "), scope=slice " +
+			"(contexts that are never left end with their slice, not their thread), flow=keep or flow=lca (if a flow brings another context; default: replace); repeatable"},
 	}
 }
 
@@ -72,7 +71,7 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 			opts.FlowConflict = attribution.FlowConflict(value)
 			_, err = engine.ParseFlowConflict(value)
 		default:
-			return nil, usagef("--context-rule: %q is none of sources=LIST, scope=thread, scope=slice, flow=replace, flow=keep and flow=lca", rule)
+			return nil, usagef("--context-rule: unknown rule %q; use sources=LIST, scope=thread, scope=slice, flow=replace, flow=keep or flow=lca", rule)
 		}
 		if err != nil {
 			return nil, usagef("--context-rule: %v", err)

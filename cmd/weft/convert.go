@@ -53,7 +53,7 @@ each input; "lost" means that the output lacks something, "usual" is what most r
 in the format have.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
-			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`, which is made if there is none"},
+			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`, created if missing"},
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			filesFromFlag(),
 			formatFlag(),

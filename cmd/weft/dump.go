@@ -46,16 +46,15 @@ Examples:
 			if err != nil {
 				return err
 			}
-			several := c.NArg() > 1 || inputs.IsFolder(c.Args().First())
-			if several && query.json {
+			found, err := inputs.Find(inputs.Expand(c.Args().Slice()))
+			if err != nil {
+				return err
+			}
+			query.several = len(found.Files) > 1 || len(found.Files) == 1 && found.Files[0].Below != ""
+			if query.several && query.json {
 				return usagef("--json: lines do not say of which file they are; weft export --as jsonl --out-dir DIR writes a file for each")
 			}
 			return eachFile(c, env, c.Args().Slice(), false, func(name string, src *input) error {
-				if several {
-					if _, err := fmt.Fprintf(env.stdout, "==> %s <==\n", printable(inputName(name))); err != nil {
-						return err
-					}
-				}
 				return query.run(c.Context, env, name, src)
 			})
 		},
@@ -69,6 +68,8 @@ type dumpQuery struct {
 	limit  int // 0: none
 	json   bool
 	ends   bool
+
+	several bool // a line with its name comes before the events of each file
 }
 
 func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
@@ -100,6 +101,9 @@ func (q *dumpQuery) run(ctx context.Context, env *environment, name string, src 
 		return err
 	}
 	selected, err := selectIn(ctx, name, q.filter, tl)
+	if err == nil && q.several {
+		_, err = fmt.Fprintf(env.stdout, "==> %s <==\n", printable(inputName(name)))
+	}
 	if err == nil {
 		err = q.print(ctx, env, tl, selected)
 	}

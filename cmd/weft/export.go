@@ -90,7 +90,7 @@ Examples:
 			&cli.BoolFlag{Name: "idle", Usage: "keep the samples of idle threads, which only cpuprofile does by itself", DisableDefaultText: true},
 			&cli.StringFlag{Name: "by", Usage: "put contexts above the stacks: `WHAT` is context (one of each type), page, frame, script, input or another type"},
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`, or to standard output (\"-\")"},
-			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`, which is made if there is none; with --as cpuprofile a file for each thread"},
+			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`, created if missing; with --as cpuprofile a file for each thread"},
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say what was written", DisableDefaultText: true},
 			formatFlag(), memoryFlag(),
@@ -134,6 +134,7 @@ func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) 
 		if err != nil {
 			return nil, err
 		}
+		job.ofMany = len(found.Files) > 1
 		r := exportRun{run: job.run, inFolder: file.Below != ""}
 		if job.form.events {
 			events, err := newEventExport(c, job)
@@ -191,6 +192,7 @@ type exportJob struct {
 
 	place   string // of the file; of --out-dir with several files the folder
 	several bool   // a file for each thread
+	ofMany  bool   // there are other inputs
 	force   bool
 	quiet   bool
 }
@@ -425,7 +427,11 @@ func (j *exportJob) writeThreads(ctx context.Context, p *profileexport.Profile) 
 		return out.Commit()
 	})
 	if err == nil && !j.quiet {
-		fmt.Fprintf(j.env.stderr, "%s: %s in %s\n", printable(filepath.Dir(j.place)), profileWords(p), table.Plural(int64(files), "file", "files"))
+		head := filepath.Dir(j.place)
+		if j.ofMany {
+			head = inputName(j.input) + " → " + head
+		}
+		fmt.Fprintf(j.env.stderr, "%s: %s in %s\n", printable(head), profileWords(p), table.Plural(int64(files), "file", "files"))
 	}
 	return err
 }

@@ -44,7 +44,7 @@ weft flows --marker N goes on from event N.
 Examples:
    weft find style.css trace.json
    weft find --flows style.css profile.json.gz
-   weft find --json api/checkout recordings/ | jq .name`,
+   weft find --json api/checkout recordings/ | jq 'select(.table=="hits").name'`,
 		Flags: slices.Concat([]cli.Flag{
 			jsonFlag("print one JSON object per line"),
 			&cli.BoolFlag{Name: "flows", Usage: "follow each hit to what its flows join it with, and to the same request in other processes", DisableDefaultText: true},
@@ -142,7 +142,7 @@ func (q *findQuery) search(ctx context.Context, name string, src *input) (err er
 	if err != nil {
 		return err
 	}
-	if q.kept += len(found.Hits); q.kept == maxHits {
+	if q.kept += len(found.Hits); q.kept == maxHits && found.All > len(found.Hits) {
 		printNote(q.env, name, fmt.Sprintf("the limit of %s hits is reached; --from and --to select a part", table.Thousands(maxHits)))
 	}
 	hits := newHitRows(tl, inputName(name), found)
@@ -164,7 +164,7 @@ func (q *findQuery) search(ctx context.Context, name string, src *input) (err er
 // summary says how many hits of which kinds there are.
 func (q *findQuery) summary(found *find.Result) string {
 	if found.All == 0 {
-		return fmt.Sprintf("nothing has %q", q.text)
+		return fmt.Sprintf("%q was not found", q.text)
 	}
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(found.Kinds)) {

@@ -53,8 +53,8 @@ Examples:
 			jsonFlag("print one JSON object per line"),
 			&cli.StringFlag{Name: "grep", Usage: "list flows of which a marker has `TEXT` in its name, category or arguments, as weft find does"},
 			&cli.BoolFlag{Name: "across-processes", Usage: "list flows with markers in several processes", DisableDefaultText: true},
-			&cli.StringFlag{Name: "sort", Usage: "sort the list by `COLUMN`, largest first; -COLUMN: smallest first: " + strings.Join(flowColumns, ", "), DefaultText: "in the order of the first markers"},
-			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N|TIME` of the input (event=N in dump), or of the markers at a TIME on --thread"},
+			&cli.StringFlag{Name: "sort", Usage: "sort the list by `COLUMN`, largest first (start: the first one first), with - before it the other way round: " + strings.Join(flowColumns, ", "), DefaultText: "in the order of the first markers"},
+			&cli.StringFlag{Name: "marker", Usage: "`N|TIME`: show the flows of event N of the input (event=N in weft dump), or of the markers on --thread at TIME"},
 			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "nested", Usage: "with --connected, also pass through nested markers", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all; 1000 with --connected"},
@@ -155,6 +155,8 @@ func (q *flowQuery) check(c *cli.Context) error {
 		return usagef("--grep: the text is longer than %d bytes", maxFindText)
 	case !slices.Contains(flowColumns, strings.TrimPrefix(q.list.sort, "-")) && c.IsSet("sort"):
 		return &usageError{Message: "--sort: " + suggest.Unknown("column", strings.TrimPrefix(q.list.sort, "-"), flowColumns).Error()}
+	case q.connected && strings.TrimPrefix(q.list.sort, "-") == "connected":
+		return usagef("--sort connected is for the list; with --connected, sort by another column")
 	case q.nested && !q.connected:
 		return usagef("--nested needs --connected")
 	case q.at != nil:
@@ -171,7 +173,7 @@ func (q *flowQuery) check(c *cli.Context) error {
 // parseFlow reads a flow as commands print it: flow:ID;TIME, flow:ID, or flow=NUMBER of weft dump.
 func (q *flowQuery) parseFlow(text string) (err error) {
 	if number, ok := strings.CutPrefix(text, "flow="); ok {
-		number, _, _ = strings.Cut(number, ":") // dump has the direction behind it
+		number, _, _ = strings.Cut(number, ":") // dump has the direction after it
 		if q.arrow, err = strconv.ParseUint(number, 10, 64); err != nil || q.arrow == 0 {
 			return usagef("invalid flow %q; weft dump prints flow=NUMBER, and weft flows flow:ID", text)
 		}
@@ -181,7 +183,7 @@ func (q *flowQuery) parseFlow(text string) (err error) {
 	return err
 }
 
-// parseFlowName takes "flow:ID;TIME" apart; the time may be missing. An id may hold a semicolon, if no number is behind it.
+// parseFlowName takes "flow:ID;TIME" apart; the time may be missing. An id may hold a semicolon, if no number follows it.
 func parseFlowName(text string) (id string, at *moment.Moment, err error) {
 	id, ok := strings.CutPrefix(text, "flow:")
 	if !ok || id == "" {

@@ -30,6 +30,7 @@ type flowPrinter struct {
 	form   flowForm
 
 	grep    string
+	sort    string
 	omitted int // selected flows that the limit leaves out of those from which connected ones are searched
 }
 
@@ -110,7 +111,7 @@ func (l *flowList) column(f *flowindex.Flow, connected int) int64 {
 
 // list prints the flows that are asked for.
 func (p *flowPrinter) list(l *flowList) error {
-	p.grep = l.grep
+	p.grep, p.sort = l.grep, strings.TrimPrefix(l.sort, "-")
 	connected, err := p.index.ConnectedMarkers(p.ctx)
 	if err != nil {
 		return err

@@ -46,16 +46,33 @@ const narrowColumns = 100
 // narrow reports whether the terminal has no room for all columns of the list.
 func (t *flowText) narrow() bool { return t.on.Columns > 0 && t.on.Columns < narrowColumns }
 
+// narrowCell is the one number of a flow that a narrow list has: what it is sorted by, or its markers.
+func (t *flowText) narrowCell(f *flowindex.Flow, connected int) (title string, width int, cell string) {
+	switch t.sort {
+	case "length":
+		return "LENGTH", 14, table.MomentText(max(f.End-f.Start, 0))
+	case "connected":
+		return "CONNECTED", 9, table.Thousands(connected)
+	case "threads":
+		return "THREADS", 7, table.Thousands(f.Threads)
+	case "processes":
+		return "PROCESSES", 9, table.Thousands(f.Processes)
+	}
+	return "MARKERS", 7, table.Thousands(f.Members)
+}
+
 func (t *flowText) listHead() error {
 	if t.narrow() {
-		return t.head("%-24s %7s  %s", "FLOW", "MARKERS", "FIRST MARKER")
+		title, width, _ := t.narrowCell(&flowindex.Flow{}, 0)
+		return t.head("%-24s %*s  %s", "FLOW", width, title, "FIRST MARKER")
 	}
 	return t.head("%-36s %7s %9s %9s %16s  %s", "FLOW", "MARKERS", "PROCESSES", "CONNECTED", "LENGTH", "FIRST MARKER")
 }
 
 func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {
 	if t.narrow() {
-		return t.placed(fmt.Sprintf("%-24s %7s  ", printable(t.name(f)), table.Thousands(f.Members)), first, "")
+		_, width, cell := t.narrowCell(&f, connected)
+		return t.placed(fmt.Sprintf("%-24s %*s  ", printable(t.name(f)), width, cell), first, "")
 	}
 	return t.placed(fmt.Sprintf("%-36s %7s %9s %9s %16s  ", printable(t.name(f)), table.Thousands(f.Members), table.Thousands(f.Processes), table.Thousands(connected), table.MomentText(max(f.End-f.Start, 0))), first, "")
 }

@@ -29,7 +29,7 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 		case from != convert.FormatAuto && from != convert.FormatJSProfile:
 			return opts, usagef("--self-profile is for JS self-profiles, and the input format is %s", from)
 		case !ok || !slices.Contains(selfProfileKeys, key):
-			return opts, usagef("--self-profile: %q is none of interval=MS, origin=MS, end=MS and thread=NAME", setting)
+			return opts, usagef("--self-profile: unknown setting %q; use interval=MS, origin=MS, end=MS or thread=NAME", setting)
 		case key == "thread":
 			opts.ThreadName = value
 			continue

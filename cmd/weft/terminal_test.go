@@ -140,6 +140,8 @@ func TestWidths(t *testing.T) {
 		{"report slices --by thread", []string{browser, chrome}, "self ms"},
 		{"report cost --type process", []string{browser, chrome}, "self ms"},
 		{"report slices", []string{torch}, "self ms"},
+		{"flows", []string{chrome}, "MARKERS"},
+		{"flows --sort length", []string{chrome}, "LENGTH"},
 		{"report tasks", []string{tasks}, "  ms  "},
 		{"report tasks --table parts", []string{tasks}, "self ms"},
 		{"report input --kind all", []string{chrome}, "latency ms"},

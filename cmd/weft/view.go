@@ -54,7 +54,7 @@ func viewFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "direct", Usage: "let Perfetto fetch the trace from port 9001, without a page around it: for traces of more than 2 GiB when packed", DisableDefaultText: true},
 		&cli.StringFlag{Name: "from", Usage: "first show the timeline from `TIME` on: 1.5s or 300ms after the start of the trace, or @1.5s on its own clock", DefaultText: "the start"},
 		&cli.StringFlag{Name: "to", Usage: "first show the timeline until `TIME`", DefaultText: "the end"},
-		&cli.StringFlag{Name: "event", Usage: "select event `N` of the input (event=N in dump)"},
+		&cli.StringFlag{Name: "event", Usage: "select event `N` of the input (event=N in weft dump)"},
 		&cli.StringSliceFlag{Name: "pin", Usage: "pin the tracks whose names match `REGEX`. May be repeated"},
 		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "keep the converted trace as `FILE`", DefaultText: "a file without a name, in $TMPDIR"},
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -57,14 +59,15 @@ type Result struct {
 	Kinds map[string]int // the same by kind
 }
 
-// maxText bounds the extract in Hit.Text, maxPlaces the list in Hit.Where, maxDepth the nesting of arguments that are searched: readers keep
+// maxText bounds each text of a Hit, maxPlaces the list in Hit.Where, maxDepth the nesting of arguments that are searched: readers keep
 // less.
 const (
 	maxText   = 1000
 	maxPlaces = 8
 	maxDepth  = 200
+	maxScheme = 10 // of a URL, such as https
 
-	lookAhead = 256 // hits that are looked at for relate behind those that are kept
+	lookAhead = 256 // hits after those that are kept, which relate looks at as well
 )
 
 // Events calls fn for the slices and instants that have a text, by their ordinals, as Collect finds them. An error of fn ends the search
@@ -129,10 +132,11 @@ type finder struct {
 	stack     []timeline.FrameID
 	sampled   int64 // number of samples so far
 
-	hit    Hit // the event that is looked at
-	name   []byte
-	path   []byte
-	number []byte
+	hit     Hit // the event that is looked at
+	name    []byte
+	network bool // its category is that of requests
+	path    []byte
+	number  []byte
 }
 
 // function is a function with the text. Those that differ in the line alone are one.
@@ -182,11 +186,21 @@ func (f *finder) interned(known []uint8, id uint32, text []byte) bool {
 // extract returns a text that has the wanted one, or the part around that.
 func (f *finder) extract(text []byte) string {
 	if len(text) > maxText {
-		at := bytes.Index(lower(f.buf[:0], text), f.want)
-		from := min(max(at-maxText/2, 0), len(text)-maxText)
+		from := min(max(f.at(text)-maxText/2, 0), len(text)-maxText)
 		text = text[from : from+maxText]
 	}
 	return strings.ToValidUTF8(string(text), "")
+}
+
+// at returns where the wanted text begins in another, 0 if it is not there. Letters may have another length in lower case.
+func (f *finder) at(text []byte) (at int) {
+	want := bytes.Index(lower(f.buf[:0], text), f.want)
+	for n := 0; n < want; {
+		r, size := utf8.DecodeRune(text[at:])
+		n += utf8.RuneLen(unicode.ToLower(r))
+		at += size
+	}
+	return at
 }
 
 // add counts a hit and keeps it if there is room. It returns its index; -1: it is not kept.
@@ -228,7 +242,7 @@ func (f *finder) tracks(selected *selection.Selection) {
 		t := f.tl.Track(id)
 		h := Hit{Kind: kind, Name: t.Title(), TS: timeline.NoTime, Dur: timeline.NoTime, Ordinal: timeline.NoOrdinal, Track: id}
 		if f.in([]byte(h.Name)) {
-			h.Where = append(h.Where, "name")
+			h.Name, h.Where = f.extract([]byte(h.Name)), append(h.Where, "name")
 		}
 		for _, label := range t.Labels {
 			if len(h.Where) < maxPlaces && f.in([]byte(label)) {
@@ -274,15 +288,15 @@ func (f *finder) row(row *resolved.Row) error {
 	}
 	it := row.Item
 	h := &f.hit
-	*h, f.name = Hit{Where: h.Where[:0]}, it.Name
+	*h, f.name, f.network = Hit{Where: h.Where[:0]}, it.Name, bytes.HasPrefix(it.Category, []byte("Network"))
 	if f.interned(f.names, uint32(it.NameID), it.Name) {
 		h.Where = append(h.Where, "name")
 	}
 	if f.interned(f.categories, uint32(it.CategoryID), it.Category) {
-		f.found("category", it.Category)
+		f.found([]byte("category"), it.Category)
 	}
 	if f.in([]byte(it.AsyncID)) {
-		f.found("id", []byte(it.AsyncID))
+		f.found([]byte("id"), []byte(it.AsyncID))
 	}
 	f.path = append(f.path[:0], "args"...)
 	for arg := range row.Args() {
@@ -297,15 +311,15 @@ func (f *finder) row(row *resolved.Row) error {
 	h.Kind, h.TS, h.Dur, h.Event, h.Ordinal, h.Track, h.Lane = row.Kind.String(), it.TS, it.Dur, it.Event, it.Ordinal, it.Track, it.Lane
 	if i := f.add(*h); i >= 0 {
 		kept := &f.out.Hits[i]
-		kept.Name, kept.Category, kept.Where = string(it.Name), string(it.Category), slices.Clone(h.Where)
+		kept.Name, kept.Category, kept.Where = f.extract(it.Name), f.extract(it.Category), slices.Clone(h.Where)
 	}
 	return nil
 }
 
 // found notes a place of the text in the event that is looked at.
-func (f *finder) found(where string, text []byte) {
+func (f *finder) found(where, text []byte) {
 	if h := &f.hit; len(h.Where) < maxPlaces {
-		h.Where = append(h.Where, where)
+		h.Where = append(h.Where, strings.ToValidUTF8(string(where[:min(len(where), maxText)]), ""))
 		if h.Text == "" && !bytes.Equal(text, f.name) {
 			h.Text = f.extract(text)
 		}
@@ -323,7 +337,7 @@ func (f *finder) arg(arg *timeline.Arg, depth int) {
 	}
 	if arg.Kind == timeline.ArgDict || arg.Kind == timeline.ArgArray {
 		if len(arg.Key) > 0 && string(arg.Key) != timeline.OwnArgs && f.in(arg.Key) {
-			f.found(string(f.path), nil)
+			f.found(f.path, nil)
 		}
 		for member := range f.tl.Members(*arg) {
 			if depth < maxDepth {
@@ -335,15 +349,21 @@ func (f *finder) arg(arg *timeline.Arg, depth int) {
 	}
 	text := f.value(arg)
 	if f.in(text) || len(arg.Key) > 0 && f.in(arg.Key) {
-		f.found(string(f.path), text)
+		f.found(f.path, text)
 	}
 	switch key := string(arg.Key); {
-	case slices.Contains(requestKeys, key) || key == "id" && f.hit.id == "" && string(f.path) == "args.id":
+	case slices.Contains(requestKeys, key) || f.network && f.hit.id == "" && string(f.path) == "args.id":
 		f.hit.id = string(text[:min(len(text), maxText)])
-	case f.hit.url == "" && len(text) <= maxText && bytes.Contains(text, []byte("://")):
+	case f.hit.url == "" && isURL(text):
 		f.hit.url = string(text)
 	}
 	f.path = f.path[:before]
+}
+
+// isURL reports whether a text is a URL and no more, of a length that is kept.
+func isURL(text []byte) bool {
+	at := bytes.Index(text[:min(len(text), maxScheme+len("://"))], []byte("://"))
+	return at > 0 && len(text) <= maxText && bytes.IndexByte(text, ' ') < 0
 }
 
 // value returns the text of a value.
@@ -383,7 +403,7 @@ func (f *finder) sample(row *resolved.Row) {
 		fn.last = f.sampled
 		if fn.samples++; fn.samples == 1 {
 			fn.hit = f.add(Hit{
-				Kind: Function, Name: f.tl.Frame(id).Function, TS: it.TS, Dur: timeline.NoTime, Ordinal: timeline.NoOrdinal, Track: it.Track,
+				Kind: Function, Name: f.extract([]byte(f.tl.Frame(id).Function)), TS: it.TS, Dur: timeline.NoTime, Ordinal: timeline.NoOrdinal, Track: it.Track,
 				Lane: it.Lane, Where: []string{fn.where}, Text: fn.text,
 			})
 		}

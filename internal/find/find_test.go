@@ -41,3 +41,33 @@ func TestRelate(t *testing.T) {
 		}
 	}
 }
+
+// The part of a long text that is kept has what was looked for, even if letters take fewer bytes in lower case.
+func TestExtract(t *testing.T) {
+	for _, before := range []string{"", "x", "İ", "Ⱥ", "\xff"} {
+		f := finder{want: []byte("needle")}
+		got := f.extract([]byte(strings.Repeat(before, 1500) + "Needle" + strings.Repeat("y", 2000)))
+		if !strings.Contains(got, "Needle") || len(got) > maxText {
+			t.Errorf("after %q: %d bytes without it", before, len(got))
+		}
+	}
+}
+
+func TestLongPath(t *testing.T) {
+	f := finder{want: []byte("needle")}
+	f.found([]byte("args."+strings.Repeat("k", 5000)), []byte("needle"))
+	if where := f.hit.Where[0]; len(where) != maxText || f.hit.Text != "needle" {
+		t.Errorf("%d bytes of the path are kept, and %q", len(where), f.hit.Text)
+	}
+}
+
+func TestIsURL(t *testing.T) {
+	for text, want := range map[string]bool{
+		"https://a.test/x": true, "chrome-ext://a": true, "chrome-extension://a": false, "://a": false, "see https://a.test": false, "https://a.test b": false,
+		"a=1;b=2;u=https://a.test": false, "https://" + strings.Repeat("x", maxText): false, "": false,
+	} {
+		if got := isURL([]byte(text)); got != want {
+			t.Errorf("%.40q: %v", text, got)
+		}
+	}
+}

@@ -22,6 +22,7 @@ const Stdin = "-"
 var (
 	extensions = []string{".json", ".cpuprofile", ".pftrace", ".perfetto-trace", ".jslb", ".trace", ".jsonl", ".har"}
 	packed     = []string{".gz", ".zst", ".zip"}
+	exported   = []string{".events.jsonl", ".speedscope.json"} // what weft export writes, and weft does not read
 )
 
 // MaxFiles bounds the files of one command: folders and lists can be of any length.
@@ -109,7 +110,9 @@ func (f *Found) folder(name string) (files []File, err error) {
 	return files, nil
 }
 
-func isRecording(path string) bool { return hasExtension(path, extensions) }
+func isRecording(path string) bool {
+	return hasExtension(path, extensions) && !hasExtension(path, exported)
+}
 
 // IsPerfetto reports whether a file is called as Perfetto traces are.
 func IsPerfetto(path string) bool { return hasExtension(path, []string{".pftrace", ".perfetto-trace"}) }
