@@ -189,6 +189,10 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
 	case r.forms == nil:
 		return nil
+	case r.hides(c.String("table")) && takesMany(c):
+		return usagef("--table %s takes one file; weft merge puts several recordings on one timeline", c.String("table"))
+	case r.hides(c.String("table")) && c.Bool("json") && r.oneObject:
+		return usagef("--table %s has no JSON form; use --csv", c.String("table"))
 	case c.Bool("json") && c.IsSet("table") && r.oneObject:
 		return usagef("--table and --json cannot be combined; the JSON form has all tables")
 	case r.many != nil && takesMany(c) && c.IsSet("bucket"):
@@ -197,6 +201,11 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 		return r.check(c)
 	}
 	return nil
+}
+
+// hides reports whether a table of the report is printed only if it is asked for.
+func (r *reportKind) hides(name string) bool {
+	return r.forms != nil && slices.ContainsFunc(r.forms(), func(t *table.Table) bool { return t.Hidden && t.Name == name })
 }
 
 func haveIt(owners []string) string {

@@ -71,7 +71,7 @@ func firstView(ctx context.Context, tl *timeline.Timeline, report *convert.Repor
 	return first, nil
 }
 
-// busy finds out when, and where, most slices and instants start and end.
+// busy finds out when most happens, and where slices and instants start.
 type busy struct {
 	span   convert.Span
 	bins   [512]int64 // equal parts of the span
@@ -79,15 +79,24 @@ type busy struct {
 	total  int64      // of bins
 }
 
+// minBusy is the number of starts, ends and values below which all of a trace is shown.
+const minBusy = 100
+
 func (b *busy) add(group []timeline.Record) error {
 	for i := range group {
-		switch r := group[i]; r.Kind() {
+		r := &group[i]
+		switch r.Kind() {
 		case timeline.Slice, timeline.Begin, timeline.Instant:
 			b.starts[r.Track()]++
 			b.count(r.TS())
-			if end := r.End(); end != timeline.NoTime {
-				b.count(end)
-			}
+		case timeline.Counter, timeline.Sample:
+			b.count(r.TS())
+			continue
+		default:
+			continue
+		}
+		if end := r.End(); end != timeline.NoTime {
+			b.count(end)
 		}
 	}
 	return nil
@@ -102,6 +111,9 @@ func (b *busy) count(ts timeline.Nanos) {
 // window returns the part without the first and the last 0.5 % of all that starts and ends, and some room around it; nil
 // if that is nearly all of it.
 func (b *busy) window() *view.Window {
+	if b.total < minBusy {
+		return nil
+	}
 	from, to := 0, len(b.bins)
 	for n := b.bins[from]; from < to-1 && n*200 < b.total; n += b.bins[from] {
 		from++

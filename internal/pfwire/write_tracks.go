@@ -148,10 +148,9 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 func appendProcess(b []byte, tr *timeline.Track) []byte {
 	b, p := wire.BeginMessage(b, schema.TrackDescriptor_Process)
 	b = wire.AppendInt(b, schema.ProcessDescriptor_PID, int64(tr.PID))
-	name := tr.FullName()
-	if short := timeline.Program(name); short != name { // read back, the command line is the name
-		b = wire.AppendString(b, schema.ProcessDescriptor_Cmdline, name)
-		name = short
+	name := timeline.Program(tr.FullName())
+	if line := tr.Unlabelled(); timeline.Program(line) != line { // read back, the command line is the name
+		b = wire.AppendString(b, schema.ProcessDescriptor_Cmdline, line)
 	}
 	if name != "" {
 		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessName, name)

@@ -15,10 +15,10 @@ const maxRequestName = 512
 //
 // It appends nothing for a request without address and method.
 func AppendRequestName(to, method, url []byte) []byte {
+	start := len(to)
 	if len(method) > 0 && string(method) != "GET" {
 		to = append(append(to, method...), ' ')
 	}
-	start := len(to)
 	if to = appendAddress(to, url); len(to)-start > maxRequestName {
 		to = append(to[:start], bytes.ToValidUTF8(to[start:start+maxRequestName], nil)...)
 	}
@@ -26,23 +26,28 @@ func AppendRequestName(to, method, url []byte) []byte {
 }
 
 func appendAddress(to, url []byte) []byte {
-	if data, ok := bytes.CutPrefix(url, []byte("data:")); ok {
-		if i := bytes.IndexAny(data, ",;"); i >= 0 {
-			url = url[:len("data:")+i]
-		}
-		return append(to, url...)
+	if n := len("data:"); len(url) >= n && bytes.EqualFold(url[:n], []byte("data:")) {
+		return append(append(to, "data:"...), url[n:n+max(bytes.IndexAny(url[n:], ",;"), 0)]...)
 	}
 	_, host, path := SplitURL(url)
 	if len(host) == 0 {
 		if i := bytes.IndexAny(url, "?#"); i >= 0 {
 			url = url[:i]
 		}
-		return append(to, url...)
+		return append(to, withoutUser(url)...)
 	}
 	if path = lastParts(bytes.TrimPrefix(path, []byte("/"))); len(path) > 0 {
-		to = append(append(to, path...), " · "...)
+		to = append(append(to, withoutUser(path)...), " · "...)
 	}
 	return append(to, host...)
+}
+
+// withoutUser returns what comes after a user's name and password: an address may be part of a path.
+func withoutUser(text []byte) []byte {
+	if at := bytes.LastIndexByte(text, '@'); at >= 0 && bytes.IndexByte(text[:at], ':') >= 0 {
+		return text[at+1:]
+	}
+	return text
 }
 
 // lastParts returns the last part of a path, and the one before it if that is not the name of a file: 15 says less than seq/15.

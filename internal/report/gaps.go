@@ -297,7 +297,9 @@ func (g *gapCollector) work(it *timeline.Item, t *gapThread, thread timeline.Tra
 		return err
 	}
 	l, known := g.launches[key] // and it stays: one call may launch a graph of work
-	known = known && ok
+	if known = known && ok; !known {
+		l = launch{}
+	}
 	until, what := g.devices[t.stream.on], workOf(it)
 	if what == communicating {
 		g.meet(t.stream.on, it)
@@ -478,7 +480,9 @@ func (g *gapCollector) findMeanwhile(ctx context.Context) error {
 				t = &launcherWork{}
 				m.threads[gap.launcher] = t
 			}
-			t.windows = append(t.windows, gapWindow{gap, newWorkTally()})
+			if t.overlap(gap) < maxOverlap {
+				t.windows = append(t.windows, gapWindow{gap, newWorkTally()})
+			}
 		}
 	}
 	for _, t := range m.threads {
@@ -510,6 +514,19 @@ type launcherWork struct {
 type gapWindow struct {
 	*Gap
 	tally workTally
+}
+
+// maxOverlap bounds for how many gaps at once the work of a thread is added up.
+const maxOverlap = 16
+
+// overlap returns how many of the windows overlap a gap.
+func (t *launcherWork) overlap(gap *Gap) (n int) {
+	for _, w := range t.windows {
+		if w.Start < gap.Start+gap.Duration && gap.Start < w.Start+w.Duration {
+			n++
+		}
+	}
+	return n
 }
 
 // item takes in an item of the walk; open has the names of slices.

@@ -72,6 +72,13 @@ func (t *ThreadSamples) callTree(name, title string) *table.Table {
 	if tree.Small > 0 {
 		form.Notes = []string{table.Plural(tree.Small, "function is", "functions are") + " left out, each less than a 2,000th of the time"}
 	}
+	if len(tree.LeftOut) > 0 {
+		var left []string
+		for i := range tree.LeftOut {
+			left = append(left, fmt.Sprintf("%s %s ms", tree.LeftOut[i].State, table.Millis(tree.LeftOut[i].Time)))
+		}
+		form.Notes = append(form.Notes, fmt.Sprintf("shares are of %s ms; left out: %s", table.Millis(tree.Total), strings.Join(left, ", ")))
+	}
 	return table.New(form, tree.largest(t.TreeRows), columns(ofThread[TreeNode](&t.ThreadID), []table.Of[TreeNode]{
 		table.Times("total_ns", "total ms", func(n *TreeNode) timeline.Nanos { return n.Total }),
 		table.Shares("share", func(n *TreeNode) (part, all timeline.Nanos) { return n.Total, tree.Total }),

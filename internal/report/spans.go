@@ -21,10 +21,12 @@ type Spans struct {
 	Spans      int64          `json:"spans"`
 	Errors     int64          `json:"errors"`
 	Unfinished int64          `json:"unfinished"` // spans that never end: they count, but take no time
-	// Others is the number of spans, errors and calls in rows called OthersGroup, because there are too many. Forgotten is the number of spans of which
-	// it was no longer known when the last ones began that could be their children.
+	// Others is the number of spans, errors and calls in rows called OthersGroup, because there are too many. Forgotten is the number of spans
+	// that were forgotten before they ended, because too many were open. Early is the number of spans that start before their parents.
 	Others    int64 `json:"others"`
 	Forgotten int64 `json:"forgotten"`
+	Early     int64 `json:"early"`
+	left      int64 // spans for which the path had no room
 
 	Operations []Operation    `json:"-"` // the most self time first
 	Failures   []SpanFailure  `json:"-"` // the most frequent first
@@ -48,6 +50,7 @@ type Operation struct {
 	Max        timeline.Nanos `json:"max_ns"`
 	MaxAt      timeline.Nanos `json:"max_ts_ns"` // when the longest span begins
 	MaxTrace   string         `json:"max_trace_id,omitempty"`
+	timed      bool           // Max is of a span
 }
 
 // SpanFailure sums up the spans of an operation that failed with one message.
@@ -91,7 +94,7 @@ const (
 // CollectSpans goes through a timeline, which is nested, and sums up its spans. The error is one of the temporary files, or ctx's.
 func CollectSpans(ctx context.Context, tl *timeline.Timeline, opts SpanOptions) (*Spans, error) {
 	c := &spanCollector{
-		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{},
+		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{}, early: map[spanID]int64{},
 		operations: map[string]int{}, failures: map[string]int{}, calls: map[string]int{},
 	}
 	defer c.lengths.Close()
@@ -109,7 +112,7 @@ func CollectSpans(ctx context.Context, tl *timeline.Timeline, opts SpanOptions) 
 		if err := tl.WalkSlices(ctx, every, p.item); err != nil {
 			return nil, err
 		}
-		c.out.Path, c.out.Forgotten = p.path(), c.out.Forgotten+p.left
+		c.out.Path, c.out.left = p.path(), p.left
 	}
 	return &c.out, nil
 }
@@ -138,7 +141,8 @@ type spanCollector struct {
 	out    Spans
 
 	known  map[spanID]*span
-	recent []spanID // a ring of the known ones
+	recent []spanID         // a ring of the known ones
+	early  map[spanID]int64 // how many spans named a parent that was not known then
 	begun  int
 
 	operations map[string]int // index in Operations, by the names of a row
@@ -170,9 +174,13 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 		return nil, err
 	}
 	s := &span{spanFacts: facts, operation: -1, since: it.TS, timed: hasEnd(&it.Head)}
-	if p := c.known[facts.parent]; p != nil && facts.parent.span != "" {
+	switch p := c.known[facts.parent]; {
+	case facts.parent.span == "":
+	case p != nil:
 		s.parent = p
 		p.called = p.called || p.service != s.service
+	case len(c.early) < maxKnown:
+		c.early[facts.parent]++
 	}
 	c.know(s)
 	if s.timed && s.parent != nil && !s.parent.ended {
@@ -197,12 +205,16 @@ func (c *spanCollector) know(s *span) {
 		c.recent = append(c.recent, s.id)
 	} else {
 		oldest := &c.recent[c.begun%maxKnown]
+		if o := c.known[*oldest]; o != nil && o.timed && !o.ended {
+			c.out.Forgotten++
+		}
 		delete(c.known, *oldest)
 		*oldest = s.id
-		c.out.Forgotten++
 	}
 	c.begun++
 	c.known[s.id] = s
+	c.out.Early += c.early[s.id]
+	delete(c.early, s.id)
 }
 
 // count counts a span that begins.
@@ -267,8 +279,8 @@ func (c *spanCollector) end(s *span, now timeline.Nanos) error {
 	o := &c.out.Operations[s.operation]
 	sum(&o.Self, s.self)
 	sum(&o.Total, s.length)
-	if s.length > o.Max || o.MaxTrace == "" {
-		o.Max, o.MaxAt, o.MaxTrace = max(o.Max, s.length), s.start, s.id.trace
+	if !o.timed || s.length > o.Max {
+		o.timed, o.Max, o.MaxAt, o.MaxTrace = true, s.length, s.start, s.id.trace
 	}
 	if err := c.lengths.Add(2*int64(s.operation), int64(s.length)); err != nil {
 		return err
@@ -403,6 +415,11 @@ func (r *spanReader) readArg(path string, arg *timeline.Arg, depth int) {
 	case arg.Kind == timeline.ArgDict && depth < maxSpanArgs:
 		for member := range r.args.Members(*arg) {
 			r.readArg(path+".", &member, depth+1)
+		}
+	case arg.Kind == timeline.ArgArray && text != nil: // a header that is there twice
+		for member := range r.tl.Members(*arg) {
+			*text = strings.Clone(argText(&member))
+			break
 		}
 	case text != nil:
 		*text = strings.Clone(argText(arg))

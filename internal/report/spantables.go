@@ -28,8 +28,14 @@ func (r *Spans) Report() *table.Report {
 	if r.Others > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("too many rows: %s spans are in rows called %s", table.Thousands(r.Others), OthersGroup))
 	}
+	if r.Early > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s start before their parents, as clocks differ: they count as spans without a parent", table.Count(r.Early, "span")))
+	}
 	if r.Forgotten > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("too many spans at once: of %s children that come late are not known", table.Thousands(r.Forgotten)))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s were forgotten before they ended: their later children count as spans without a parent", table.Count(r.Forgotten, "span")))
+	}
+	if r.left > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("the critical path lacks %s, for which there was no room", table.Count(r.left, "span")))
 	}
 	return out
 }

@@ -77,8 +77,12 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 	if !slices.EqualFunc(f.contexts, f.contexts, func(_, p contextPattern) bool { return isTrace(p) }) {
 		return nil, fmt.Errorf("--context: trace=ID cannot be combined with other contexts")
 	}
-	own := tl.SelectArgs(func(name string) bool { return name == timeline.OwnArgs })
-	id := tl.SelectArgs(func(name string) bool { return name == "trace_id" })
+	args := tl.SelectArgs(func(name string) bool {
+		return slices.Contains([]string{timeline.OwnArgs, "trace_id", "request", "headers", "traceparent"}, name)
+	})
+	matches := func(id string) bool {
+		return slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return p.who.matches(id) })
+	}
 	found = bitset{}
 	err = tl.WalkSlices(ctx, func(timeline.TrackID) bool { return true }, func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemBegin {
@@ -87,14 +91,9 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 		if err := it.ReadArgs(); err != nil {
 			return err
 		}
-		for arg := range own.List(it.Args) {
-			if arg.Kind != timeline.ArgDict {
-				continue
-			}
-			for member := range id.Members(arg) {
-				if slices.ContainsFunc(f.contexts, func(p contextPattern) bool { return p.who.matches(string(member.Text())) }) {
-					found.add(it.Ordinal)
-				}
+		for arg := range args.List(it.Args) {
+			if traceOf(args, "", arg, matches) {
+				found.add(it.Ordinal)
 			}
 		}
 		return nil
@@ -103,6 +102,35 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 		err = fmt.Errorf("the trace has no context %s", f.contexts[0].text)
 	}
 	return found, err
+}
+
+// traceOf reports whether an argument below a path is, or holds, the id of a trace that matches: of a span, or in the header of a request.
+func traceOf(args *timeline.ArgSelection, path string, arg timeline.Arg, matches func(id string) bool) bool {
+	switch path += string(arg.Key); path {
+	case timeline.OwnArgs, "request", "request.headers":
+		if arg.Kind == timeline.ArgDict {
+			path += "."
+			break
+		}
+		return false
+	case timeline.OwnArgs + ".trace_id":
+		return matches(string(arg.Text()))
+	case "request.headers.traceparent", "request.headers.traceparent[]": // an array if the header is there twice
+		if arg.Kind == timeline.ArgArray {
+			path += "[]"
+			break
+		}
+		parts := strings.Split(string(arg.Text()), "-")
+		return len(parts) == 4 && matches(parts[1])
+	default:
+		return false
+	}
+	for member := range args.Members(arg) {
+		if traceOf(args, path, member, matches) {
+			return true
+		}
+	}
+	return false
 }
 
 // wantedSets returns the sets of contexts in which one is that is asked for.

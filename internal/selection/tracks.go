@@ -153,7 +153,7 @@ func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[time
 // find returns those of the tracks that a pattern means: those with this id or name, else those whose name it matches as a glob.
 func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
 	for _, id := range tracks {
-		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {
+		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Unlabelled(), tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {
 			found = append(found, id)
 		}
 	}
@@ -161,7 +161,7 @@ func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []
 		return found
 	}
 	for _, id := range tracks {
-		if tr := tl.Track(id); p.matches(tr.FullName()) || p.matches(tr.Name) || p.matches(timeline.Program(tr.Name)) {
+		if tr := tl.Track(id); p.matches(tr.FullName()) || p.matches(tr.Name) || p.matches(tr.Unlabelled()) || p.matches(timeline.Program(tr.Name)) {
 			found = append(found, id)
 		}
 	}

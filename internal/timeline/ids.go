@@ -75,6 +75,14 @@ func (id InputID) nameOr(name string) string {
 	return name
 }
 
+// Unlabelled is the name of a track without the label that nameAlike has put after it.
+func (tr *Track) Unlabelled() string {
+	if len(tr.Labels) == 0 {
+		return tr.Name
+	}
+	return strings.TrimSuffix(tr.Name, " ("+tr.Labels[0]+")")
+}
+
 // FullName is the name of a track for people. Where the output has an assigned number for a process or a thread, the name says
 // which one it is: by the first label of the process, else by the id of the input, unless that can be seen in the number.
 func (tr *Track) FullName() string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -131,5 +132,12 @@ func (r *reader) shift(ts timeline.Nanos, at problem.Position, detail []byte) (t
 	return ts + by, nil
 }
 
-// name is the name of the track of a page.
-func (p *page) name() string { return cmp.Or(p.title, p.id, "page") }
+// name is the name of the track of a page. A title that is an address, as Chrome writes, is without user, query and fragment. " > " is what
+// separates the parts of paths of tracks.
+func (p *page) name() string {
+	name := cmp.Or(p.title, p.id, "page")
+	if scheme, host, path := producers.SplitURL(name); host != "" {
+		name = scheme + "://" + host + path
+	}
+	return strings.ReplaceAll(name, " > ", " › ")
+}

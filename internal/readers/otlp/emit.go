@@ -290,14 +290,14 @@ func (e *emitter) spanEvents(h *head, fields *spanFields, track timeline.TrackID
 	return nil
 }
 
-// rowsOf returns the tracks of a span: those of its thread, if it names one, else those of a thread on which its parent runs, else those of
+// rowsOf returns the tracks of a span: those of its thread, if it names one, else those of a thread on which its parent runs if it ends no later, else those of
 // its process.
 func (e *emitter) rowsOf(process timeline.TrackID, h *head, fields *spanFields) *rows {
 	parent := process
 	if key, ok := fields.thread.key(); ok {
 		parent = e.b.Thread(process, key)
 		e.b.SetThreadName(parent, 0, e.args.text(fields.thread.name))
-	} else if r := e.onThreads[processSpan{process, h.parentKey()}]; r != nil && h.parent != 0 && r.has(h.parentKey(), h.start) {
+	} else if r := e.onThreads[processSpan{process, h.parentKey()}]; r != nil && h.parent != 0 && r.holds(h.parentKey(), h) {
 		return r
 	}
 	r := e.rows[parent]

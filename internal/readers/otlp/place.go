@@ -53,6 +53,9 @@ type openSpan struct {
 // endless is the end of a span that has none.
 const endless timeline.Nanos = math.MaxInt64
 
+// maxRows bounds how many rows viewers show of the spans of one process or thread: later blocks share the last one.
+const maxRows = 32
+
 // newRows returns the tracks of spans below a process, or below a thread of a process: onThreads has the open spans of threads then.
 func newRows(b *timeline.Builder, process, parent timeline.TrackID, onThreads map[processSpan]*rows) *rows {
 	r := &rows{b: b, process: process, parent: parent, open: map[spanKey]openSpan{}}
@@ -103,13 +106,20 @@ func (r *rows) place(h *head, number uint32) (track timeline.TrackID, nested boo
 	return track, nested
 }
 
-// take returns a block in which no span is open, and takes it.
+// take returns a block in which no span is open, and takes it. The thread itself is taken if nothing is open on it, even where children that
+// outlive their parents are open beside it.
 func (r *rows) take(now timeline.Nanos) (block int) {
 	for r.busy.Len() > 0 && r.busy.Top().until <= now {
 		if is := r.busy.Pop(); r.blocks[is.block].end > now { // spans were added
 			r.busy.Push(running{r.blocks[is.block].end, is.block})
 		} else {
 			r.free.Push(is.block)
+		}
+	}
+	if r.parent != r.process && len(r.blocks) > 0 {
+		own := r.blocks[0]
+		if r.close(own, 0, now); len(own.spans[0]) == 0 && (r.free.Len() == 0 || *r.free.Top() != 0) {
+			return 0
 		}
 	}
 	block = len(r.blocks)
@@ -125,7 +135,7 @@ func (r *rows) take(now timeline.Nanos) (block int) {
 // newBlock makes a block. The first track of the first one below a thread is that of the thread.
 func (r *rows) newBlock(number int) *block {
 	spec := timeline.TrackSpec{
-		Name: timeline.RoleSpans.String(), Role: timeline.RoleSpans, Merge: timeline.MergeByKey, MergeKey: strconv.Itoa(number + 1),
+		Name: timeline.RoleSpans.String(), Role: timeline.RoleSpans, Merge: timeline.MergeByKey, MergeKey: strconv.Itoa(min(number, maxRows-1) + 1),
 	}
 	var first []timeline.TrackID
 	if number == 0 && r.parent != r.process {
@@ -149,8 +159,8 @@ func (r *rows) close(b *block, lane int, now timeline.Nanos) {
 	b.spans[lane] = spans
 }
 
-// has reports whether a span is open.
-func (r *rows) has(key spanKey, now timeline.Nanos) bool {
+// holds reports whether a span is open when another starts, and until that ends.
+func (r *rows) holds(key spanKey, h *head) bool {
 	s, ok := r.open[key]
-	return ok && s.end > now
+	return ok && s.end > h.start && h.end != timeline.NoTime && h.end <= s.end
 }
