@@ -462,9 +462,7 @@ func ofRequest(f *spanFacts, a *spanArgs) {
 	if u, err := url.Parse(a.url); err == nil && u.Host != "" {
 		f.service = u.Host
 	}
-	if parts := strings.Split(a.traceparent, "-"); len(parts) == 4 {
-		f.id = spanID{parts[1], parts[2]}
-	}
+	f.id.trace, f.id.span = timeline.Traceparent(a.traceparent)
 	status, err := strconv.Atoi(a.status)
 	isError := err == nil && status >= 400
 	if f.failed, f.message = a.failure != "" || isError, a.failure; isError {

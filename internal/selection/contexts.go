@@ -120,8 +120,8 @@ func traceOf(args *timeline.ArgSelection, path string, arg timeline.Arg, matches
 			path += "[]"
 			break
 		}
-		parts := strings.Split(string(arg.Text()), "-")
-		return len(parts) == 4 && matches(parts[1])
+		id, _ := timeline.Traceparent(string(arg.Text()))
+		return id != "" && matches(id)
 	default:
 		return false
 	}

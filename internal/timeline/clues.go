@@ -73,14 +73,17 @@ func TraceContextKey(traceID, spanID string) string {
 	return "w3c:" + strings.ToLower(traceID) + ":" + strings.ToLower(spanID)
 }
 
-// TraceparentKey returns the key of the span that a traceparent names, "00-TRACE-SPAN-01"; "" if it is none.
-func TraceparentKey(text string) string {
+// Traceparent returns the ids of the span that a traceparent names, "00-TRACE-SPAN-01"; they are empty if it is none.
+func Traceparent(text string) (traceID, spanID string) {
 	parts := strings.Split(strings.TrimSpace(text), "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || len(parts[2]) != 16 || !isHex(parts[1]) || !isHex(parts[2]) {
-		return ""
+		return "", ""
 	}
-	return TraceContextKey(parts[1], parts[2])
+	return parts[1], parts[2]
 }
+
+// TraceparentKey returns the key of the span that a traceparent names; "" if it is none.
+func TraceparentKey(text string) string { return TraceContextKey(Traceparent(text)) }
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
