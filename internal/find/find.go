@@ -210,13 +210,7 @@ func (f *finder) add(h Hit) int {
 	if len(f.out.Hits) >= f.limit {
 		return -1
 	}
-	h.process = h.Track
-	for range maxDepth {
-		if h.process == 0 || f.tl.TrackKind(h.process) == timeline.ProcessTrack {
-			break
-		}
-		h.process = f.tl.TrackParent(h.process)
-	}
+	h.process = f.tl.Above(h.Track, timeline.ProcessTrack)
 	f.out.Hits = append(f.out.Hits, h)
 	return len(f.out.Hits) - 1
 }

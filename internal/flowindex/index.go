@@ -180,12 +180,8 @@ func (x *indexer) add(at timeline.Nanos, s *flowbind.Slice, previous int) {
 	x.total++
 	x.row.count++
 	x.row.end = max(x.row.end, s.TS, s.End) // NoTime is less than any time
-	x.threads[above(x.t, s.Track, timeline.ThreadTrack)] = true
-	process := above(x.t, s.Track, timeline.ProcessTrack)
-	if x.t.TrackKind(process) != timeline.ProcessTrack {
-		process = 0
-	}
-	x.process[process] = true
+	x.threads[cmp.Or(x.t.Above(s.Track, timeline.ThreadTrack), s.Track)] = true
+	x.process[x.t.Above(s.Track, timeline.ProcessTrack)] = true
 	x.keep(x.members.Add(x.last))
 	x.keep(x.places.Add(place{
 		ordinal: s.Ordinal, ts: s.TS, end: s.End, flow: uint64(x.number), track: s.Track, lane: s.Lane, n: uint32(x.last.N),
@@ -203,24 +199,6 @@ func (x *indexer) keep(err error) {
 	if x.err == nil {
 		x.err = err
 	}
-}
-
-// maxTrackDepth bounds the way to the thread or process of a track, whatever the timeline says.
-const maxTrackDepth = 100
-
-// above returns the thread or process that a track is or is below; the track itself if there is none.
-func above(t *timeline.Timeline, track timeline.TrackID, kind timeline.TrackKind) timeline.TrackID {
-	id := track
-	for range maxTrackDepth {
-		if id == 0 {
-			break
-		}
-		if t.TrackKind(id) == kind {
-			return id
-		}
-		id = t.TrackParent(id)
-	}
-	return track
 }
 
 // finish sorts what was collected.

@@ -1,6 +1,7 @@
 package flowindex
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -218,7 +219,7 @@ func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nan
 	var before []uint64
 	var latest timeline.Nanos
 	inside, err := x.ordinals(ctx, func(m *Member) bool {
-		if m.TS > at || above(x.t, m.Track, timeline.ThreadTrack) != thread {
+		if m.TS > at || cmp.Or(x.t.Above(m.Track, timeline.ThreadTrack), m.Track) != thread {
 			return false
 		}
 		if m.End == timeline.NoTime || at <= m.End {

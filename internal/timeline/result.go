@@ -215,6 +215,20 @@ func (t *Timeline) TrackKind(id TrackID) TrackKind {
 // TrackParent returns the track that a track is directly below.
 func (t *Timeline) TrackParent(id TrackID) TrackID { return t.table.tracks[id].parent }
 
+// maxTrackDepth bounds how far tracks are followed upwards.
+const maxTrackDepth = 100
+
+// Above returns the track of a kind that a track is or is below; 0 if there is none.
+func (t *Timeline) Above(id TrackID, kind TrackKind) TrackID {
+	for range maxTrackDepth {
+		if id == 0 || t.TrackKind(id) == kind {
+			return id
+		}
+		id = t.TrackParent(id)
+	}
+	return 0
+}
+
 // Track describes a track.
 func (t *Timeline) Track(id TrackID) Track {
 	row := &t.table.tracks[id]
