@@ -447,10 +447,14 @@ func (b *Builder) Alias(from, to TrackID) {
 	}
 }
 
-// Counter returns the counter track under parent with this key, which it creates at the first call.
+// Counter returns the counter track under parent with this key, which it creates at the first call. It shares its scale from the first call on
+// that says with which others.
 func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	t := b.table
 	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
+		if row := &t.counters[t.tracks[id].index]; row.ShareKey == "" {
+			row.ShareKey = k.ShareKey
+		}
 		return id
 	}
 	key := string(k.Name)
