@@ -132,7 +132,7 @@ func TestContextsSayWhatTheyAre(t *testing.T) {
 	found := false
 	for _, p := range v.packets {
 		if v.tracks[p.GetTrackEvent().GetTrackUuid()].GetName() == "Context: Frame" && p.GetTrackEvent().GetType() == pb.TrackEvent_TYPE_SLICE_BEGIN {
-			found = found || len(p.GetTrackEvent().GetDebugAnnotations()) == 3 // type, id, self_ns
+			found = found || len(p.GetTrackEvent().GetDebugAnnotations()) == 4 // type, id, self_ns, self
 		}
 	}
 	if !found {
