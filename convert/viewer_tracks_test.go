@@ -93,8 +93,12 @@ func TestTracksForViewers(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := gocmp.Diff(c.want, view(t, c.input, convert.Options{}).tree()); diff != "" {
+			v := view(t, c.input, convert.Options{})
+			if diff := gocmp.Diff(c.want, v.tree()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+			if diff := gocmp.Diff(c.want, view(t, string(v.bytes), convert.Options{}).tree()); diff != "" {
+				t.Errorf("converted again: -want +got:\n%s", diff)
 			}
 		})
 	}

@@ -149,6 +149,7 @@ type process struct {
 	recorded int64      // the number in its recording, if renumbered
 	moved    Nanos      // by how much its events are later than in its recording
 	of       string     // the name of its input, if taken
+	madeUp   int64      // the multiple of madeUp from which on its made-up ids are, see MakeUpFrom; 0: 1
 	shown    string     // its name if that is not name, see ShowProcess
 
 	renumbered bool // another recording has a process of its number
