@@ -23,7 +23,7 @@ const blockingKey = "blocking_ns"
 // on. The marks that it has, read from what weft has written, stay as they are, and their threads get no others. describe, if there is one,
 // adds arguments to a mark.
 func (t *Timeline) MarkLongTasks(describe func(LongTask, *ArgsEncoder)) {
-	found, more := t.LongTasks()
+	found, more := t.longTasks.list, t.longTasks.more
 	if more > 0 {
 		t.Problems().AddN(problem.LongTaskLimit, uint64(more), problem.NoPosition, "")
 	}

@@ -436,9 +436,7 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.countMoved(r, l, end)
 		n.t.table.useLane(r.track, r.lane)
 	}
-	if r.flags&flagLoopTask != 0 && r.Kind() != Instant {
-		n.t.loopTask(r)
-	}
+	n.t.longTasks.add(n.t, r)
 	l.follow(r)
 	if end > r.ts {
 		l.lanes[r.lane].Push(end).set(r, ordinal)
