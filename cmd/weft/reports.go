@@ -131,7 +131,7 @@ func reports() []reportKind {
 		},
 		{
 			name: "js-funcalls", usage: "how often each JavaScript function was called", example: "weft report js-funcalls trace.json",
-			flags: []string{"sampled"}, slices: true, problems: costProblems,
+			flags: []string{"mode"}, check: checkCallMode, slices: true, problems: costProblems,
 			forms: formsOf(new(report.Calls).Report(0)), make: makeCalls,
 		},
 	}
@@ -399,9 +399,8 @@ func eventFlags() []cli.Flag {
 		&cli.StringFlag{Name: "phases", Usage: "layout: read the phases of slices from `FILE`, in lines of phase, tab, slice name",
 			DefaultText: "phases of Chrome and Firefox"},
 		&cli.StringFlag{Name: "paint", Usage: "layout: also count `NAMES` as paint: " + strings.Join(report.PaintOptions(), ",")},
-		&cli.StringFlag{Name: "mode", Usage: "layout-time: add up nested slices `HOW`: dtrace (as layout_time.d), exclusive or inclusive",
-			DefaultText: "dtrace for probes, otherwise exclusive"},
-		&cli.BoolFlag{Name: "sampled", Usage: "js-funcalls: count calls in samples (lower bounds) even if the trace has exact calls", DisableDefaultText: true},
+		&cli.StringFlag{Name: "mode", Usage: "layout-time: add up nested slices `HOW`: dtrace (as layout_time.d), exclusive or inclusive. " +
+			"js-funcalls: count calls in samples (sampled: lower bounds) even if the trace has exact calls", DefaultText: "dtrace for probes, otherwise exclusive"},
 	}
 }
 
@@ -523,8 +522,19 @@ func layoutCounts(l *report.Layout, _ report.TimeMode, limit int) *table.Report 
 }
 func layoutPhases(l *report.Layout, _ report.TimeMode, _ int) *table.Report { return l.PhaseReport() }
 
+// checkCallMode refuses ways to count calls that there are not.
+func checkCallMode(c *cli.Context) error {
+	if mode := c.String("mode"); c.IsSet("mode") && mode != sampledMode {
+		return unknownValue("mode", "way", mode, sampledMode)
+	}
+	return nil
+}
+
+// sampledMode is the value of --mode for calls that are counted in samples.
+const sampledMode = "sampled"
+
 func makeCalls(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
-	calls, err := report.CountCalls(c.Context, in.timeline, report.CallOptions{Sampled: c.Bool("sampled"), Selected: in.selected})
+	calls, err := report.CountCalls(c.Context, in.timeline, report.CallOptions{Sampled: c.IsSet("mode"), Selected: in.selected})
 	if err != nil {
 		return nil, err
 	}
