@@ -61,8 +61,8 @@ func reports() []reportKind {
 		},
 		{
 			name: "tasks", usage: "long tasks: where, for whom, what is in them, and where to split them",
-			example:  "weft report tasks --thread CrRendererMain trace.json",
-			flags:    []string{"table"},
+			example: "weft report tasks --thread CrRendererMain trace.json",
+			flags:   []string{"table", "min"}, check: checkMin,
 			sections: []reportpage.Section{reportpage.Tasks}, calls: true, slices: true, problems: costProblems,
 			forms: formsOf(new(report.Tasks).Report(0)), make: makeTasks, many: manyTasks, foldForms: formsOf(new(report.Tasks).Many()),
 		},
@@ -149,9 +149,10 @@ func namesOf(flags []cli.Flag) (names []string) {
 	return names
 }
 
-// inputFlags are the flags of "report input".
+// inputFlags are the flags of "report input" and "report tasks".
 func inputFlags() []cli.Flag {
 	return []cli.Flag{
+		&cli.DurationFlag{Name: "min", Usage: "tasks: those of `TIME` or longer, such as 16ms; frames likewise", DefaultText: "50ms"},
 		&cli.StringFlag{Name: "kind", Usage: "only inputs of these `KINDS`: " + kindList() + ", or all", DefaultText: "all but move and other"},
 	}
 }
@@ -214,7 +215,7 @@ func makeInputs(c *cli.Context, in *reportInput, limit int) (*table.Report, erro
 
 // collectTasks attributes a trace and finds its long tasks.
 func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) {
-	opts := report.TaskOptions{}
+	opts := report.TaskOptions{Min: timeline.Nanos(c.Duration("min"))}
 	if in.selected != nil {
 		opts.Include, opts.Thread = in.selected.Item, in.selected.Track
 	}
@@ -223,6 +224,14 @@ func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) 
 		return err
 	})
 	return r, err
+}
+
+// checkMin refuses lengths that no task has.
+func checkMin(c *cli.Context) error {
+	if c.IsSet("min") && c.Duration("min") <= 0 {
+		return usagef("--min: %v is too short; write, for example, 16ms", c.Duration("min"))
+	}
+	return nil
 }
 
 // attributed attributes the work in a trace and calls fn with the result.

@@ -125,7 +125,7 @@ func (r *Inputs) Table(shown []Interaction) *table.Table {
 			table.Flags("dropped", "", func(in *Interaction) bool { return in.Dropped }),
 			table.Texts("", "verdict", (*Interaction).verdict).OnlyPage(),
 		},
-		spareThreads(2, threads("", "handled by", func(in *Interaction) *ThreadID { return in.Main }, placeCell)),
+		spare(2, threads("", "handled by", func(in *Interaction) *ThreadID { return in.Main }, placeCell)),
 		[]table.Of[Interaction]{table.Texts("id", "", func(in *Interaction) string { return in.ID })},
 		spareMost(mostParts("most self time for it", func(in *Interaction) *WorkPart { return firstPart(in.Work) })),
 	)...)

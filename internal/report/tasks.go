@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
@@ -19,6 +20,8 @@ type Tasks struct {
 	Blocking timeline.Nanos `json:"blocking_ns"` // of all long tasks together
 	// Uncounted is the number of long tasks that are not in Tasks because there are too many.
 	Uncounted int64 `json:"uncounted"`
+
+	Frames *Frames `json:"frames,omitempty"` // nil: the trace does not know of frames
 
 	Tasks []Task `json:"-"` // the longest first
 }
@@ -102,7 +105,9 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attrib
 	if err := (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), tasks: c}).walk(ctx); err != nil {
 		return nil, err
 	}
-	return c.done(), nil
+	out := c.done()
+	out.Frames, err = c.findFrames(ctx)
+	return out, err
 }
 
 // done returns the tasks when the walk has ended.
@@ -307,6 +312,28 @@ func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 	}
 	step := path[i]
 	return &TaskSplit{PathStep: step, Inside: step.Self > step.Duration/2}
+}
+
+// Telling returns the name and the place of what says most about a task: the innermost step of its path that takes half of it or more and
+// has a name; else the function or slice with the most self time.
+func (t *Task) Telling() (name, location string) {
+	tells := func(name string) bool { // that it is a task says nothing
+		return name != "" && name != "(anonymous)" && !strings.HasPrefix(name, "0x") && (t.Basis != LoopTasks || name != t.Name)
+	}
+	for i := range t.Path {
+		if p := &t.Path[i]; p.Duration >= t.Duration-t.Duration/2 && tells(p.Name) {
+			name, location = p.Name, p.Location
+		}
+	}
+	for i := 0; i < len(t.Parts) && name == ""; i++ {
+		if p := &t.Parts[i]; tells(p.Name) {
+			name, location = p.Name, p.Location
+		}
+	}
+	if part := firstPart(&t.Work); name == "" && t.Name == "" && part != nil {
+		name, location = part.Name, part.Location
+	}
+	return cmp.Or(name, t.Name), location
 }
 
 // addSampled adds the busy runs of threads that have no tasks of an event loop.
