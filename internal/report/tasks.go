@@ -133,7 +133,7 @@ type taskCollector struct {
 	sampled  map[timeline.TrackID]*Thread
 }
 
-// taskPlace is where and when a task begins.
+// taskPlace is where and when a task, or another slice of a thread, begins.
 type taskPlace struct {
 	thread timeline.TrackID
 	ts     timeline.Nanos
