@@ -23,16 +23,6 @@ func (p *page) usual() []trace.Problem {
 	})
 }
 
-// lost returns how many times something of the input is missing.
-func (p *page) lost() (n uint64) {
-	for _, x := range p.problems() {
-		if x.Severity == "lost" {
-			n += x.Count
-		}
-	}
-	return n
-}
-
 // missing writes what of the input is not in the numbers.
 func (p *page) missing() {
 	list, usual := p.problems(), p.usual()

@@ -12,15 +12,14 @@
 package reportpage
 
 import (
-	"html"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/verdict"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -90,31 +89,20 @@ func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
 	return err
 }
 
-// Findings returns what stands out in a report, the sentences at the top of its page as plain text.
-func Findings(src *Source, all *report.All, opts Options) (sentences []string) {
-	p := newPage(src, all, opts, limits{})
-	for _, f := range p.findings(p.sections()) {
-		sentences = append(sentences, html.UnescapeString(tag.ReplaceAllString(string(f.sentence), "")))
-	}
-	return sentences
-}
-
-// tag matches the tags of markup, whose texts are escaped.
-var tag = regexp.MustCompile("<[^>]*>")
-
 // page is a page about a trace that is written.
 type page struct {
 	document
-	src    *Source
-	all    *report.All
-	opts   Options
-	limits limits
-	kinds  []string // classes of the kinds of work, as Utilisation.Kinds
-	data   pageData // for the script
+	src     *Source
+	all     *report.All
+	opts    Options
+	limits  limits
+	verdict *verdict.Verdict
+	kinds   []string // classes of the kinds of work, as Utilisation.Kinds
+	data    pageData // for the script
 }
 
 func newPage(src *Source, all *report.All, opts Options, l limits) *page {
-	p := &page{document: document{writer{keepURLs: opts.KeepURLs}}, src: src, all: all, opts: opts, limits: l}
+	p := &page{document: document{writer{keepURLs: opts.KeepURLs}}, src: src, all: all, verdict: verdict.Of(all, src.Problems, src.Usual), opts: opts, limits: l}
 	if u := all.Utilisation; u != nil {
 		p.kinds = kindClasses(u)
 	}
@@ -153,10 +141,19 @@ func (p *page) sections() []section {
 // write writes the page.
 func (p *page) write() {
 	sections := p.sections()
-	p.begin(fileTitle(p.src), p.subtitle(), p.src.Selected)
-	p.keyNumbers(p.keys(), sections)
+	v, rating := p.verdict, markup("")
+	if v.Rating != "" {
+		rating = markup(" class=" + v.Rating)
+	}
 	if p.opts.Sections == nil {
-		p.standsOut(sections)
+		p.begin(fileTitle(p.src), p.marked(v.Heading)+".", rating, p.subtitle(), p.src.Selected)
+		p.sentences("why", v.Why)
+		p.sentences("trust", v.Trust)
+		p.tiles(v.Tiles, sections)
+		p.issues(sections)
+	} else {
+		p.begin(fileTitle(p.src), "", "", p.subtitle(), p.src.Selected)
+		p.tiles(v.Tiles, sections)
 	}
 	if len(sections) > 2 {
 		p.p("<nav aria-label=Sections><ul>\n")
