@@ -70,7 +70,7 @@ func (p *page) issues(sections []section) {
 	if len(list) == 0 {
 		return
 	}
-	p.p("<section id=issues aria-labelledby=issues-title>\n<h2 id=issues-title>What to change</h2>\n<ol class=issues>\n")
+	p.p("<section id=issues aria-labelledby=issues-title>\n<h2 id=issues-title class=hide>What to change</h2>\n<ol class=issues>\n")
 	for i := range list {
 		x := &list[i]
 		p.p("<li class=%s%s><h3>%s</h3><p>%s</p><p class=do>%s</p><p class=more><span class=whose>%s</span>", markup(x.Class), p.shown(x.Show), p.marked(x.Title), p.marked(x.Proof),

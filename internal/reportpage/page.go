@@ -130,8 +130,21 @@ func (p *page) sections() []section {
 		{GC, "What did the garbage collector interrupt?", a.GC != nil, p.gc},
 		{Slices, "Which slices take the time?", a.Slices != nil, p.slices},
 		{Flows, "Which threads wait for which?", a.FlowPairs != nil && len(a.FlowPairs.Pairs) > 0, p.flows},
-		{Missing, "What is missing in the data?", true, p.missing},
+		{Missing, "How far can you trust this?", true, p.missing},
 	}
+	rank := func(s section) int { // when it was busy comes first, then what issues are about
+		switch i := slices.IndexFunc(p.verdict.Issues, func(x verdict.Issue) bool { return Section(x.Section) == s.id }); {
+		case s.id == Busy:
+			return -1
+		case s.id == Missing:
+			return len(p.verdict.Issues) + 1
+		case i < 0:
+			return len(p.verdict.Issues)
+		default:
+			return i
+		}
+	}
+	slices.SortStableFunc(list, func(a, b section) int { return rank(a) - rank(b) })
 	return slices.DeleteFunc(list, func(s section) bool {
 		wanted := p.opts.Sections == nil || slices.Contains(p.opts.Sections, s.id) || s.id == Missing && len(p.problems())+len(p.all.NotCounted) > 0
 		return !s.has || !wanted
@@ -207,7 +220,7 @@ func fileTitle(src *Source) string {
 // subtitle says in parts what the file is.
 func (p *page) subtitle() (parts []markup) {
 	add := func(format string, args ...any) { parts = append(parts, p.phrase(format, args...)) }
-	src, r, n := p.src, &p.all.Recording, &p.all.Counts
+	src, r := p.src, &p.all.Recording
 	if made := strings.TrimSpace(r.Producer + " " + r.Version); made != "" {
 		if r.System != "" {
 			made += " on " + r.System
@@ -217,23 +230,33 @@ func (p *page) subtitle() (parts []markup) {
 	if r.Recorded != "" {
 		add("recorded %s", strings.Replace(strings.Replace(r.Recorded, "T", " ", 1), "Z", " UTC", 1))
 	}
-	if src.Format != "" {
-		add("%s", strings.Join(append([]string{src.Format}, src.Containers...), " in "))
+	if p.any() {
+		add("%s", length(p.all.End-p.all.Start))
 	}
-	switch {
-	case src.Bytes > 0 && src.Unpacked > src.Bytes:
-		add("%s (%s unpacked)", size(src.Bytes), size(src.Unpacked))
-	case src.Bytes > 0:
+	if src.Bytes > 0 {
 		add("%s", size(src.Bytes))
 	}
-	add("%s, %s", table.Plural(n.Processes, "process", "processes"), table.Count(n.Threads, "thread"))
+	return parts
+}
+
+// held says in a sentence what the file holds.
+func (p *page) held() string {
+	src, n := p.src, &p.all.Counts
+	var words []string
+	if src.Format != "" {
+		words = append(words, strings.Join(append([]string{src.Format}, src.Containers...), " in "))
+	}
+	if src.Bytes > 0 && src.Unpacked > src.Bytes {
+		words = append(words, size(src.Unpacked)+" unpacked")
+	}
+	words = append(words, table.Plural(n.Processes, "process", "processes"), table.Count(n.Threads, "thread"))
 	for _, c := range []struct {
 		n    int64
 		what string
 	}{{n.Slices, "slice"}, {n.Samples, "sample"}, {n.Instants, "instant"}, {n.Counters, "counter value"}, {n.Flows, "arrow"}} {
 		if c.n > 0 {
-			add("%s", table.Count(c.n, c.what))
+			words = append(words, table.Count(c.n, c.what))
 		}
 	}
-	return parts
+	return strings.Join(words, ", ")
 }

@@ -25,22 +25,29 @@ func (j *judge) job() {
 	late := j.lateRank()
 	switch {
 	case late != nil && late.HeldUp > window/timeline.Nanos(n)/20:
-		j.out.Heading = text("The ranks wait for %s: it is last at %s of %s and holds the others up for %s", number(rankName(late)), number(table.Thousands(late.Last)),
+		j.heading("", "The ranks wait for %s: it is last at %s of %s and holds the others up for %s", number(rankName(late)), number(table.Thousands(late.Last)),
 			count(late.Collectives, "collective"), length(late.HeldUp))
 	case idle > window/5 && n == 1:
-		j.out.Heading = text("%s was idle for %s of %s, %s", name(j.deviceTitle(least)), length(idle), length(window), percent(idle, window))
+		j.heading("", "%s was idle for %s of %s, %s", name(j.deviceTitle(least)), length(idle), length(window), percent(idle, window))
 	case idle > window/5:
-		j.out.Heading = text("%s were idle for %s of the time; the most, %s, for %s", count(n, "device"), percent(idle, window), name(j.deviceTitle(least)), percent(least.Idle, least.Window))
+		j.heading("", "%s were idle for %s of the time; the most, %s, for %s", count(n, "device"), percent(idle, window), name(j.deviceTitle(least)), percent(least.Idle, least.Window))
 	case n == 1:
-		j.out.Heading = text("%s was busy for %s of %s", name(j.deviceTitle(least)), percent(busy, window), length(window))
+		j.heading("", "%s was busy for %s of %s", name(j.deviceTitle(least)), percent(busy, window), length(window))
 	default:
-		j.out.Heading = text("%s were busy for %s of the time: what they run takes the time, not the host", count(n, "device"), percent(busy, window))
+		j.heading("", "%s were busy for %s of the time: what they run takes the time, not the host", count(n, "device"), percent(busy, window))
 	}
 	kernel := j.topGroup(report.Kernels)
 	if kernel != nil {
 		j.out.Why = append(j.out.Why, text("The kernel with the most time, %s, ran %s for %s in all.", name(kernel.Name), times(kernel.Count), length(kernel.Total)))
 	}
 	j.deviceTiles(busy, window, communication, hidden)
+	if idle > window/5 {
+		j.issue(Issue{
+			Title:  text("%s works for %s of %s only", name(j.deviceTitle(least)), length(least.Busy), length(least.Window)),
+			Proof:  text("All devices together are idle for %s of the time from the first work of any to the last, %s.", percent(idle, window), length(idle)),
+			Action: text("Give each the same work, and start it as early as the others."), Class: Yours, Gain: idle, Section: "slices",
+		}, 60)
+	}
 	j.idleIssue()
 	j.jobIssues(late, kernel, compute, communication, hidden)
 }

@@ -23,11 +23,11 @@ func (j *judge) profile() {
 	}
 	switch {
 	case top == nil || total <= 0:
-		j.out.Heading = text("No function was seen at work")
+		j.heading("", "No function was seen at work")
 	case self >= total/10:
-		j.out.Heading = text("%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
+		j.heading("", "%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
 	default:
-		j.out.Heading = text("No function dominates: the largest, %s%s, uses %s of the time in functions", partName(top.Function, top.URL), in(top.Location()), percent(self, total))
+		j.heading("", "No function dominates: the largest, %s%s, uses %s of the time in functions", partName(top.Function, top.URL), in(top.Location()), percent(self, total))
 	}
 	if t := j.main; t != nil && t.Sampled {
 		span := j.Utilisation.End - j.Utilisation.Start

@@ -24,7 +24,7 @@ func (j *judge) probes() {
 	if what == "" {
 		what = "The " + p.Argument + " with the most time"
 	}
-	j.out.Heading = text("%s took %s: %s", what, length(top.Total), quote(top.Name))
+	j.heading("", "%s took %s: %s", what, length(top.Total), quote(top.Name))
 	j.out.Why = append(j.out.Why, text("That is %s of the %s of %s.", percent(top.Total, all), length(all), count(p.Count, "different "+p.Argument+" text")))
 	for i := range p.Values[:min(len(p.Values), 3)] {
 		v := &p.Values[i]
@@ -57,14 +57,14 @@ func (j *judge) program() {
 	top := j.topGroup(report.ThreadSlices)
 	switch {
 	case j.out.Kind == Probes && j.slept() > t.Busy:
-		j.out.Heading = text("The threads slept more than they worked: for %s of %s in all, in system calls that wait", length(j.slept()), length(j.slept()+j.worked()))
+		j.heading("", "The threads slept more than they worked: for %s of %s in all, in system calls that wait", length(j.slept()), length(j.slept()+j.worked()))
 	case top != nil && top.Self >= j.kindTime(report.ThreadSlices)/20:
-		j.out.Heading = text("%s takes %s of the time of all slices: %s in %s", name(top.Name), percent(top.Self, j.kindTime(report.ThreadSlices)), length(top.Self), count(top.Count, "slice"))
+		j.heading("", "%s takes %s of the time of all slices: %s in %s", name(top.Name), percent(top.Self, j.kindTime(report.ThreadSlices)), length(top.Self), count(top.Count, "slice"))
 	case j.topCode() != nil:
 		n := j.topCode()
-		j.out.Heading = text("%s takes most time by itself: %s", partName(n.Function, n.URL), length(n.Self))
+		j.heading("", "%s takes most time by itself: %s", partName(n.Function, n.URL), length(n.Self))
 	default:
-		j.out.Heading = text("Thread %s was busy for %s of %s", name(t.ThreadTitle()), percent(t.Busy, window), length(window))
+		j.heading("", "Thread %s was busy for %s of %s", name(t.ThreadTitle()), percent(t.Busy, window), length(window))
 	}
 	j.out.Why = append(j.out.Why, text("The busiest thread, %s, worked for %s of %s.", name(t.ThreadTitle()), percent(t.Busy, window), length(window)))
 	j.cpuIssue()
@@ -147,11 +147,11 @@ func (j *judge) other() {
 	c := &j.Counts
 	switch {
 	case c.Slices+c.Instants+c.Counters+c.Samples == 0:
-		j.out.Heading = text("The recording has no events")
+		j.heading("", "The recording has no events")
 	case c.Slices+c.Samples == 0:
-		j.out.Heading = text("The recording has no slices and no samples, so there are no times to judge")
+		j.heading("", "The recording has no slices and no samples, so there are no times to judge")
 	default:
-		j.out.Heading = text("%s took no time that is known", count(c.Slices, "slice"))
+		j.heading("", "%s took no time that is known", count(c.Slices, "slice"))
 	}
 	if c.Instants > 0 {
 		j.tile(Tile{Label: "Instants", Value: table.Thousands(c.Instants)})

@@ -55,17 +55,17 @@ func (j *judge) service() {
 	root := s.Longest
 	switch {
 	case root == nil:
-		j.out.Heading = text("%s were recorded, and none ends", count(s.Spans.Spans, "span"))
+		j.heading("", "%s were recorded, and none ends", count(s.Spans.Spans, "span"))
 	case s.Roots == 1 && s.RootErrors == 1:
-		j.out.Heading = text("%s failed after %s", name(root.Operation), length(root.Length))
+		j.heading(Poor, "%s failed after %s", name(root.Operation), length(root.Length))
 	case s.RootErrors > 0:
-		j.out.Heading = text("%s of %s failed", number(table.Thousands(s.RootErrors)), count(s.Roots, "request"))
+		j.heading(Poor, "%s of %s failed", number(table.Thousands(s.RootErrors)), count(s.Roots, "request"))
 	case s.Errors > 0:
-		j.out.Heading = text("%s of %s failed, and no request did", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"))
+		j.heading(Poor, "%s of %s failed, and no request did", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"))
 	case s.Roots == 1:
-		j.out.Heading = text("%s was answered in %s", name(root.Operation), length(root.Length))
+		j.heading("", "%s was answered in %s", name(root.Operation), length(root.Length))
 	default:
-		j.out.Heading = text("%s were answered; the slowest, %s, took %s", count(s.Roots, "request"), name(root.Operation), length(root.Length))
+		j.heading("", "%s were answered; the slowest, %s, took %s", count(s.Roots, "request"), name(root.Operation), length(root.Length))
 	}
 	if origin != nil {
 		j.out.Why = append(j.out.Why, text("%s of %s fails first: %s%s.", name(origin.Operation), name(origin.Service), message(origin.Message), j.cameThrough(origin)))
@@ -171,13 +171,19 @@ func (j *judge) archive() {
 	}
 	switch {
 	case load == nil || load.Loaded == nil:
-		j.out.Heading = text("%s took %s; the slowest, %s, took %s", count(s.Requests, "request"), length(j.End-j.Start), name(requestName(slowest)), length(slowest.Length))
+		j.heading("", "%s took %s; the slowest, %s, took %s", count(s.Requests, "request"), length(j.End-j.Start), name(requestName(slowest)), length(slowest.Length))
+	case s.Errors > 0:
+		j.heading(Poor, "%s loaded in %s, and %s of %s failed", name(ShortURL(load.URL)), length(*load.Loaded), number(table.Thousands(s.Errors)), count(s.Requests, "request"))
+		failed = nil
 	case s.Late > 0:
-		j.out.Heading = text("%s loaded in %s, and went on fetching for %s", name(ShortURL(load.URL)), length(*load.Loaded), length(last))
+		j.heading("", "%s loaded in %s, and went on fetching for %s", name(ShortURL(load.URL)), length(*load.Loaded), length(last))
 	default:
-		j.out.Heading = text("%s loaded in %s with %s", name(ShortURL(load.URL)), length(*load.Loaded), count(s.Requests, "request"))
+		j.heading("", "%s loaded in %s with %s", name(ShortURL(load.URL)), length(*load.Loaded), count(s.Requests, "request"))
 	}
 	j.out.Why = append(j.out.Why, text("The slowest request, %s of %s, took %s.%s", name(requestName(slowest)), name(slowest.Service), length(slowest.Length), failed))
+	if s.Late > 0 && s.Errors > 0 {
+		j.out.Why = append(j.out.Why, text("Requests went on for %s after the load: %s.", length(last), number(table.Thousands(s.Late))))
+	}
 	j.archiveTiles(load)
 	j.archiveIssues(load)
 }
@@ -195,7 +201,7 @@ func (j *judge) archiveTiles(load *report.Load) {
 		j.tile(Tile{Label: "DOM ready", Value: table.Length(*load.DOMContent), Note: "DOMContentLoaded"})
 	}
 	if load != nil && load.Loaded != nil {
-		j.tile(Tile{Label: "Load", Value: table.Length(*load.Loaded), Note: ShortURL(load.URL)})
+		j.tile(Tile{Label: "Load", Value: table.Length(*load.Loaded), Note: place(load.URL).Text})
 	}
 	j.tile(Tile{Label: "Requests", Value: table.Thousands(s.Requests), Note: "to " + table.Count(s.Services, "host")})
 	rating := Good
@@ -230,11 +236,14 @@ func (j *judge) archiveIssues(load *report.Load) {
 		}, 50)
 	}
 	for i := range s.Failures {
-		f := &s.Failures[i]
+		f, sure := &s.Failures[i], timeline.Nanos(90)
+		if strings.HasSuffix(f.URL, "/favicon.ico") { // the browser asks for it by itself
+			sure = 5
+		}
 		j.issue(Issue{
 			Title: text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), Proof: text("The first at %s.", j.moment(f.First)),
 			Action: text("Mend the url or the server, or do not ask."), Class: Yours, Gain: 100 * millisecond * timeline.Nanos(min(f.Count, 1000)), Show: &Moment{f.First, 0, nil}, Section: "slices",
-		}, 90)
+		}, sure)
 	}
 	for _, phase := range [][2]string{{"connect", "Use fewer hosts, keep connections, and preconnect to those that are needed early."}, {"blocked", "Send fewer requests at once, or use HTTP/2."}, {"dns", "Use fewer hosts, and prefetch their names."}} {
 		i := -1

@@ -38,7 +38,7 @@ const (
 type Verdict struct {
 	Kind    Kind    `json:"kind"`
 	Heading Text    `json:"heading"`          // a sentence without its period
-	Rating  Rating  `json:"rating,omitempty"` // the worst of the tiles
+	Rating  Rating  `json:"rating,omitempty"` // of its number
 	Why     []Text  `json:"why"`              // sentences
 	Trust   []Text  `json:"trust"`            // sentences: how far the numbers go
 	Tiles   []Tile  `json:"tiles"`            // at most maxTiles
@@ -376,13 +376,9 @@ func inside(t Text) Text {
 	return t
 }
 
-// rate takes over the worst rating of the tiles.
-func (j *judge) rate() {
-	for _, r := range []Rating{Good, Fair, Poor} {
-		if slices.ContainsFunc(j.out.Tiles, func(t Tile) bool { return t.Rating == r }) {
-			j.out.Rating = r
-		}
-	}
+// heading sets the sentence, and how good its number is; "": no threshold is known.
+func (j *judge) heading(r Rating, format string, args ...any) {
+	j.out.Heading, j.out.Rating = text(format, args...), r
 }
 
 // finish sorts the issues and completes the key numbers.
@@ -393,7 +389,6 @@ func (j *judge) finish() {
 		j.out.Why = append(j.out.Why, text("What to change first: %s.", inside(j.out.Issues[i].Title)))
 	}
 	j.trust()
-	j.rate()
 	if len(j.out.Tiles) < 4 && j.Utilisation != nil && j.main != nil {
 		j.tile(Tile{Label: "Busiest thread", Value: table.Percent(j.main.Busy, j.Utilisation.End-j.Utilisation.Start), Note: "of " + table.Length(j.Utilisation.End-j.Utilisation.Start) + ": " + j.main.ThreadTitle(), Section: "busy"})
 	}

@@ -101,24 +101,24 @@ func (j *judge) webHeading(f *webFacts) {
 	switch {
 	case f.slowest != nil && f.slowest.Latency > interaction.good:
 		if f.tasks > 0 {
-			j.out.Heading = text("%s was slow to answer: %s, the slowest input answered after %s", f.page, count(f.tasks, "long task"), length(f.slowest.Latency))
+			j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s, the slowest input answered after %s", f.page, count(f.tasks, "long task"), length(f.slowest.Latency))
 			return
 		}
-		j.out.Heading = text("%s was slow to answer: %s was answered after %s", f.page, inputName(f.slowest.Kind), length(f.slowest.Latency))
+		j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s was answered after %s", f.page, inputName(f.slowest.Kind), length(f.slowest.Latency))
 	case f.load != nil && f.load.LargestPaint != nil && *f.load.LargestPaint > largestPaint.good:
-		j.out.Heading = text("%s was slow to load: its largest content came after %s", name(ShortURL(f.load.URL)), length(*f.load.LargestPaint))
+		j.heading(largestPaint.rate(*f.load.LargestPaint), "%s was slow to load: its largest content came after %s", name(ShortURL(f.load.URL)), length(*f.load.LargestPaint))
 	case f.tasks > 0:
-		j.out.Heading = text("%s was blocked by %s, the longest for %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
+		j.heading(blocking.rate(f.blocked), "%s was blocked by %s, the longest for %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
 	case j.Loads != nil && j.Loads.Shift != nil && j.Loads.Shift.Score > goodShift:
-		j.out.Heading = text("%s moved while it was shown: a layout shift of %s", f.page, number(shift(j.Loads.Shift.Score)))
+		j.heading(rateShift(j.Loads.Shift.Score), "%s moved while it was shown: a layout shift of %s", f.page, number(shift(j.Loads.Shift.Score)))
 	case j.main == nil:
-		j.out.Heading = text("%s answered within %s", f.page, length(latency(f.slowest)))
+		j.heading("", "%s answered within %s", f.page, length(latency(f.slowest)))
 	case j.main.Busy > (u.End-u.Start)/2:
-		j.out.Heading = text("%s kept its thread busy for %s of %s, without a long task", f.page, percent(j.main.Busy, u.End-u.Start), length(u.End-u.Start))
+		j.heading("", "%s kept its thread busy for %s of %s, without a long task", f.page, percent(j.main.Busy, u.End-u.Start), length(u.End-u.Start))
 	case f.slowest != nil:
-		j.out.Heading = text("%s answered fast: no long task, the slowest input after %s", f.page, length(f.slowest.Latency))
+		j.heading(Good, "%s answered fast: no long task, the slowest input after %s", f.page, length(f.slowest.Latency))
 	default:
-		j.out.Heading = text("%s had no long task: its thread was busy for %s of %s", f.page, length(j.main.Busy), length(u.End-u.Start))
+		j.heading("", "%s had no long task: its thread was busy for %s of %s", f.page, length(j.main.Busy), length(u.End-u.Start))
 	}
 }
 
@@ -148,11 +148,11 @@ func (j *judge) webTiles(f *webFacts) {
 	if l := f.load; l != nil {
 		switch {
 		case l.LargestPaint != nil:
-			j.tile(Tile{Label: "Largest content", Value: table.Length(*l.LargestPaint), Note: "LCP of " + ShortURL(l.URL), Rating: largestPaint.rate(*l.LargestPaint)})
+			j.tile(Tile{Label: "Largest content", Value: table.Length(*l.LargestPaint), Note: "LCP of " + place(l.URL).Text, Rating: largestPaint.rate(*l.LargestPaint)})
 		case l.FirstPaint != nil:
-			j.tile(Tile{Label: "First content", Value: table.Length(*l.FirstPaint), Note: "FCP of " + ShortURL(l.URL), Rating: firstPaint.rate(*l.FirstPaint)})
+			j.tile(Tile{Label: "First content", Value: table.Length(*l.FirstPaint), Note: "FCP of " + place(l.URL).Text, Rating: firstPaint.rate(*l.FirstPaint)})
 		case l.Loaded != nil:
-			j.tile(Tile{Label: "Load", Value: table.Length(*l.Loaded), Note: ShortURL(l.URL)})
+			j.tile(Tile{Label: "Load", Value: table.Length(*l.Loaded), Note: place(l.URL).Text})
 		}
 	}
 	if in := f.slowest; in != nil {

@@ -128,11 +128,15 @@ func (j *judge) cpuIssue() {
 	if !ok || !waits(cpu, of) {
 		return
 	}
-	j.out.Why = append(j.out.Why, text("%s of the lengths here is waiting: %s was on a CPU for %s of the time of its slices.", mostOrMuch(of-cpu, of), inside(j.threadName(j.main)), percent(cpu, of)))
+	thread := text("its main thread")
+	if !isPage(j.main.Shows) {
+		thread = inside(j.threadName(j.main))
+	}
+	j.out.Why = append(j.out.Why, text("%s of the lengths here is waiting: %s was on a CPU for %s of the time of its slices.", mostOrMuch(of-cpu, of), thread, percent(cpu, of)))
 	j.issue(Issue{
 		Title:  text("The thread waited for %s of %s instead of running", length(of-cpu), length(of)),
-		Proof:  text("On a CPU for %s, %s of the time of its slices: the machine was busy with something else, or the thread slept inside them.", length(cpu), percent(cpu, of)),
-		Action: text("Record again on an idle machine, or compare CPU times instead of lengths."),
+		Proof:  text("On a CPU for %s, %s of it: the machine was busy with something else, or the thread slept.", length(cpu), percent(cpu, of)),
+		Action: text("Record again on an idle machine, or compare CPU times."),
 		Class:  Machine, Gain: of - cpu, Section: "busy",
 	}, 50)
 }
