@@ -41,6 +41,7 @@ type LayoutShift struct {
 // Limits of what is kept.
 const (
 	maxLoads       = 1 << 10
+	maxLoadText    = 1 << 12 // bytes of an argument
 	maxShiftTracks = 1 << 10
 	shiftGap       = timeline.Nanos(1e9)
 	shiftWindow    = timeline.Nanos(5e9)
@@ -127,9 +128,11 @@ func (c *loadCollector) item(it *timeline.Item) error {
 	frame := cmp.Or(c.args["frame"], c.args["data.frame"])
 	switch event {
 	case navigationStart:
-		c.frames[frame] = c.args["data.navigationId"]
-		if url := c.args["data.documentLoaderURL"]; c.args["data.isOutermostMainFrame"] != "false" && isURL(url) && !IsOwnPage(url) && len(c.frames) <= maxLoads {
-			c.load(c.args["data.navigationId"], url, it.TS)
+		url, id := c.args["data.documentLoaderURL"], c.args["data.navigationId"]
+		if c.args["data.isOutermostMainFrame"] != "false" && isURL(url) && !IsOwnPage(url) && c.load(id, url, it.TS) != nil {
+			c.frames[frame] = id
+		} else {
+			delete(c.frames, frame)
 		}
 	case firstPaint, largestPaint:
 		c.passed(c.args["data.navigationId"], event, it.TS)
@@ -164,7 +167,9 @@ func (c *loadCollector) readArgs(it *timeline.Item) error {
 func (c *loadCollector) readArg(path string, arg *timeline.Arg) {
 	switch {
 	case arg.Kind != timeline.ArgDict:
-		c.args[path+string(arg.Key)] = argText(arg)
+		if len(arg.Text()) <= maxLoadText {
+			c.args[path+string(arg.Key)] = argText(arg)
+		}
 	case path == "":
 		for member := range c.tl.Members(*arg) {
 			c.readArg(string(arg.Key)+".", &member)

@@ -37,9 +37,6 @@ func (j *judge) job() {
 		j.heading("", "%s were busy for %s of the time: what they run takes the time, not the host", count(n, "device"), percent(busy, window))
 	}
 	kernel := j.topGroup(report.Kernels)
-	if kernel != nil {
-		j.out.Why = append(j.out.Why, text("The kernel with the most time, %s, ran %s for %s in all.", name(kernel.Name), times(kernel.Count), length(kernel.Total)))
-	}
 	j.deviceTiles(busy, window, communication, hidden)
 	if idle > window/5 {
 		j.issue(Issue{
@@ -168,7 +165,7 @@ func (j *judge) jobIssues(late *report.Arrival, kernel *report.SliceGroup, compu
 		j.issue(Issue{
 			Title:  text("%s holds the others up for %s", number(strings.ToUpper(rankName(late)[:1])+rankName(late)[1:]), length(late.HeldUp)),
 			Proof:  text("It came last to %s of %s.", number(table.Thousands(late.Last)), count(late.Collectives, "collective")),
-			Action: text("Compare what it does before the collectives with the other ranks: more data, or a slower machine."), Class: Yours, Gain: late.HeldUp * timeline.Nanos(max(len(j.Slices.Devices)-1, 1)), Section: "slices",
+			Action: text("Compare what it does before the collectives with the other ranks: more data, or a slower machine."), Class: Yours, Gain: several(late.HeldUp, max(int64(len(j.Slices.Devices))-1, 1)), Section: "slices",
 		}, 70)
 	}
 	if exposed := communication - hidden; exposed > 0 {

@@ -24,12 +24,12 @@ func (j *judge) probes() {
 	if what == "" {
 		what = "The " + p.Argument + " with the most time"
 	}
-	j.heading("", "%s took %s: %s", what, length(top.Total), quote(top.Name))
+	j.heading("", "%s took %s: “%s”", what, length(top.Total), quote(top.Name))
 	j.out.Why = append(j.out.Why, text("That is %s of the %s of %s.", percent(top.Total, all), length(all), count(p.Count, "different "+p.Argument+" text")))
 	for i := range p.Values[:min(len(p.Values), 3)] {
 		v := &p.Values[i]
 		j.issue(Issue{
-			Title: text("%s takes %s", quote(v.Name), length(v.Total)), Proof: text("%s of the time of all; %s, the longest %s.", percent(v.Total, all), count(v.Count, "slice"), length(v.Max)),
+			Title: text("“%s” takes %s", quote(v.Name), length(v.Total)), Proof: text("%s of the time of all; %s, the longest %s.", percent(v.Total, all), count(v.Count, "slice"), length(v.Max)),
 			Action: text("Look at why it is slow, or ask for it less."), Class: Yours, Gain: v.Total, Show: momentOf(v), Section: "slices",
 		}, 50)
 	}
@@ -54,15 +54,14 @@ func (j *judge) program() {
 	}
 	u, t := j.Utilisation, j.main
 	window := u.End - u.Start
-	top := j.topGroup(report.ThreadSlices)
+	top, code := j.topGroup(report.ThreadSlices), j.topCode()
 	switch {
 	case j.out.Kind == Probes && j.slept() > t.Busy:
 		j.heading("", "The threads slept more than they worked: for %s of %s in all, in system calls that wait", length(j.slept()), length(j.slept()+j.worked()))
 	case top != nil && top.Self >= j.kindTime(report.ThreadSlices)/20:
 		j.heading("", "%s takes %s of the time of all slices: %s in %s", name(top.Name), percent(top.Self, j.kindTime(report.ThreadSlices)), length(top.Self), count(top.Count, "slice"))
-	case j.topCode() != nil:
-		n := j.topCode()
-		j.heading("", "%s takes most time by itself: %s", partName(n.Function, n.URL), length(n.Self))
+	case code != nil:
+		j.heading("", "%s takes the most time by itself: %s", partName(code.Function, code.URL), length(code.Self))
 	default:
 		j.heading("", "Thread %s was busy for %s of %s", name(t.ThreadTitle()), percent(t.Busy, window), length(window))
 	}
@@ -73,6 +72,16 @@ func (j *judge) program() {
 	}
 	j.gcIssue()
 	j.groupIssues()
+	if code != nil && j.Slices == nil {
+		j.tile(Tile{Label: "Largest", Value: table.Length(code.Self), Note: partName(code.Function, code.URL).Text + ", by itself", Section: "code"})
+		j.issue(Issue{
+			Title: text("%s takes %s by itself", partName(code.Function, code.URL), length(code.Self)), Proof: text("%s of the busy time of all threads, in one place; with what it calls %s.", percent(code.Self, j.worked()), length(code.Total)),
+			Action: text("Look at what it does, or at how often it is called."), Class: Yours, Gain: code.Self, Section: "code",
+		}, 30)
+	}
+	if slept := j.slept(); slept > 0 && j.out.Kind == Probes {
+		j.tile(Tile{Label: "Asleep", Value: table.Length(slept), Note: "in system calls that wait", Section: "slices"})
+	}
 	j.sliceTiles()
 }
 

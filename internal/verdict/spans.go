@@ -68,7 +68,7 @@ func (j *judge) service() {
 		j.heading("", "%s were answered; the slowest, %s, took %s", count(s.Roots, "request"), name(root.Operation), length(root.Length))
 	}
 	if origin != nil {
-		j.out.Why = append(j.out.Why, text("%s of %s fails first: %s%s.", name(origin.Operation), name(origin.Service), message(origin.Message), j.cameThrough(origin)))
+		j.out.Why = append(j.out.Why, text("%s of %s fails first: “%s”%s.", name(origin.Operation), name(origin.Service), message(origin.Message), j.cameThrough(origin)))
 	}
 	if len(path) > 0 && root.Length > 0 {
 		top := &path[0]
@@ -142,8 +142,8 @@ func (j *judge) failureIssues() {
 			whole = j.Spans.Longest.Length
 		}
 		j.issue(Issue{
-			Title: text("%s of %s fails %s", name(f.Operation), name(f.Service), times(f.Origins)), Proof: text("%s; the first at %s.", message(f.Message), j.moment(f.First)),
-			Action: text("Read its message: nothing below it failed, so this is where it starts."), Class: Yours, Gain: whole * timeline.Nanos(min(f.Origins, 1000)), Show: &Moment{f.First, 0, nil}, Section: "spans",
+			Title: text("%s of %s fails %s", name(f.Operation), name(f.Service), times(f.Origins)), Proof: text("“%s”; the first at %s.", message(f.Message), j.moment(f.First)),
+			Action: text("Read its message: nothing below it failed, so this is where it starts."), Class: Yours, Gain: several(whole, f.Origins), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, 100)
 	}
 }
@@ -182,7 +182,7 @@ func (j *judge) archive() {
 	}
 	j.out.Why = append(j.out.Why, text("The slowest request, %s of %s, took %s.%s", name(requestName(slowest)), name(slowest.Service), length(slowest.Length), failed))
 	if s.Late > 0 && s.Errors > 0 {
-		j.out.Why = append(j.out.Why, text("Requests went on for %s after the load: %s.", length(last), number(table.Thousands(s.Late))))
+		j.out.Why = append(j.out.Why, text("%s were sent after the load, and the last was answered %s after it.", count(s.Late, "request"), length(last)))
 	}
 	j.archiveTiles(load)
 	j.archiveIssues(load)
@@ -242,7 +242,7 @@ func (j *judge) archiveIssues(load *report.Load) {
 		}
 		j.issue(Issue{
 			Title: text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), Proof: text("The first at %s.", j.moment(f.First)),
-			Action: text("Mend the url or the server, or do not ask."), Class: Yours, Gain: 100 * millisecond * timeline.Nanos(min(f.Count, 1000)), Show: &Moment{f.First, 0, nil}, Section: "slices",
+			Action: text("Mend the url or the server, or do not ask."), Class: Yours, Gain: several(100*millisecond, f.Count), Show: &Moment{f.First, 0, nil}, Section: "slices",
 		}, sure)
 	}
 	for _, phase := range [][2]string{{"connect", "Use fewer hosts, keep connections, and preconnect to those that are needed early."}, {"blocked", "Send fewer requests at once, or use HTTP/2."}, {"dns", "Use fewer hosts, and prefetch their names."}} {

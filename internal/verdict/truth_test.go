@@ -446,7 +446,7 @@ func TestTruthService(t *testing.T) {
 	expect(t, v, "kind: service trace", fmt.Sprintf("heading: %d of %d spans failed, and no request did", failed, len(spans)), fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
 		fmt.Sprintf("tile Requests: %d ", roots), "tile Slowest request: "+table.Length(timeline.Nanos(longest)))
 	for name, n := range origins {
-		expect(t, v, name+" of go-back fails first: "+message, fmt.Sprintf("%s of go-back fails %d times. %s", name, n, message))
+		expect(t, v, name+" of go-back fails first: “"+message, fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
 	}
 }
 
@@ -521,7 +521,7 @@ func TestTruthProbes(t *testing.T) {
 	}
 	texts := slices.SortedFunc(maps.Keys(statements), func(a, b string) int { return cmp.Compare(statements[b], statements[a]) })
 	top := texts[0]
-	expect(t, judged(t, input), "kind: probes", fmt.Sprintf("heading: The slowest statement took %s: %s", table.Length(timeline.Nanos(statements[top])), quote(top).Text))
+	expect(t, judged(t, input), "kind: probes", fmt.Sprintf("heading: The slowest statement took %s: “%s”", table.Length(timeline.Nanos(statements[top])), quote(top).Text))
 }
 
 // A recording without events or times says so, and makes no statement about time.

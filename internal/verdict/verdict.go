@@ -10,6 +10,7 @@ package verdict
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -357,9 +358,17 @@ func (j *judge) tile(t Tile) {
 	}
 }
 
+// several returns a time n times, as far as there are such times.
+func several(t timeline.Nanos, n int64) timeline.Nanos {
+	if n > 0 && t > math.MaxInt64/timeline.Nanos(n) {
+		return math.MaxInt64
+	}
+	return t * timeline.Nanos(n)
+}
+
 // issue adds an issue that would win time, of which so many percent are sure.
 func (j *judge) issue(i Issue, sure timeline.Nanos) {
-	if first := i.Title; len(first) > 0 && first[0].Kind == Plain {
+	if first := i.Title; len(first) > 0 && first[0].Kind == Plain && first[0].Text[0] < 0x80 {
 		first[0].Text = strings.ToUpper(first[0].Text[:1]) + first[0].Text[1:]
 	}
 	if i.Gain = i.Gain / 100 * sure; i.Gain > 0 {
@@ -370,7 +379,7 @@ func (j *judge) issue(i Issue, sure timeline.Nanos) {
 // inside returns a sentence as a part of another one: with a small first letter, unless that is of a name.
 func inside(t Text) Text {
 	t = slices.Clone(t)
-	if p := &t[0]; p.Kind == Plain {
+	if p := &t[0]; p.Kind == Plain && p.Text[0] < 0x80 {
 		p.Text = strings.ToLower(p.Text[:1]) + p.Text[1:]
 	}
 	return t

@@ -264,7 +264,7 @@ func (j *judge) functionIssues(max int) {
 				break
 			}
 			class, sure := Yours, timeline.Nanos(50)
-			if j.out.Kind == WebPage && (strings.HasPrefix(f.Function, "0x") || !strings.Contains(f.URL, "://")) {
+			if j.out.Kind == WebPage && (strings.HasPrefix(f.Function, "0x") || f.URL != "" && !strings.Contains(f.URL, "://")) {
 				class, sure = Browser, 5
 			}
 			j.issue(Issue{
