@@ -52,12 +52,12 @@ type loadEvent uint8
 
 const (
 	noLoadEvent loadEvent = iota
-	navigationStart
-	firstPaint
-	largestPaint
-	domContent
-	loaded
-	layoutShift
+	navigated
+	paintedFirst
+	paintedLargest
+	parsed
+	loadEnded
+	shifted
 	archivePage
 	archiveDOMContent
 	archiveLoaded
@@ -68,8 +68,8 @@ const (
 
 // loadEvents are the names of events of Chrome and of archives.
 var loadEvents = map[string]loadEvent{
-	"navigationStart": navigationStart, "firstContentfulPaint": firstPaint, "largestContentfulPaint::Candidate": largestPaint, "MarkDOMContent": domContent,
-	"MarkLoad": loaded, "LayoutShift": layoutShift, "page": archivePage, "onContentLoad": archiveDOMContent, "onLoad": archiveLoaded,
+	"navigationStart": navigated, "firstContentfulPaint": paintedFirst, "largestContentfulPaint::Candidate": paintedLargest, "MarkDOMContent": parsed,
+	"MarkLoad": loadEnded, "LayoutShift": shifted, "page": archivePage, "onContentLoad": archiveDOMContent, "onLoad": archiveLoaded,
 }
 
 // loadEventOf returns what the events of a name tell.
@@ -127,18 +127,18 @@ func (c *loadCollector) item(it *timeline.Item) error {
 	}
 	frame := cmp.Or(c.args["frame"], c.args["data.frame"])
 	switch event {
-	case navigationStart:
+	case navigated:
 		url, id := c.args["data.documentLoaderURL"], c.args["data.navigationId"]
 		if c.args["data.isOutermostMainFrame"] != "false" && isURL(url) && !IsOwnPage(url) && c.load(id, url, it.TS) != nil {
 			c.frames[frame] = id
 		} else {
 			delete(c.frames, frame)
 		}
-	case firstPaint, largestPaint:
+	case paintedFirst, paintedLargest:
 		c.passed(c.args["data.navigationId"], event, it.TS)
-	case domContent, loaded:
+	case parsed, loadEnded:
 		c.passed(c.frames[frame], event, it.TS)
-	case layoutShift:
+	case shifted:
 		c.shift(it)
 	case archivePage:
 		if isURL(c.args["title"]) && c.args["startedDateTime"] != "" {
@@ -199,10 +199,10 @@ func (c *loadCollector) passed(key string, event loadEvent, at timeline.Nanos) {
 	}
 	l := &c.out.Pages[i]
 	to := map[loadEvent]**timeline.Nanos{
-		firstPaint: &l.FirstPaint, largestPaint: &l.LargestPaint, domContent: &l.DOMContent, loaded: &l.Loaded, archiveDOMContent: &l.DOMContent, archiveLoaded: &l.Loaded,
+		paintedFirst: &l.FirstPaint, paintedLargest: &l.LargestPaint, parsed: &l.DOMContent, loadEnded: &l.Loaded, archiveDOMContent: &l.DOMContent, archiveLoaded: &l.Loaded,
 		markedFirstPaint: &l.FirstPaint, markedLargestPaint: &l.LargestPaint, markedLoaded: &l.Loaded,
 	}[event]
-	if at >= l.Start && (*to == nil || event == largestPaint || event == markedLargestPaint) {
+	if at >= l.Start && (*to == nil || event == paintedLargest || event == markedLargestPaint) {
 		*to = new(at - l.Start)
 	}
 }
