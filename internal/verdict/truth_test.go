@@ -6,26 +6,37 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/load"
+	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// judged returns the verdict on a recording.
-func judged(t *testing.T, input []byte) *Verdict {
+// judged returns the verdict on a recording, or on several that are merged.
+func judged(t *testing.T, inputs ...[]byte) *Verdict {
 	t.Helper()
-	loaded, err := load.One(t.Context(), bytes.NewReader(input), load.Options{})
+	job := &merge.Job{Options: merge.Options{Reference: -1}}
+	for i, input := range inputs {
+		job.Sources = append(job.Sources, merge.Source{Name: fmt.Sprintf("rank%d", i), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(input)), nil }})
+	}
+	read := func() (*load.Trace, error) { return load.One(t.Context(), bytes.NewReader(inputs[0]), load.Options{}) }
+	if len(inputs) > 1 {
+		read = func() (*load.Trace, error) { return load.Many(t.Context(), job, load.Options{}) }
+	}
+	loaded, err := read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,51 +301,84 @@ func TestTruthFirefox(t *testing.T) {
 	expect(t, judged(t, input), "kind: web page", "tile Largest content: "+table.Length(micros(painted*1000))+" good LCP of tiny.html")
 }
 
+// rawDevices returns how long each device had a kernel, copy or fill that ran, by rank and number, the time from the first to the last of them, and the number of
+// kernels.
+func rawDevices(t *testing.T, inputs ...[]byte) (busy map[[2]int]timeline.Nanos, window timeline.Nanos, kernels int) {
+	t.Helper()
+	type span struct{ from, to timeline.Nanos }
+	busy = map[[2]int]timeline.Nanos{}
+	first, last := timeline.Nanos(math.MaxInt64), timeline.Nanos(0)
+	for rank, input := range inputs {
+		var file struct {
+			TraceEvents []struct {
+				Ph, Cat string
+				TS, Dur json.Number
+				Args    struct{ Device int }
+			}
+		}
+		if err := json.Unmarshal(input, &file); err != nil {
+			t.Fatal(err)
+		}
+		spans := map[int][]span{}
+		for _, e := range file.TraceEvents {
+			if e.Ph != "X" || e.Cat != "kernel" && e.Cat != "gpu_memcpy" && e.Cat != "gpu_memset" {
+				continue
+			}
+			if e.Cat == "kernel" {
+				kernels++
+			}
+			from := exact(t, e.TS)
+			spans[e.Args.Device] = append(spans[e.Args.Device], span{from, from + exact(t, e.Dur)})
+		}
+		for device, list := range spans {
+			slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+			end := timeline.Nanos(0)
+			for _, s := range list {
+				busy[[2]int{rank, device}] += max(s.to-max(s.from, end), 0)
+				end = max(end, s.to)
+				first, last = min(first, s.from), max(last, s.to)
+			}
+		}
+	}
+	return busy, last - first, kernels
+}
+
+// exact reads microseconds with up to three decimals.
+func exact(t *testing.T, n json.Number) timeline.Nanos {
+	t.Helper()
+	whole, fraction, _ := strings.Cut(n.String(), ".")
+	ns, err := strconv.ParseInt(whole+(fraction + "000")[:3], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timeline.Nanos(ns)
+}
+
 // Devices are busy while any of their kernels, copies or fills runs.
 func TestTruthJob(t *testing.T) {
 	input := recording.Bytes(t, "traces/pytorch/pytorch-small.json.gz")
-	var file struct {
-		TraceEvents []struct {
-			Ph, Cat, Name string
-			TS, Dur       json.Number
-			Args          map[string]any
+	busy, window, kernels := rawDevices(t, input)
+	one, two := busy[[2]int{0, 0}], busy[[2]int{0, 1}]
+	expect(t, judged(t, input), "kind: GPU job", "heading: 2 devices were busy for "+table.Percent(one+two, 2*window), "tile GPU 0: "+table.Percent(one, window),
+		"tile GPU 1: "+table.Percent(two, window), fmt.Sprintf("tile Kernels: %d", kernels))
+}
+
+// Of several ranks the verdict names the device that idled longest, by its rank.
+func TestTruthRanks(t *testing.T) {
+	var inputs [][]byte
+	for i := range 4 {
+		inputs = append(inputs, recording.Bytes(t, fmt.Sprintf("traces/merge/rank%d.json.gz", i)))
+	}
+	busy, window, kernels := rawDevices(t, inputs...)
+	all, least := timeline.Nanos(0), [2]int{}
+	for device, b := range busy {
+		if all += b; b < busy[least] {
+			least = device
 		}
 	}
-	if err := json.Unmarshal(input, &file); err != nil {
-		t.Fatal(err)
-	}
-	type span struct{ from, to float64 }
-	devices, kernels := map[string][]span{}, 0
-	first, last := math.Inf(1), 0.0
-	for _, e := range file.TraceEvents {
-		if e.Ph != "X" || e.Cat != "kernel" && e.Cat != "gpu_memcpy" && e.Cat != "gpu_memset" {
-			continue
-		}
-		if e.Cat == "kernel" {
-			kernels++
-		}
-		whole, fraction, _ := strings.Cut(e.TS.String(), ".")
-		from := 0.0
-		fmt.Sscanf(whole[len(whole)-9:]+"."+fraction, "%g", &from)
-		dur, _ := e.Dur.Float64()
-		device := fmt.Sprint(e.Args["device"])
-		devices[device] = append(devices[device], span{from, from + dur})
-		first, last = min(first, from), max(last, from+dur)
-	}
-	busy := 0.0
-	each := map[string]float64{}
-	for device, spans := range devices {
-		slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-		end := 0.0
-		for _, s := range spans {
-			each[device] += max(s.to-max(s.from, end), 0)
-			end = max(end, s.to)
-		}
-		busy += each[device]
-	}
-	window := micros(last - first)
-	expect(t, judged(t, input), "kind: GPU job", "heading: 2 devices were busy for "+table.Percent(micros(busy), 2*window), "tile GPU 0: "+table.Percent(micros(each["0"]), window),
-		"tile GPU 1: "+table.Percent(micros(each["1"]), window), fmt.Sprintf("tile Kernels: %d", kernels))
+	n := timeline.Nanos(len(busy))
+	expect(t, judged(t, inputs...), fmt.Sprintf("heading: %d devices were idle for %s of the time; the most, rank %d, GPU %d, for %s", n, table.Percent(n*window-all, n*window), least[0], least[1], table.Percent(window-busy[least], window)),
+		fmt.Sprintf("tile Kernels: %d", kernels), "tile Devices busy: "+table.Percent(all, n*window), fmt.Sprintf("rank %d, GPU %d works for %s of %s only", least[0], least[1], table.Length(busy[least]), table.Length(window)))
 }
 
 // rawSpan is what the tests read of a span of OpenTelemetry.
