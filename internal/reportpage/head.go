@@ -102,5 +102,5 @@ func (p *page) shown(m *verdict.Moment) markup {
 // linkText are the texts of links to sections.
 var linkText = map[Section]string{
 	Busy: "When it was busy", Costs: "What costs most", Code: "Where in the code", Inputs: "The inputs", Tasks: "The tasks", Layout: "Who forces it", GC: "What it interrupts",
-	Slices: "The slices", Flows: "The pairs", Missing: "What is missing",
+	Spans: "The spans", Slices: "The slices", Flows: "The pairs", Missing: "What is missing",
 }

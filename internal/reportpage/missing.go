@@ -71,10 +71,10 @@ var glossary = []term{
 	{"self time", "The time of a slice or function without that of the slices or functions inside it.", []Section{Costs, Code, Slices, Tasks}},
 	{"busy", "Time in which a thread has an open slice, or a sample that is not idle. It may have waited for a CPU meanwhile.", []Section{Busy}},
 	{"on a CPU", "Time in which the operating system let the thread run.", []Section{Busy, Tasks}},
-	{"sample", "A call stack seen at one moment. It stands for the time until the next one.", []Section{Code, GC}},
 	{"long task", "A task of 50 ms or more: the thread answers nothing meanwhile. What is beyond 50 ms is its blocking time.", []Section{Tasks}},
 	{"latency", "From an input until its answer was shown, or until it was handled if nothing was shown.", []Section{Inputs}},
 	{"forced layout", "Style and layout that a script waits for, because it asks for a size after a change.", []Section{Layout}},
+	{"span", "What one service did for a request, with what it called. One without a parent is a request itself.", []Section{Spans}},
 	{"arrow", "An event says what it led to, on the same thread or another one.", []Section{Flows}},
 	{"context", "For whom work was done: a page, a script, a request. An entity is a site, with all its hosts.", []Section{Costs}},
 }
@@ -89,6 +89,9 @@ func (p *page) terms(sections []section) {
 	if l := p.all.Loads; l != nil && l.Shift != nil {
 		write("layout shift (CLS)", "How much of the view moved, and how far, without an input; summed up over at most 5 seconds.")
 	}
+	if p.all.Counts.Samples > 0 {
+		write("sample", "A call stack seen at one moment. It stands for the time until the next one.")
+	}
 	for i := range glossary {
 		if t := &glossary[i]; t.sections == nil || slices.ContainsFunc(t.sections, func(id Section) bool { return has(sections, id) }) {
 			write(t.word, t.meaning)
@@ -99,7 +102,7 @@ func (p *page) terms(sections []section) {
 
 // reports are the commands that print the numbers of sections.
 var reports = map[Section]string{
-	Busy: "info", Costs: "report cost", Code: "report samples", Inputs: "report input", Tasks: "report tasks", Layout: "report layout-thrashing", GC: "report gc", Slices: "report slices",
+	Busy: "info", Costs: "report cost", Code: "report samples", Inputs: "report input", Tasks: "report tasks", Layout: "report layout-thrashing", GC: "report gc", Spans: "report spans", Slices: "report slices",
 	Flows: "flows",
 }
 
@@ -111,12 +114,13 @@ func (p *page) commands(sections []section) {
 	}
 	p.p("<h3>The same numbers on a terminal</h3>\n<dl class=terms>\n")
 	for _, s := range sections {
-		if report := reports[s.id]; report != "" {
+		report := reports[s.id]
+		if s.id == Code && len(p.all.Functions) == 0 { // made of slices
+			continue
+		}
+		if report != "" {
 			p.p("<dt>%s</dt><dd><code>weft %s %s</code></dd>\n", s.question, report, file)
 		}
-	}
-	if s := p.all.Spans; s != nil {
-		p.p("<dt>How long did spans take?</dt><dd><code>weft report spans %s</code></dd>\n", file)
 	}
 	p.p("</dl>\n")
 }

@@ -61,6 +61,7 @@ const (
 	Tasks   Section = "tasks"
 	Layout  Section = "layout"
 	GC      Section = "gc"
+	Spans   Section = "spans"
 	Slices  Section = "slices"
 	Flows   Section = "flows"
 	Missing Section = "missing"
@@ -128,6 +129,7 @@ func (p *page) sections() []section {
 		{Tasks, "Which tasks were long?", a.Tasks != nil, p.tasks},
 		{Layout, "Who forces layout?", a.Forced != nil && forcedCount(a.Forced) > 0, p.layout},
 		{GC, "What did the garbage collector interrupt?", a.GC != nil, p.gc},
+		{Spans, "What was slow, and what failed?", a.Spans != nil, p.spans},
 		{Slices, "Which slices take the time?", a.Slices != nil, p.slices},
 		{Flows, "Which threads wait for which?", a.FlowPairs != nil && len(a.FlowPairs.Pairs) > 0, p.flows},
 		{Missing, "How far can you trust this?", true, p.missing},

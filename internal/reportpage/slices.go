@@ -1,6 +1,8 @@
 package reportpage
 
 import (
+	"strings"
+
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 )
@@ -21,6 +23,9 @@ func (p *page) slices() {
 	}
 	p.p("</p>\n")
 	p.devices()
+	if x := p.all.Probes; x != nil && len(x.Values) > 0 {
+		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values)
+	}
 	for i := 0; i < len(s.Groups); {
 		n := i
 		for n < len(s.Groups) && s.Groups[n].Kind == s.Groups[i].Kind {
@@ -30,6 +35,28 @@ func (p *page) slices() {
 			p.sliceTable(title, s.Groups[i:n])
 		}
 		i = n
+	}
+}
+
+// spans writes what the spans of services did, and the requests of archives.
+func (p *page) spans() {
+	s := p.all.Spans
+	what := "span"
+	if s.Requests == s.Spans.Spans {
+		what = "request"
+	}
+	p.p("<p class=lead>%s, of which <b>%s</b> failed.</p>\n", table.Count(s.Spans.Spans, what), table.Thousands(s.Errors))
+	for _, t := range s.Tables() {
+		if len(t.Rows) == 0 {
+			continue
+		}
+		title := strings.ToUpper(t.Title[:1]) + t.Title[1:]
+		p.p("<h3>%s</h3>\n", title)
+		l := look{title: title, report: "spans", spare: 4} // no ids of traces
+		if t.Name == "requests" {
+			l.at = func(i int) span { return at(s.Slowest[i].Start, s.Slowest[i].Length) }
+		}
+		p.show(t, l)
 	}
 }
 

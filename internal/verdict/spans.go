@@ -113,15 +113,15 @@ func (j *judge) cameThrough(origin *report.SpanFailure) (t Text) {
 func (j *judge) serviceTiles() {
 	s := j.Spans
 	if s.Longest != nil {
-		j.tile(Tile{Label: "Slowest request", Value: table.Length(s.Longest.Length), Note: s.Longest.Operation})
+		j.tile(Tile{Label: "Slowest request", Value: table.Length(s.Longest.Length), Note: s.Longest.Operation, Section: "spans"})
 	}
 	rating := Good
 	if s.Errors > 0 {
 		rating = Poor
 	}
-	j.tile(Tile{Label: "Errors", Value: table.Thousands(s.Errors), Note: "of " + table.Count(s.Spans.Spans, "span"), Rating: rating})
+	j.tile(Tile{Label: "Errors", Value: table.Thousands(s.Errors), Note: "of " + table.Count(s.Spans.Spans, "span"), Rating: rating, Section: "spans"})
 	j.tile(Tile{Label: "Requests", Value: table.Thousands(s.Roots), Note: "spans without a parent"})
-	j.tile(Tile{Label: "Services", Value: table.Thousands(s.Services)})
+	j.tile(Tile{Label: "Services", Value: table.Thousands(s.Services), Section: "spans"})
 	if i := slices.IndexFunc(s.Operations, func(o report.Operation) bool {
 		return s.Longest != nil && o.Operation == s.Longest.Operation && o.Service == s.Longest.Service
 	}); i >= 0 && s.Operations[i].Count >= 20 {
@@ -203,19 +203,19 @@ func (j *judge) archiveTiles(load *report.Load) {
 	if load != nil && load.Loaded != nil {
 		j.tile(Tile{Label: "Load", Value: table.Length(*load.Loaded), Note: place(load.URL).Text})
 	}
-	j.tile(Tile{Label: "Requests", Value: table.Thousands(s.Requests), Note: "to " + table.Count(s.Services, "host")})
+	j.tile(Tile{Label: "Requests", Value: table.Thousands(s.Requests), Note: "to " + table.Count(s.Services, "host"), Section: "spans"})
 	rating := Good
 	if s.Errors > 0 {
 		rating = Poor
 	}
-	j.tile(Tile{Label: "Failed", Value: table.Thousands(s.Errors), Rating: rating})
+	j.tile(Tile{Label: "Failed", Value: table.Thousands(s.Errors), Rating: rating, Section: "spans"})
 	if s.Bytes > 0 {
 		j.tile(Tile{Label: "Received", Value: table.Size(s.Bytes)})
 	}
 	if s.Late > 0 {
 		j.tile(Tile{Label: "After load", Value: table.Thousands(s.Late), Note: "requests were sent"})
 	}
-	j.tile(Tile{Label: "Slowest request", Value: table.Length(s.Slowest[0].Length), Note: requestName(&s.Slowest[0])})
+	j.tile(Tile{Label: "Slowest request", Value: table.Length(s.Slowest[0].Length), Note: requestName(&s.Slowest[0]), Section: "spans"})
 }
 
 // archiveIssues are about requests that are slow or fail, and what requests wait for.
@@ -232,7 +232,7 @@ func (j *judge) archiveIssues(load *report.Load) {
 		}
 		j.issue(Issue{
 			Title: text("%s of %s takes %s", name(requestName(r)), name(r.Service), length(r.Length)),
-			Proof: text("Sent at %s%s; %s of it waiting for the first byte.", j.moment(r.Start), j.afterLoad(r, load), length(r.Wait)), Action: action, Class: Yours, Gain: r.Length, Show: &Moment{r.Start, r.Length, nil}, Section: "slices",
+			Proof: text("Sent at %s%s; %s of it waiting for the first byte.", j.moment(r.Start), j.afterLoad(r, load), length(r.Wait)), Action: action, Class: Yours, Gain: r.Length, Show: &Moment{r.Start, r.Length, nil}, Section: "spans",
 		}, 50)
 	}
 	for i := range s.Failures {
@@ -242,7 +242,7 @@ func (j *judge) archiveIssues(load *report.Load) {
 		}
 		j.issue(Issue{
 			Title: text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), Proof: text("The first at %s.", j.moment(f.First)),
-			Action: text("Mend the url or the server, or do not ask."), Class: Yours, Gain: several(100*millisecond, f.Count), Show: &Moment{f.First, 0, nil}, Section: "slices",
+			Action: text("Mend the url or the server, or do not ask."), Class: Yours, Gain: several(100*millisecond, f.Count), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, sure)
 	}
 	for _, phase := range [][2]string{{"connect", "Use fewer hosts, keep connections, and preconnect to those that are needed early."}, {"blocked", "Send fewer requests at once, or use HTTP/2."}, {"dns", "Use fewer hosts, and prefetch their names."}} {
@@ -256,7 +256,7 @@ func (j *judge) archiveIssues(load *report.Load) {
 		if g := &j.Slices.Groups[i]; g.Total > 50*millisecond {
 			j.issue(Issue{
 				Title: text("Requests wait for %s: %s in sum", phaseWord(phase[0]), length(g.Total)), Proof: text("%s, the longest %s; they overlap.", times(g.Count), length(g.Max)),
-				Action: text("%s", phase[1]), Class: Yours, Gain: g.Max, Section: "slices",
+				Action: text("%s", phase[1]), Class: Yours, Gain: g.Max, Section: "spans",
 			}, 40)
 		}
 	}
