@@ -77,7 +77,7 @@ func partName(name, location string) string {
 	case strings.HasPrefix(name, "0x"), name == "":
 		return "something without a name"
 	default:
-		return name
+		return strings.TrimSuffix(name+" "+producers.RecorderNote(name), " ")
 	}
 }
 
