@@ -109,7 +109,7 @@ func reports() []reportKind {
 			forms: formsOf(report.CostReport("", []*costtables.Table{{}})), check: checkCosts, make: makeCosts, many: manyCosts,
 		},
 		{
-			name: allReport, usage: "what stands out; with --html a page with everything, for the browser",
+			name: allReport, usage: "what is wrong and what to change; with --html a page with everything, for the browser",
 			example: "weft report all --html report.html trace.json",
 			without: tableFlags, calls: true, slices: true, problems: costProblems,
 		},

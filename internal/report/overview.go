@@ -228,13 +228,13 @@ func (c *overviewCollector) addPages() error {
 		sum(&c.out.Pages[k].Busy, r.Self)
 	}
 	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int {
-		return cmp.Or(table.FalseFirst(isOwnPage(a.URL), isOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
+		return cmp.Or(table.FalseFirst(IsOwnPage(a.URL), IsOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
 	})
 	return nil
 }
 
-// isOwnPage reports whether a page is part of the browser itself.
-func isOwnPage(url string) bool {
+// IsOwnPage reports whether a page is part of the browser itself.
+func IsOwnPage(url string) bool {
 	scheme, _, _ := strings.Cut(url, "://")
 	switch scheme {
 	case "chrome", "chrome-untrusted", "chrome-extension", "devtools", "edge", "moz-extension", "resource", "about":

@@ -19,8 +19,27 @@ const maxLongTasks = 1 << 16
 type longTasks struct {
 	min     Nanos // from this length on a task is long
 	list    []LongTask
+	parts   []longPart        // of list
 	threads map[TrackID]Nanos // with tasks of an event loop: when their latest long task ends, NoTime if none was long
 	more    int64             // that are not kept
+}
+
+// longPart is what took longest in a long task: the innermost of the slices that take half of it or more, else the longest slice in it.
+type longPart struct {
+	name NameID // 0: there is none, or its name is not interned
+	dur  Nanos
+}
+
+// partOf takes over a slice of a track on which a long task runs: task is its index, counted from 1. It returns 0 when the task is over.
+func (f *longTasks) partOf(task int, r *record) int {
+	t, part := &f.list[task-1], &f.parts[task-1]
+	switch {
+	case r.ts >= t.TS+t.Dur:
+		return 0
+	case r.dur > part.dur || 2*r.dur >= t.Dur: // what lies within another slice comes after it
+		*part = longPart{r.name, r.dur}
+	}
+	return task
 }
 
 // LongTasks returns the slices and begins with Event.LoopTask that take min or longer, in the order of time; of tasks that run within a
@@ -48,15 +67,15 @@ func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 }
 
 // add keeps a record if it is a long task of an event loop. Records come in the order of time, at one time the longest first. Those that a
-// further input has of a thread are none of its tasks, see Recorders.
-func (f *longTasks) add(t *Timeline, r *record) {
+// further input has of a thread are none of its tasks, see Recorders. It reports whether it kept the task.
+func (f *longTasks) add(t *Timeline, r *record) (kept bool) {
 	thread := r.track
 	if r.flags&flagLoopTask == 0 || r.Kind() != Slice && r.Kind() != Begin || t.Role(thread) == RoleInput {
-		return
+		return false
 	}
 	if t.table.tracks[thread].kind != ThreadTrack {
 		if thread = t.table.tracks[thread].parent; t.table.tracks[thread].kind != ThreadTrack {
-			return
+			return false
 		}
 	}
 	if f.threads == nil {
@@ -69,11 +88,12 @@ func (f *longTasks) add(t *Timeline, r *record) {
 	}
 	switch {
 	case r.dur < f.min || r.didNotEnd() || until != NoTime && r.ts < until:
-		return
+		return false
 	case len(f.list) == maxLongTasks:
 		f.more++
-		return
+		return false
 	}
 	f.threads[thread] = r.ts + r.dur
-	f.list = append(f.list, LongTask{thread, r.ts, r.dur})
+	f.list, f.parts = append(f.list, LongTask{thread, r.ts, r.dur}), append(f.parts, longPart{})
+	return true
 }

@@ -12,10 +12,19 @@
 // stay up to the output (see Args).
 package timeline
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Nanos is a point in time or a duration in nanoseconds. Points in time count from whatever the input counts from.
 type Nanos int64
+
+// Duration returns a duration as Go's.
+func (n Nanos) Duration() time.Duration { return time.Duration(n) }
+
+// String returns the number as a duration is written in Go: 4ms, 1.5µs.
+func (n Nanos) String() string { return n.Duration().String() }
 
 // Microsecond is the unit in which many formats give times.
 const Microsecond Nanos = 1000
@@ -110,8 +119,8 @@ type Event struct {
 	// below: until it ends, whatever else waits for the thread is late. See Timeline.LongTasks.
 	LoopTask bool
 
-	// Idle says of a Slice or Begin on a track of states that nothing was going on: files have it in a form that only weft
-	// reads, so that viewers show a gap.
+	// Idle marks a Slice or Begin on a track of states in which nothing was going on, and a Sample of a thread that waited for
+	// work: files have them in a form that only weft reads, so that viewers show a gap, and flame graphs show work.
 	Idle bool
 	// DidNotEnd says of a Begin that an End follows which the recording did not have: see Head.DidNotEnd. Only traces of weft have it.
 	DidNotEnd bool
