@@ -24,6 +24,9 @@ type All struct {
 	NotCounted []timeline.Recorder `json:"not_counted,omitempty"`
 
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`
+	Chart       *Chart              `json:"-"` // of the threads of Utilisation
+	Waterfall   *Waterfall          `json:"-"`
+	Moments     []Moment            `json:"-"` // the milestones of pages, by time
 	Costs       []*costtables.Table `json:"costs,omitempty"`
 	StackTrees  []StackTree         `json:"stack_tree,omitempty"`
 	Functions   []ThreadFunctions   `json:"functions,omitempty"` // of the threads of StackTrees that have samples
@@ -177,11 +180,12 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)
-	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find)}
+	moments := newMomentCollector(c.tl, c.selected)
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), moments.item}
 	if err := c.tl.WalkLate(ctx, inTurn(passes)); err != nil {
 		return err
 	}
-	c.profiles = reader.finish()
+	c.profiles, c.out.Moments = reader.finish(), moments.done()
 	c.use.choose(c.profiles)
 	return nil
 }
@@ -269,6 +273,11 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 		ofSlices = newSliceTrees(c.tl, c.use)
 		passes = append(passes, timeline.Nested(c.tl, ofSlices.item))
 	}
+	waterfall := newWaterfallCollector(c.tl, c.include())
+	if waterfall != nil {
+		passes = append(passes, timeline.Nested(c.tl, waterfall.item))
+		wanted = func(timeline.TrackID) bool { return true }
+	}
 	var groups *sliceCounter
 	if c.slicesMatter() {
 		groups = newSliceCounter(c.tl, SliceOptions{Include: c.include()})
@@ -285,6 +294,9 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 			return err
 		}
 		c.addSlices(all)
+	}
+	if waterfall != nil {
+		c.out.Waterfall = waterfall.done()
 	}
 	c.addUse(ofSlices)
 	c.addTasks(tasks.done())
@@ -317,7 +329,7 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 func (c *allCollector) addUse(ofSlices *sliceTrees) {
 	c.use.sortTrees(c.trees)
 	if use := c.use.done(c.shows); len(use.Threads) > 0 {
-		c.out.Utilisation = use
+		c.out.Utilisation, c.out.Chart = use, c.use.chart.done()
 	}
 	if c.out.StackTrees = c.trees; ofSlices != nil {
 		c.out.StackTrees = ofSlices.done()
