@@ -23,7 +23,8 @@ const (
 type pageData struct {
 	Names  []string   `json:"names"`  // of functions
 	Places []string   `json:"places"` // of their code
-	Trees  []treeData `json:"trees"`
+	Trees  []treeData `json:"trees,omitempty"`
+	Chart  *chartData `json:"chart,omitempty"`
 	index  [2]map[string]int
 }
 
@@ -35,7 +36,7 @@ type treeData struct {
 	Boxes [][7]timeline.Nanos `json:"boxes"` // name, place, depth, start, total, self, kind
 }
 
-func (d *pageData) used() bool { return len(d.Trees) > 0 }
+func (d *pageData) used() bool { return len(d.Trees) > 0 || d.Chart != nil }
 
 // json returns the data as JSON that is safe within a script: encoding/json writes <, > and & as escapes.
 func (d *pageData) json() string {

@@ -73,7 +73,7 @@ func (p *page) dots(list []report.Interaction) {
 	p.p("<figure class=plot>\n<svg class=inputs width=\"100%%\" height=%d role=img aria-labelledby=\"inputs-t inputs-d\"><title id=inputs-t>Inputs over time</title><desc id=inputs-d>A dot for each input: to the right when it happened, upwards how long the answer took.</desc>\n", dotsTop+dotsHeight+20)
 	p.p("<rect class=bad y=%d width=\"100%%\" height=%d /><rect class=fair y=%d width=\"100%%\" height=%d />", dotsTop, y(report.SlowInput)-dotsTop, y(report.SlowInput), y(report.FastInput)-y(report.SlowInput))
 	p.p("<text class=tick x=4 y=%d>200 ms</text><text class=tick x=4 y=%d>100 ms</text>\n", y(report.SlowInput)-3, y(report.FastInput)-3)
-	p.grid(first-p.all.Start, last-first, dotsTop+dotsHeight)
+	p.grid(first-p.all.Start, last-first, 0, dotsTop+dotsHeight)
 	for i := len(shown) - 1; i >= 0; i-- { // the slowest on top
 		in := &shown[i]
 		class, r := "dot", 5

@@ -32,7 +32,7 @@ func (p *page) tasks() {
 			addWork(times, &t.List[i].Work)
 			return p.bar(categoryParts(times), longest.Duration)
 		},
-		at: func(i int) span { return at(t.List[i].Start, t.List[i].Duration) },
+		at: func(i int) span { return p.on(t.List[i].ThreadID, t.List[i].Start, t.List[i].Duration) },
 	})
 }
 

@@ -1,45 +1,7 @@
-"use strict";
-(() => {
-  const $ = id => document.getElementById(id), root = document.documentElement, NS = "http://www.w3.org/2000/svg";
-  // Colours: as the system has them, until the button says otherwise.
-  const theme = $("theme"), dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
-  theme.hidden = false;
-  label();
-  theme.onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; label(); };
-
-  // Beside a timeline, rows can be shown in it. Other pages with a report in a frame have none, and do not name the frame.
-  if (window.parent !== window && window.name === "beside-timeline") {
-    for (const row of document.querySelectorAll("tr[data-at]")) {
-      const [from, dur] = row.dataset.at.split(" ").map(Number), button = document.createElement("button");
-      button.type = "button";
-      button.className = "show";
-      button.textContent = "Show";
-      button.title = "Show it in the timeline";
-      button.onclick = () => window.parent.postMessage({weft: {from_ns: from, dur_ns: dur}}, "*");
-      row.cells[0].append(button);
-    }
-  }
-
-  // Flame graphs: a box is [name, place, depth, start, total, self, kind].
-  const text = $("data");
-  if (!text) return;
-  const data = JSON.parse(text.textContent), ROW = 18, graphs = data.trees.map((tree, i) => graph(tree, $("flame-" + i)));
+// Flame graphs: a box is [name, place, depth, start, total, self, kind].
+function flameGraphs() {
+  const ROW = 18, graphs = data.trees.map((tree, i) => graph(tree, $("flame-" + i)));
   const pick = $("flame-thread"), search = $("flame-search"), matches = $("flame-matches");
-  // time writes a length as numbers.go does, except that it rounds halves up.
-  const separated = n => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
-  const digits = v => v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : separated(v.toFixed(0));
-  function time(ns) {
-    const s = Math.floor(ns / 1e9);
-    if (ns < 1e3) return ns + " ns";
-    if (ns < 1e6) return digits(ns / 1e3) + " µs";
-    if (ns < 1e9) return digits(ns / 1e6) + " ms";
-    if (s < 600) return digits(ns / 1e9) + " s";
-    if (s < 36000) return Math.floor(s / 60) + " min " + s % 60 + " s";
-    return separated(Math.floor(s / 3600)) + " h " + Math.floor(s / 60) % 60 + " min";
-  }
-  const share = (part, all) => (part / all * 100).toFixed(1) + " %";
-
   function graph(tree, thread) {
     const g = {tree, thread, from: 0, span: tree.total, at: -1, was: -1, hits: null, marked: null};
     g.box = thread.querySelector(".flame");
@@ -48,7 +10,7 @@
     return g;
   }
 
-  function make(g) {
+  function boxes(g) {
     if (g.rects) return;
     g.svg.replaceChildren();
     const rects = document.createDocumentFragment();
@@ -70,7 +32,7 @@
   }
 
   function draw(g) {
-    make(g);
+    boxes(g);
     const width = g.svg.clientWidth || 1000, labels = document.createDocumentFragment();
     g.svg.setAttribute("viewBox", "0 0 " + width + " " + g.tree.rows * ROW); // paper has another width
     g.svg.setAttribute("preserveAspectRatio", "none");
@@ -156,6 +118,6 @@
   pick.onchange = show;
   search.oninput = () => find(current());
   $("flame-reset").onclick = () => zoom(current(), -1);
-  addEventListener("resize", () => draw(current()));
+  redraw.push(() => draw(current()));
   show();
-})();
+}
