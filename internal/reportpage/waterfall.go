@@ -209,7 +209,7 @@ func (p *page) span(l *waterfallLayout, i, y int) {
 	p.p("</text></svg><svg x=\"%d%%\" y=%d width=\"%d%%\" height=%d><rect class=%s x=\"%s\" width=\"%s\" y=4 height=12 />", spanNames, y, 100-spanNames-1, lines*spanHeight, markup(class), percent(from, l.length),
 		percent(max(to-from, l.length/400), l.length))
 	x, dx, anchor := percent(to, l.length), 5, markup("start")
-	if to > l.length/2 && from > l.length/2 || to > l.length/10*9 && from > l.length/8 {
+	if s.Failed && from > l.length/2 || to > l.length/10*9 && from > l.length/8 {
 		x, dx, anchor = percent(from, l.length), -5, "end"
 	}
 	why := ""
