@@ -113,7 +113,7 @@ type page struct {
 	limits limits
 	kinds  []string // classes of the kinds of work, as Utilisation.Kinds
 	data   pageData // for the script
-	marked []pin    // moments that the timeline marks beside inputs and milestones
+	pinned []pin    // moments that the timeline marks beside inputs and milestones
 }
 
 func newPage(src *Source, all *report.All, opts Options, l limits) *page {

@@ -70,7 +70,7 @@ func (p *page) pins() (pins []pin) {
 		}
 		pins = append(pins, pin{m.At, m.Label, "load"})
 	}
-	return append(pins, p.marked...)
+	return append(pins, p.pinned...)
 }
 
 // browserPage reports whether a page is of the browser itself.
@@ -118,7 +118,7 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 
 // showLink returns a link that selects a span in the timeline; it is hidden where no script runs.
 func (p *page) showLink(s span) markup {
-	return p.phrase("<a class=seek href=\"#t=%s\">show</a>", markup(p.fragment(s)))
+	return p.phrase("<a class=seek href=\"#t=%s\">Show</a>", markup(p.fragment(s)))
 }
 
 // fragment writes a span as the fragment of the page's address has it.

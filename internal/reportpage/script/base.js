@@ -57,12 +57,12 @@ function hint(text, e) {
 // name the frame.
 const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
 if (beside || chart) {
-  for (const row of document.querySelectorAll("tr[data-at]")) {
+  for (const row of document.querySelectorAll("[data-at]")) {
     const [from, dur, at] = row.dataset.at.split(" ").map(Number), button = make("button", "show", "Show");
     button.type = "button";
     button.title = "Show it in the timeline";
     button.onclick = () => beside ? window.parent.postMessage({weft: {from_ns: from, dur_ns: dur}}, "*") : chart.show(from - data.chart.begin, dur, at - 1);
-    row.cells[0].append(button);
+    (row.cells ? row.cells[0] : row).append(button);
   }
 }
 if (data?.trees) flameGraphs();
