@@ -178,12 +178,17 @@ func (c *chartCollector) addSamples(p *Profiles, t *Thread) {
 	}
 	delete(ids, 0)
 	paths := p.functionPaths(slices.Sorted(maps.Keys(ids)), t.Source)
-	calls := sampledCalls{collector: c, row: row, paths: &paths, stacks: p.stacks, shared: paths.shared(p.stacks)}
+	calls := sampledCalls{collector: c, row: row, paths: &paths, stacks: p.stacks, shared: int32(paths.shared(p.stacks)), shallow: make([]int32, len(paths.steps))}
+	for i := range paths.steps {
+		if calls.shallow[i] = int32(i); paths.steps[i].depth > calls.shared+maxChartDepth {
+			calls.shallow[i] = calls.shallow[paths.steps[i].parent]
+		}
+	}
 	for o := range t.within(t.busy()) {
 		if calls.end != o.ts {
 			calls.close(0, calls.end)
 		}
-		calls.see(o, c.use.kind(cmp.Or(sampledKinds[t.states.kind(o.state)], otherKind)), t.states.class(o.state) == ClassGC)
+		calls.see(o, t, c.use.kind(cmp.Or(sampledKinds[t.states.kind(o.state)], otherKind)))
 	}
 	calls.close(0, calls.end)
 }
@@ -194,7 +199,8 @@ type sampledCalls struct {
 	row       *chartRow
 	paths     *functionPaths
 	stacks    *stackTable
-	shared    int // outermost functions that are left out
+	shared    int32   // outermost functions that are left out
+	shallow   []int32 // by step: itself, or the innermost step around it that the chart has room for
 
 	open []sampledCall
 	path []int32 // steps of a stack, the innermost first
@@ -203,27 +209,30 @@ type sampledCalls struct {
 
 type sampledCall struct {
 	step, kind int // step: of paths; −1: none, no function is known
+	state      string
 	from       timeline.Nanos
 }
 
 // see takes in a sample. The garbage collector is in what it interrupts.
-func (c *sampledCalls) see(o *observation, kind int, gc bool) {
+func (c *sampledCalls) see(o *observation, t *Thread, kind int) {
 	c.path = c.path[:0]
 	if i, ok := slices.BinarySearch(c.paths.ids, o.stack); ok && o.stack != 0 {
-		for at := c.paths.at[i]; at > 0 && int(c.paths.steps[at].depth) > c.shared; at = c.paths.steps[at].parent {
+		for at := c.shallow[c.paths.at[i]]; at > 0 && c.paths.steps[at].depth > c.shared; at = c.paths.steps[at].parent {
 			c.path = append(c.path, at)
 		}
 	}
-	if gc || len(c.path) == 0 {
+	if t.states.class(o.state) == ClassGC || len(c.path) == 0 {
 		c.path = slices.Insert(c.path, 0, -1)
 	}
-	same := 0
-	for same < min(len(c.open), len(c.path)) && c.open[same].step == int(c.path[len(c.path)-1-same]) && (same < len(c.path)-1 || c.open[same].kind == kind) {
-		same++
+	same, state := 0, t.states.name(o.state)
+	for ; same < min(len(c.open), len(c.path)) && c.open[same].step == int(c.path[len(c.path)-1-same]); same++ {
+		if innermost := same == len(c.path)-1; innermost && (c.open[same].kind != kind || c.open[same].step < 0 && c.open[same].state != state) {
+			break
+		}
 	}
 	c.close(same, o.ts)
 	for depth := same; depth < len(c.path); depth++ {
-		c.open = append(c.open, sampledCall{int(c.path[len(c.path)-1-depth]), kind, o.ts})
+		c.open = append(c.open, sampledCall{int(c.path[len(c.path)-1-depth]), kind, state, o.ts})
 	}
 	c.end = o.end()
 }
@@ -233,7 +242,7 @@ func (c *sampledCalls) close(depth int, at timeline.Nanos) {
 	for len(c.open) > depth {
 		call := c.open[len(c.open)-1]
 		c.open = c.open[:len(c.open)-1]
-		name := "(" + c.collector.use.out.Kinds[call.kind] + ")"
+		name := "(" + call.state + ")"
 		if call.step >= 0 {
 			name = c.stacks.frames[c.paths.steps[call.step].frame].Function
 		}

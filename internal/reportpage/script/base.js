@@ -39,6 +39,15 @@ function shape(tag, attributes) {
   return e;
 }
 
+// fit shortens a text to a width.
+const pen = make("canvas").getContext("2d"), widths = new Map();
+pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+function fit(text, room) {
+  let w = widths.get(text);
+  if (w === undefined) widths.set(text, w = pen.measureText(text).width);
+  return w <= room ? text : text.slice(0, Math.max(Math.floor(text.length * (room - 9) / w), 1)) + "…";
+}
+
 // A line about what the pointer is on.
 const tip = make("div", "tip");
 tip.hidden = true;

@@ -1,7 +1,7 @@
 // Flame graphs: a box is [name, place, depth, start, total, self, kind].
 function flameGraphs() {
   const ROW = 18, graphs = data.trees.map((tree, i) => graph(tree, $("flame-" + i)));
-  const pick = $("flame-thread"), search = $("flame-search"), matches = $("flame-matches");
+  const pick = $("flame-thread"), search = $("flame-search"), matches = $("flame-matches"), deeper = $("flame-deeper");
   function graph(tree, thread) {
     const g = {tree, thread, from: 0, span: tree.total, at: -1, was: -1, hits: null, marked: null};
     g.box = thread.querySelector(".flame");
@@ -18,7 +18,7 @@ function flameGraphs() {
       const r = document.createElementNS(NS, "rect");
       r.setAttribute("y", b[2] * ROW);
       r.setAttribute("height", ROW - 1);
-      r.setAttribute("class", g.tree.kinds[b[6]]);
+      r.setAttribute("class", g.tree.kinds[b[6]] + " t" + b[0] % 3);
       r.dataset.i = i;
       rects.append(r);
       return r;
@@ -27,14 +27,19 @@ function flameGraphs() {
     g.svg.append(rects, g.labels);
     g.box.setAttribute("role", "application");
     g.svg.onclick = e => { if (e.target.dataset.i) { select(g, +e.target.dataset.i); zoom(g, +e.target.dataset.i); } };
-    g.svg.onpointermove = e => { if (e.target.dataset.i) say(g, +e.target.dataset.i); };
+    g.svg.onpointermove = e => { const i = e.target.dataset.i; if (i) say(g, +i); hint(i && g.live.textContent, e); };
+    g.svg.onpointerleave = () => hint("");
     g.box.onkeydown = e => key(g, e);
   }
 
   function draw(g) {
     boxes(g);
     const width = g.svg.clientWidth || 1000, labels = document.createDocumentFragment();
-    g.svg.setAttribute("viewBox", "0 0 " + width + " " + g.tree.rows * ROW); // paper has another width
+    const rows = deeper.ariaPressed === "true" ? g.tree.rows : level(g);
+    deeper.hidden = level(g) === g.tree.rows;
+    deeper.textContent = "Deeper (+" + (g.tree.rows - level(g)) + ")";
+    g.svg.setAttribute("height", rows * ROW);
+    g.svg.setAttribute("viewBox", "0 0 " + width + " " + rows * ROW);
     g.svg.setAttribute("preserveAspectRatio", "none");
     g.tree.boxes.forEach((b, i) => {
       const r = g.rects[i], x = Math.max((b[3] - g.from) / g.span, 0) * width, end = Math.min((b[3] + b[4] - g.from) / g.span, 1) * width, w = end - x;
@@ -47,15 +52,24 @@ function flameGraphs() {
       r.setAttribute("x", x.toFixed(1));
       r.setAttribute("width", w.toFixed(1));
       if (w > 32) {
-        const t = document.createElementNS(NS, "text"), name = data.names[b[0]], room = Math.floor((w - 6) / 6.6);
+        const t = document.createElementNS(NS, "text"), name = data.names[b[0]];
         t.setAttribute("x", (x + 3).toFixed(1));
         t.setAttribute("y", b[2] * ROW + 13);
-        t.textContent = [...name].length > room ? [...name].slice(0, Math.max(room - 1, 1)).join("") + "…" : name;
+        t.textContent = fit(name, w - 6);
         labels.append(t);
       }
     });
     g.labels.replaceChildren(labels);
     mark(g);
+  }
+
+  // level returns the number of rows that hold nearly all of what is in view.
+  function level(g) {
+    const itself = new Array(g.tree.rows).fill(0);
+    for (const b of g.tree.boxes) if (b[3] < g.from + g.span && b[3] + b[4] > g.from) itself[b[2]] += b[5];
+    let left = itself.reduce((a, b) => a + b, 0) / 100, rows = g.tree.rows;
+    while (rows > 1 && (left -= itself[rows - 1]) > 0) rows--;
+    return rows;
   }
 
   function mark(g) {
@@ -117,6 +131,7 @@ function flameGraphs() {
   $("flame-controls").hidden = false;
   pick.onchange = show;
   search.oninput = () => find(current());
+  deeper.onclick = () => { deeper.ariaPressed = deeper.ariaPressed !== "true"; draw(current()); };
   $("flame-reset").onclick = () => zoom(current(), -1);
   redraw.push(() => draw(current()));
   show();

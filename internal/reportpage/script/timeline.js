@@ -1,7 +1,7 @@
 // timeline draws the slices of threads between two times, which are chosen in the strip above: both are in nanoseconds from its start.
 function timeline(c) {
   const LINE = 15, HEAD = 18, AXIS = 20, kinds = c.kinds.length, strip = $("strip"), box = $("flames"), canvas = $("canvas"), g = canvas.getContext("2d");
-  let from = 0, to = c.length, at = null, over = null, palette = {}, pending = 0, tops = [], widths = new Map();
+  let from = 0, to = c.length, at = null, over = null, palette = {}, pending = 0, tops = [];
 
   const rows = c.rows.map((r, row) => {
     const open = [];
@@ -75,7 +75,7 @@ function timeline(c) {
     view(a - margin, a + length + margin);
     draw();
     if (rows[row]) box.scrollTop = tops[row] - AXIS;
-    strip.scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+    $("chart").scrollIntoView();
   }
   function followAddress() {
     const m = /^#t=([\d.]+)s\+([\d.]+)s(?:&row=(\d+))?$/.exec(location.hash);
@@ -94,7 +94,7 @@ function timeline(c) {
 
   const deeper = $("deeper"), levels = r => deeper.ariaPressed === "true" ? r.all : r.depths, hidden = Math.max(...rows.map(r => r.all - r.depths));
   deeper.hidden = hidden === 0;
-  deeper.textContent = "Deeper: " + hidden + (hidden === 1 ? " row" : " rows");
+  deeper.textContent = "Deeper (+" + hidden + ")";
   deeper.onclick = () => { deeper.ariaPressed = deeper.ariaPressed !== "true"; draw(); };
 
   function redrawSoon() { pending ||= requestAnimationFrame(() => { pending = 0; draw(); }); }
@@ -108,12 +108,6 @@ function timeline(c) {
     });
   }
 
-  function cut(text, room) {
-    let w = widths.get(text);
-    if (w === undefined) widths.set(text, w = g.measureText(text).width);
-    return w <= room ? text : text.slice(0, Math.max(Math.floor(text.length * (room - 8) / w), 1)) + "…";
-  }
-
   function draw() {
     colours();
     const width = canvas.clientWidth, scale = devicePixelRatio || 1, perNano = width / (to - from), X = t => (t - from) * perNano;
@@ -123,7 +117,7 @@ function timeline(c) {
     canvas.width = width * scale;
     canvas.height = height * scale;
     g.setTransform(scale, 0, 0, scale, 0, 0);
-    g.font = "11px system-ui, sans-serif";
+    g.font = pen.font.replace("12px", "11px");
     g.textBaseline = "middle";
     g.fillStyle = palette.line;
     const marks = ticks();
@@ -131,7 +125,7 @@ function timeline(c) {
     rows.forEach((r, i) => {
       const top = tops[i] + HEAD, last = [], end = [];
       g.fillStyle = palette.fg;
-      g.fillText(cut(r.name, width - 8), 2, tops[i] + HEAD / 2 + 1);
+      g.fillText(fit(r.name, width - 8), 2, tops[i] + HEAD / 2 + 1);
       g.globalAlpha = 0.65;
       for (const s of r.short) {
         if (s.from > to || s.from + c.step < from) continue;
@@ -156,7 +150,7 @@ function timeline(c) {
         }
         if (w > 26) {
           g.fillStyle = colour.text;
-          g.fillText(cut(s.name, w - 6), x + 3, line + LINE / 2);
+          g.fillText(fit(s.name, w - 6), x + 3, line + LINE / 2);
         }
       }
     });
