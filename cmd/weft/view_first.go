@@ -47,9 +47,9 @@ const (
 
 // Parts of expressions for the paths of tracks. In them are no threads.
 const (
-	topLevel    = `^(?!System$)(?:(?! > ).)*$`    // processes, and tracks beside them; System has marks of clocks only
-	processPath = `^(?:(?! > ).)* `               // a process, before its number
-	details     = ` > \(contexts and states\) > ` // before what more is known of a thread
+	topLevel = `^(?!System$)(?:(?! > ).)*$` // processes, and tracks beside them; System has marks of clocks only
+	// Long tasks and contexts of the threads with some tids. The UI adds the tid to the name of each track of a thread.
+	ofThreads = ` > \(contexts and states\) \((%s)\) > (Long tasks|Context: .*) \(\d+\)$`
 )
 
 // firstView finds what to show of a trace first.
@@ -65,8 +65,8 @@ func firstView(ctx context.Context, tl *timeline.Timeline, report *convert.Repor
 		return first, err
 	}
 	first.Window = b.window()
-	if pids := b.pages(tl); len(pids) > 0 {
-		first.Commands = append(first.Commands, view.PinPaths(processPath+`(`+strings.Join(pids, "|")+`)`+details+`(Long tasks|Context: .*)$`))
+	if tids := b.pages(tl); len(tids) > 0 {
+		first.Commands = append(first.Commands, view.PinPaths(fmt.Sprintf(ofThreads, strings.Join(tids, "|"))))
 	}
 	return first, nil
 }
@@ -134,8 +134,8 @@ func (b *busy) window() *view.Window {
 	return w
 }
 
-// pages returns the pids of the pages on whose main threads most starts.
-func (b *busy) pages(tl *timeline.Timeline) (pids []string) {
+// pages returns the tids of the main threads of pages on which most starts.
+func (b *busy) pages(tl *timeline.Timeline) (tids []string) {
 	var mains []timeline.TrackID
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		if tl.TrackKind(id) != timeline.ThreadTrack || b.starts[id] == 0 {
@@ -148,9 +148,9 @@ func (b *busy) pages(tl *timeline.Timeline) (pids []string) {
 	}
 	slices.SortStableFunc(mains, func(i, j timeline.TrackID) int { return cmp.Compare(b.starts[j], b.starts[i]) })
 	for _, id := range mains[:min(len(mains), maxPinned)] {
-		pids = append(pids, strconv.Itoa(int(tl.Track(tl.TrackParent(id)).PID)))
+		tids = append(tids, strconv.FormatInt(tl.Track(id).TID, 10))
 	}
-	return pids
+	return tids
 }
 
 // askedFor puts what the flags say to look at first in the place of what is shown otherwise. For that an input that was not converted is read,

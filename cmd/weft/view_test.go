@@ -277,15 +277,15 @@ func TestFirstView(t *testing.T) {
 		b := new(strings.Builder)
 		fmt.Fprint(b, `[{"ph":"b","cat":"c","id":"1","name":"navigation","ts":0,"pid":1,"tid":1},{"ph":"e","cat":"c","id":"1","name":"navigation","ts":10000000,"pid":1,"tid":1}`)
 		for pid := range processes {
-			fmt.Fprintf(b, `,{"ph":"M","name":"thread_name","pid":%d,"tid":1,"ts":0,"args":{"name":%q}}`, pid+1, work)
+			fmt.Fprintf(b, `,{"ph":"M","name":"thread_name","pid":%d,"tid":%[1]d,"ts":0,"args":{"name":%q}}`, pid+1, work)
 			for i := range 100 * (pid + 1) {
-				fmt.Fprintf(b, `,{"ph":"X","name":"n","ts":%d,"dur":10,"pid":%d,"tid":1}`, 8_000_000+i*1000, pid+1)
+				fmt.Fprintf(b, `,{"ph":"X","name":"n","ts":%d,"dur":10,"pid":%d,"tid":%[2]d}`, 8_000_000+i*1000, pid+1)
 			}
 		}
 		return b.String() + "]"
 	}
 	const expand = `dev.perfetto.ExpandTracksByRegex ^(?!System$)(?:(?! > ).)*$ path`
-	const pin = `dev.perfetto.PinTracksByRegex ^(?:(?! > ).)* (%s) > \(contexts and states\) > (Long tasks|Context: .*)$ path`
+	const pin = `dev.perfetto.PinTracksByRegex  > \(contexts and states\) \((%s)\) > (Long tasks|Context: .*) \(\d+\)$ path`
 	for _, c := range []struct {
 		name, input string
 		want        []string

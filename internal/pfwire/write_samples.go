@@ -64,12 +64,12 @@ func numberTasks(t *timeline.Timeline) []uint32 {
 func (w *writer) stackSample(it *timeline.Item) error {
 	if w.tasks[it.Track] == 0 {
 		instant := *it
-		instant.Kind = timeline.ItemInstant
+		instant.Kind, instant.Idle = timeline.ItemInstant, false
 		return w.item(&instant)
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	field := schema.TracePacket_StackSample
-	if it.Callstack == 0 || w.t.IsIdle(it.Callstack) {
+	if it.Idle || it.Callstack == 0 || w.t.IsIdle(it.Callstack) {
 		field = schema.TracePacket_WeftIdleSample
 	}
 	b, sample := wire.BeginMessage(append(b, w.needsState...), field)

@@ -379,7 +379,7 @@ func (b *Builder) addToTable(ev *Event) error {
 	row.clock = row.clock || ev.ThreadTS != CPUTime{}
 	b.fractions.times = b.fractions.times || ev.TS%Microsecond != 0
 	b.next = max(b.next, ev.Event+1)
-	b.sampled.add(sampleRow{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack})
+	b.sampled.add(newSampleRow(ev))
 	return b.added()
 }
 

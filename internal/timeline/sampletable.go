@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
-	"math"
 	"unsafe"
 
 	"github.com/weft-trace/weft/internal/collections"
@@ -17,10 +16,22 @@ import (
 // chrome-devtools-long take 1.49 times as long (CPU time).
 type sampleRow struct {
 	ts     Nanos
-	weight uint32
+	weight uint32 // with idleBit
 	event  uint32
 	track  TrackID
 	stack  CallstackID
+}
+
+// idleBit in the weight of a sampleRow stands for Event.Idle.
+const idleBit = 1 << 31
+
+// newSampleRow returns the row of an event that fitsTable.
+func newSampleRow(ev *Event) sampleRow {
+	s := sampleRow{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack}
+	if ev.Idle {
+		s.weight |= idleBit
+	}
+	return s
 }
 
 // sampleForm is how rows are written to disk.
@@ -31,7 +42,7 @@ const sampleSize = int64(unsafe.Sizeof(sampleRow{}))
 // fitsTable reports whether an event is a sample that fits a sampleRow: what it weighs is a small whole number, and it
 // comes from no particular place in the input. Those that do not fit are records.
 func (ev *Event) fitsTable() bool {
-	return ev.Kind == Sample && ev.Offset == noOffset && ev.Value.IsInt() && ev.Value.bits <= math.MaxUint32 &&
+	return ev.Kind == Sample && ev.Offset == noOffset && ev.Value.IsInt() && ev.Value.bits < idleBit &&
 		len(ev.Name) == 0 && len(ev.Category) == 0 && len(ev.Args) == 0 && ev.CPU == CPU{} && ev.Sampling == Sampling{}
 }
 

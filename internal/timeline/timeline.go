@@ -110,8 +110,8 @@ type Event struct {
 	// below: until it ends, whatever else waits for the thread is late. See Timeline.LongTasks.
 	LoopTask bool
 
-	// Idle says of a Slice or Begin on a track of states that nothing was going on: files have it in a form that only weft
-	// reads, so that viewers show a gap.
+	// Idle marks a Slice or Begin on a track of states in which nothing was going on, and a Sample of a thread that waited for
+	// work: files have them in a form that only weft reads, so that viewers show a gap, and flame graphs show work.
 	Idle bool
 	// DidNotEnd says of a Begin that an End follows which the recording did not have: see Head.DidNotEnd. Only traces of weft have it.
 	DidNotEnd bool

@@ -80,7 +80,7 @@ type Item struct {
 	CPU       CPU       // ItemSample
 	Flows     []FlowRef // ItemBegin, ItemInstant
 	Notes     Args      // what a pass added to Args, see AttachNotes
-	Idle      bool      // ItemBegin, ItemEnd: of a slice with Event.Idle
+	Idle      bool      // ItemBegin, ItemEnd, ItemSample: see Event.Idle
 	Added     bool      // it is of an overlay, and has no ordinal
 
 	walker *walker // reads late, see Item.ReadArgs
@@ -352,7 +352,7 @@ func (w *walker) sample() error {
 		*it = Item{}
 		it.Kind, it.TS, it.Dur, it.Track = ItemSample, s.ts, NoTime, s.track
 		it.Event, it.Offset, it.Ordinal = s.event, noOffset, NoOrdinal
-		it.Value, it.Callstack = Int(int64(s.weight)), w.t.stacks.resolve(s.stack)
+		it.Value, it.Callstack, it.Idle = Int(int64(s.weight&^idleBit)), w.t.stacks.resolve(s.stack), s.weight&idleBit != 0
 		if err := w.emit(it); err != nil {
 			return err
 		}
@@ -435,6 +435,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	case Sample:
 		it.Kind, it.Value = ItemSample, r.value()
 		it.CPU, it.Lane, it.Callstack = r.sampledOn(), 0, w.t.stacks.resolve(r.sampledStack())
+		it.Idle = r.flags&flagIdle != 0
 	case FlowStep:
 		if w.flows.of(ordinal) == nil {
 			return nil

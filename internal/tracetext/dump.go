@@ -60,7 +60,7 @@ func appendItem(out *strings.Builder, t *timeline.Timeline, path string, it *tim
 	if len(it.Category) > 0 {
 		fmt.Fprintf(out, " cat=%s", it.Category)
 	}
-	if it.Idle && it.Kind == timeline.ItemBegin {
+	if it.Idle && it.Kind != timeline.ItemEnd {
 		out.WriteString(" idle")
 	}
 	if at, ok := it.ThreadTime.Nanos(); ok {

@@ -40,7 +40,7 @@ type TracePacket struct {
 	// payload is a oneof: of several the last one counts.
 	Payload int
 	Data    []byte
-	Idle    bool // a track event that says that a thread was idle: see weft_idle in the schema
+	Idle    bool // a track event or sample of an idle thread: see weft_idle and weft_idle_sample in the schema
 
 	// Bundle is a compressed stream of packets, nil if the packet is none. It counts whatever else is in the packet.
 	Bundle     []byte
@@ -113,7 +113,7 @@ func (p *TracePacket) Parse(msg []byte) error {
 			}
 		case schema.TracePacket_WeftIdleSample:
 			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {
-				p.Payload = schema.TracePacket_StackSample
+				p.Payload, p.Idle = schema.TracePacket_StackSample, true
 			}
 		default:
 			p.Payload, p.Data = field, r.Bytes()

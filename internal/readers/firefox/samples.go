@@ -55,10 +55,11 @@ func (c *converter) addSamples() error {
 			}
 			continue
 		}
-		if err := c.addThreadSamples(th); err != nil {
+		activity := c.findActivity(th)
+		if err := c.addThreadSamples(th, activity); err != nil {
 			return err
 		}
-		if err := c.addActivity(th); err != nil {
+		if err := c.addActivity(th, activity); err != nil {
 			return err
 		}
 		if c.opts.JSCalls && th.hasJS() {
@@ -70,8 +71,8 @@ func (c *converter) addSamples() error {
 	return nil
 }
 
-// addThreadSamples adds the samples of a thread, with the CPU time and the delay of events as counters.
-func (c *converter) addThreadSamples(th *threadState) error {
+// addThreadSamples adds the samples of a thread, and as counters its CPU time and the delay of events.
+func (c *converter) addThreadSamples(th *threadState, activity []activity) error {
 	s := &th.th.samples
 	cpu, delay := c.sampleCounters(th)
 	before := math.NaN() // ms, even of a sample before the trace
@@ -86,7 +87,7 @@ func (c *converter) addThreadSamples(th *threadState) error {
 		}
 		c.out = timeline.Event{
 			Kind: timeline.Sample, Track: th.track, Event: c.event, Offset: -1, TS: at,
-			Callstack: th.stacks.sampled(s.stack[i]), Value: weight(s.weight.at(i)),
+			Callstack: th.stacks.sampled(s.stack[i]), Value: weight(s.weight.at(i)), Idle: c.isIdle(activity[i].category),
 		}
 		if err := c.b.Add(&c.out); err != nil {
 			return err
@@ -104,6 +105,15 @@ func (c *converter) addThreadSamples(th *threadState) error {
 		}
 	}
 	return nil
+}
+
+// isIdle reports whether a category of a sample is that of threads that wait for work.
+func (c *converter) isIdle(category int64) bool {
+	if category == none {
+		return false
+	}
+	main, _ := splitCategory(category)
+	return c.root.meta.categories[main].name == idleCategory
 }
 
 // weight is the weight of a sample; null counts as one.
@@ -331,8 +341,7 @@ func (c *converter) findSteadyCategory(th *threadState, samples []activity) bool
 
 // addActivity adds what the samples of a thread were doing, and for which document, each as slices of consecutive samples
 // on a track of their own. A sample lasts until the next one, the last for an interval. A category that never changes is a fact.
-func (c *converter) addActivity(th *threadState) error {
-	samples := c.findActivity(th)
+func (c *converter) addActivity(th *threadState, samples []activity) error {
 	steady := c.findSteadyCategory(th, samples)
 	categories := run{c: c, th: th, role: timeline.RoleCategories}
 	windows := run{c: c, th: th, role: timeline.RoleSamplePages}

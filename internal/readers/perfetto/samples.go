@@ -208,6 +208,7 @@ type sample struct {
 	weight   int64
 	kind     timeline.SampleDescription
 	cpu      timeline.CPU
+	idle     bool
 }
 
 // addSample adds a sample.
@@ -216,7 +217,7 @@ func (r *reader) addSample(s *sample) error {
 		Kind: timeline.Sample, Track: r.thread(r.process(s.pid), s.tid),
 		Event: r.nextIndex(), Offset: r.sampleOffset(),
 		TS:   s.ts,
-		Name: r.describeSample(&s.kind), CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),
+		Name: r.describeSample(&s.kind), CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight), Idle: s.idle,
 	}
 	return r.b.Add(&r.out)
 }
@@ -242,7 +243,7 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		return nil
 	}
 	r.fieldsNotConverted("StackSample", s.Other())
-	out := sample{weight: 1, kind: *r.sampleDefaults()}
+	out := sample{weight: 1, kind: *r.sampleDefaults(), idle: r.fields.Idle}
 	if s.HasWeight() {
 		out.weight = int64(s.Weight())
 	}
