@@ -408,13 +408,12 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	if c.selected != nil {
 		opts.Thread = c.selected.Track
 	}
-	tasks := newTaskCollector(c.tl, c.attributed, opts)
-	if !hasSamples(c.tl) {
-		return tasks, nil
+	tasks, err := newTaskCollector(ctx, c.tl, c.attributed, opts)
+	if err != nil || !hasSamples(c.tl) {
+		return tasks, err
 	}
 	profiles := c.profiles
 	if c.selected != nil { // a task counts whole
-		var err error
 		if profiles, err = Collect(ctx, c.tl, nil); err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ type CategoryCount struct {
 // OverviewTask is a long task in short.
 type OverviewTask struct {
 	ThreadID
-	Name     string         `json:"name,omitempty"` // what takes longest in it, beside the task itself
+	Name     string         `json:"name,omitempty"` // of what says most about it
 	Location string         `json:"location,omitempty"`
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
@@ -302,10 +302,8 @@ func (c *overviewCollector) addTasks(ctx context.Context) error {
 	}
 	for i := range tasks.Tasks {
 		t := &tasks.Tasks[i]
-		out := OverviewTask{ThreadID: t.ThreadID, Name: t.Name, Start: t.Start, Duration: t.Duration}
-		if k := slices.IndexFunc(t.Parts, func(p WorkPart) bool { return p.Name != t.Name }); k >= 0 {
-			out.Name, out.Location = t.Parts[k].Name, t.Parts[k].Location
-		}
+		out := OverviewTask{ThreadID: t.ThreadID, Start: t.Start, Duration: t.Duration}
+		out.Name, out.Location = t.Telling()
 		c.out.Tasks = append(c.out.Tasks, out)
 	}
 	return nil
