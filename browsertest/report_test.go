@@ -107,7 +107,7 @@ func TestReportAccessibility(t *testing.T) {
 	needsAxe(t)
 	b, dir := Start(t, NewStub(t)), t.TempDir()
 	long := longNames(t, dir)
-	for _, input := range []string{recording, "../testdata/traces/pytorch/pytorch-small.json.gz", "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz", long} {
+	for _, input := range []string{recording, "../testdata/clocks/node/page.har.gz", "../testdata/traces/pytorch/pytorch-small.json.gz", "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz", long} {
 		address := reportOf(t, dir, input)
 		for name, look := range looks() {
 			p := b.Open(address, look...)
@@ -146,13 +146,16 @@ func TestReportWithoutScript(t *testing.T) {
 		return chromedp.Void{}, err
 	}
 	p := b.Open(reportOf(t, t.TempDir(), recording), off)
-	for _, hidden := range []string{"#theme", "#flame-controls"} {
+	for _, hidden := range []string{"#theme", "#flame-controls", "#chart"} {
 		if Eval[bool](p, `document.querySelector("`+hidden+`").checkVisibility()`) {
 			t.Errorf("%s is shown", hidden)
 		}
 	}
 	if n := Eval[int](p, `[...document.querySelectorAll(".flame path")].filter((e) => e.checkVisibility()).length`); n == 0 {
 		t.Error("no flame graph is shown")
+	}
+	if !Eval[bool](p, `document.querySelector("svg.busy .area path").checkVisibility()`) {
+		t.Error("no plot of threads is shown")
 	}
 }
 

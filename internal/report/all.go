@@ -25,6 +25,8 @@ type All struct {
 	NotCounted []timeline.Recorder `json:"not_counted,omitempty"`
 
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`
+	Chart       *Chart              `json:"-"` // of the threads of Utilisation
+	Waterfall   *Waterfall          `json:"-"`
 	Costs       []*costtables.Table `json:"costs,omitempty"`
 	StackTrees  []StackTree         `json:"stack_tree,omitempty"`
 	Functions   []ThreadFunctions   `json:"functions,omitempty"` // of the threads of StackTrees that have samples
@@ -296,6 +298,11 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 		ofSlices = newSliceTrees(c.tl, c.use)
 		passes = append(passes, timeline.Nested(c.tl, ofSlices.item))
 	}
+	waterfall := newWaterfallCollector(c.tl, c.include())
+	if waterfall != nil {
+		passes = append(passes, timeline.Nested(c.tl, waterfall.item))
+		wanted = func(timeline.TrackID) bool { return true }
+	}
 	var groups, values *sliceCounter
 	var spans *spanCollector
 	if c.slicesMatter() {
@@ -318,6 +325,9 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	}
 	if err := c.addGroups(ctx, groups, values, spans); err != nil {
 		return err
+	}
+	if waterfall != nil {
+		c.out.Waterfall = waterfall.done()
 	}
 	c.addUse(ofSlices)
 	c.addTasks(tasks.done())
@@ -416,7 +426,7 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 func (c *allCollector) addUse(ofSlices *sliceTrees) {
 	c.use.sortTrees(c.trees)
 	if use := c.use.done(c.shows); len(use.Threads) > 0 {
-		c.out.Utilisation = use
+		c.out.Utilisation, c.out.Chart = use, c.use.chart.done()
 	}
 	if c.out.StackTrees = c.trees; ofSlices != nil {
 		c.out.StackTrees = ofSlices.done()

@@ -41,7 +41,8 @@ type busyLane[T any] struct {
 type busySlice[T any] struct {
 	timed  bool // else its time is that of the slice around it
 	sleeps bool
-	told   bool // it says its CPU time, or a slice around it does
+	told   bool  // it says its CPU time, or a slice around it does
+	depth  int32 // number of timed slices around it
 	from   timeline.Nanos
 	cpu    timeline.CPUTime // when it began; not given if a slice around it tells
 	note   T
@@ -153,7 +154,14 @@ func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 // begin returns what is known of a slice that begins.
 func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note T) busySlice[T] {
 	s := busySlice[T]{timed: hasEnd(&it.Head) && b.selected.Item(it), sleeps: sleeps(it), from: it.TS, note: note}
-	if n := open.Len(); n > 1 && open.At(n-2).told {
+	n := open.Len()
+	if n > 1 {
+		around := open.At(n - 2)
+		if s.depth = around.depth; around.timed {
+			s.depth++
+		}
+	}
+	if n > 1 && open.At(n-2).told {
 		s.told = true
 	} else if _, tells := it.ThreadTime.Nanos(); tells && s.timed {
 		if from, to := b.selected.Clip(it.TS, endOf(&it.Head)); from == it.TS && to == endOf(&it.Head) { // of a part it is not known

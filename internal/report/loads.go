@@ -26,6 +26,7 @@ type Load struct {
 	LargestPaint *timeline.Nanos `json:"largest_contentful_paint_ns,omitempty"`
 	DOMContent   *timeline.Nanos `json:"dom_content_loaded_ns,omitempty"`
 	Loaded       *timeline.Nanos `json:"load_ns,omitempty"`
+	Archive      bool            `json:"-"` // it is of an HTTP archive
 }
 
 // LayoutShift is the cumulative layout shift of the page of a thread: the largest sum of the shifts in a session window, which ends when none comes for
@@ -142,7 +143,9 @@ func (c *loadCollector) item(it *timeline.Item) error {
 		c.shift(it)
 	case archivePage:
 		if isURL(c.args["title"]) && c.args["startedDateTime"] != "" {
-			c.load(strconv.Itoa(int(it.Track)), c.args["title"], it.TS)
+			if l := c.load(strconv.Itoa(int(it.Track)), c.args["title"], it.TS); l != nil {
+				l.Archive = true
+			}
 		}
 	case archiveDOMContent, archiveLoaded:
 		c.passed(strconv.Itoa(int(it.Track)), event, it.TS)
@@ -270,4 +273,31 @@ func (l *Loads) end() (end timeline.Nanos) {
 		}
 	}
 	return end
+}
+
+// LoadMoment is when a load came to a milestone.
+type LoadMoment struct {
+	At      timeline.Nanos
+	Label   string // "DOM ready", "load", "first content" or "largest content"
+	URL     string
+	Archive bool
+}
+
+// Moments returns the milestones of all loads.
+func (l *Loads) Moments() (list []LoadMoment) {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Pages {
+		p := &l.Pages[i]
+		for _, m := range []struct {
+			after *timeline.Nanos
+			label string
+		}{{p.FirstPaint, "first content"}, {p.LargestPaint, "largest content"}, {p.DOMContent, "DOM ready"}, {p.Loaded, "load"}} {
+			if m.after != nil {
+				list = append(list, LoadMoment{p.Start + *m.after, m.label, p.URL, p.Archive})
+			}
+		}
+	}
+	return list
 }

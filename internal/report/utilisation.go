@@ -72,6 +72,7 @@ type useCollector struct {
 	probes bool // there may be slices of probes
 	err    error
 	rows   []*ThreadUse // by TrackID: of the threads that are shown and not known by samples
+	chart  *chartCollector
 	out    Utilisation
 
 	work       [producers.CategoryCount]timeline.Nanos // of all threads
@@ -166,6 +167,7 @@ func (c *useCollector) choose(profiles *Profiles) {
 	c.out.Start, c.out.End = first, last
 	c.out.Step = (last-first)/useSteps + 1
 	c.chooseKinds(sampled)
+	c.chart = newChartCollector(c, maxChartSlices)
 	for i := range c.out.Threads {
 		row := &c.out.Threads[i]
 		row.ByKind, row.Steps = make([]timeline.Nanos, len(c.out.Kinds)), make([][]timeline.Nanos, len(c.out.Kinds))
@@ -174,6 +176,7 @@ func (c *useCollector) choose(profiles *Profiles) {
 		}
 		if t := sampled[row.track]; t != nil {
 			c.addSamples(row, t)
+			c.chart.addSamples(profiles, t)
 		} else {
 			c.rows[row.track] = row
 			c.threads[row.track].restart()
@@ -269,6 +272,9 @@ func (c *useCollector) divide(it *timeline.Item, open *timeline.OpenSlices[busyS
 			c.addTime(row, c.kindOf(s), from, to)
 		}
 	})
+	if c.chart != nil {
+		c.chart.item(it, open)
+	}
 	return c.err
 }
 

@@ -23,7 +23,8 @@ const (
 type pageData struct {
 	Names  []string   `json:"names"`  // of functions
 	Places []string   `json:"places"` // of their code
-	Trees  []treeData `json:"trees"`
+	Trees  []treeData `json:"trees,omitempty"`
+	Chart  *chartData `json:"chart,omitempty"`
 	index  [2]map[string]int
 }
 
@@ -35,7 +36,7 @@ type treeData struct {
 	Boxes [][7]timeline.Nanos `json:"boxes"` // name, place, depth, start, total, self, kind
 }
 
-func (d *pageData) used() bool { return len(d.Trees) > 0 }
+func (d *pageData) used() bool { return len(d.Trees) > 0 || d.Chart != nil }
 
 // json returns the data as JSON that is safe within a script: encoding/json writes <, > and & as escapes.
 func (d *pageData) json() string {
@@ -72,7 +73,7 @@ func (p *page) code() {
 	for i := range trees {
 		p.p("<option value=%d>%s, %s</option>", i, trees[i].ThreadID.Title(), length(trees[i].Total))
 	}
-	p.p("</select></label> <label>Search <input type=search id=flame-search autocomplete=off spellcheck=false></label> <span id=flame-matches></span> <button type=button id=flame-reset>Reset zoom</button></div>\n")
+	p.p("</select></label> <label>Search <input type=search id=flame-search autocomplete=off spellcheck=false></label> <span id=flame-matches></span> <button type=button id=flame-deeper aria-pressed=false hidden>Deeper</button> <button type=button id=flame-reset>Reset zoom</button></div>\n")
 	boxes := p.limits.boxes
 	for i := range trees {
 		boxes -= p.flame(i, &trees[i], min(boxes, max(p.limits.boxes/len(trees), boxes/(len(trees)-i))))
@@ -125,12 +126,13 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 		})
 	}
 	data.Rows = rows
+	drawn := shownRows(boxes, rows)
 	p.data.Trees = append(p.data.Trees, data)
 	title := t.ThreadID.Title()
 	p.p("<div class=thread id=flame-%d>\n<h3>%s</h3>\n<p>%s</p>\n", i, title, markup(p.treeLead(t)))
 	p.legend(parts)
-	p.p("<div class=\"scroll flame\" tabindex=0 role=region aria-label=\"Flame graph of %s\"><svg width=\"100%%\" height=%d role=img aria-label=\"Flame graph of %s; the table below has its functions\">", title, rows*rowHeight, title)
-	p.flameBoxes(boxes, classes, t.Total, rows)
+	p.p("<div class=\"scroll flame\" tabindex=0 role=region aria-label=\"Flame graph of %s\"><svg width=\"100%%\" height=%d role=img aria-label=\"Flame graph of %s; the table below has its functions\">", title, drawn*rowHeight, title)
+	p.flameBoxes(boxes, classes, t.Total, drawn)
 	p.p("</svg></div>\n<p class=live aria-live=polite></p>\n")
 	if left += t.Small; left > 0 {
 		p.p("<p class=note>%s too small to be seen %s left out.</p>\n", table.Plural(left, "box", "boxes"), markup(plural(left, "is", "are")))
@@ -138,6 +140,21 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	p.functions(t)
 	p.p("</div>\n")
 	return len(boxes)
+}
+
+// shownRows returns the number of rows that have 99 percent of the time, without what is deeper.
+func shownRows(boxes []box, rows int) int {
+	itself, all := make([]timeline.Nanos, rows), timeline.Nanos(0)
+	for _, b := range boxes {
+		itself[b.node.Depth] += b.node.Self
+		all += b.node.Self
+	}
+	for left := all / 100; rows > 1; rows-- {
+		if left -= itself[rows-1]; left <= 0 {
+			break
+		}
+	}
+	return rows
 }
 
 func plural(n int, one, many string) string {
@@ -151,6 +168,9 @@ func plural(n int, one, many string) string {
 func (p *page) flameBoxes(boxes []box, classes map[string]string, total timeline.Nanos, rows int) {
 	paths := map[string]*strings.Builder{}
 	for _, b := range boxes {
+		if b.node.Depth >= rows {
+			continue
+		}
 		class := classes[b.node.Kind]
 		if paths[class] == nil {
 			paths[class] = &strings.Builder{}
@@ -166,7 +186,7 @@ func (p *page) flameBoxes(boxes []box, classes map[string]string, total timeline
 	p.p("</svg>")
 	for _, b := range boxes {
 		room := scaled(b.node.Total, total, flameUnits) / (flameUnits / 1000) / labelUnits * 16 / 10
-		if name := p.clean(b.node.Function); room >= 4 {
+		if name := p.clean(b.node.Function); room >= 4 && b.node.Depth < rows {
 			p.p("<text x=\"%s\" dx=3 y=%d>%s</text>", percent(b.start, total), b.node.Depth*rowHeight+13, escape(cut(name, room)))
 		}
 	}

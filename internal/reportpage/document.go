@@ -2,15 +2,12 @@ package reportpage
 
 import (
 	"crypto/sha256"
-	_ "embed" // the style and the script
+	_ "embed" // the style
 	"encoding/base64"
 )
 
 //go:embed page.css
 var css string
-
-//go:embed page.js
-var script string
 
 // document is a page that is written: what all pages have around what they say.
 type document struct{ writer }

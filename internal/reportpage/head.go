@@ -88,7 +88,7 @@ var whose = map[verdict.Class]string{
 	verdict.Yours: "yours", verdict.Browser: "the browser’s", verdict.Machine: "the machine’s", verdict.Recorder: "the recorder’s",
 }
 
-// shown returns the attributes of what is to be looked at: its time, and the name of its thread.
+// shown returns the attribute that says what is to be looked at.
 func (p *page) shown(m *verdict.Moment) markup {
 	switch {
 	case m == nil:
@@ -96,7 +96,7 @@ func (p *page) shown(m *verdict.Moment) markup {
 	case m.Thread == nil:
 		return at(m.Start, m.Duration).attribute()
 	}
-	return at(m.Start, m.Duration).attribute() + p.phrase(" data-on=\"%s\"", m.Thread.Title())
+	return p.on(*m.Thread, m.Start, m.Duration).attribute()
 }
 
 // linkText are the texts of links to sections.

@@ -6,26 +6,12 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/verdict"
 )
 
 // interactions returns the inputs that weft report input shows, the slowest first: all but movements of the pointer.
 func interactions(list []report.Interaction) []report.Interaction {
 	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return !in.Kind.Usual() })
-}
-
-// inputName names an input of a kind in a sentence.
-func inputName(kind report.InputKind) string {
-	switch kind {
-	case report.KeyInput:
-		return "a key press"
-	case report.WheelInput:
-		return "a turn of the wheel"
-	case report.MoveInput:
-		return "a move of the pointer"
-	case report.OtherInput:
-		return "an input event"
-	}
-	return "a " + string(kind)
 }
 
 // inputs writes how fast inputs were answered.
@@ -37,7 +23,7 @@ func (p *page) inputs() {
 		main, what = list, "input"
 	}
 	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (%s at %s).", table.Count(len(main), what),
-		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), inputName(main[0].Kind), p.moment(main[0].Start-p.all.Start))
+		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), verdict.InputName(main[0].Kind), p.moment(main[0].Start-p.all.Start))
 	if moves := len(list) - len(main); moves > 0 {
 		p.p(" %s by moving the pointer are grey.", table.Count(moves, "input"))
 	}
@@ -73,7 +59,7 @@ func (p *page) dots(list []report.Interaction) {
 	p.p("<figure class=plot>\n<svg class=inputs width=\"100%%\" height=%d role=img aria-labelledby=\"inputs-t inputs-d\"><title id=inputs-t>Inputs over time</title><desc id=inputs-d>A dot for each input: to the right when it happened, upwards how long the answer took.</desc>\n", dotsTop+dotsHeight+20)
 	p.p("<rect class=bad y=%d width=\"100%%\" height=%d /><rect class=fair y=%d width=\"100%%\" height=%d />", dotsTop, y(report.SlowInput)-dotsTop, y(report.SlowInput), y(report.FastInput)-y(report.SlowInput))
 	p.p("<text class=tick x=4 y=%d>200 ms</text><text class=tick x=4 y=%d>100 ms</text>\n", y(report.SlowInput)-3, y(report.FastInput)-3)
-	p.grid(first-p.all.Start, last-first, dotsTop+dotsHeight)
+	p.grid(first-p.all.Start, last-first, 0, dotsTop+dotsHeight)
 	for i := len(shown) - 1; i >= 0; i-- { // the slowest on top
 		in := &shown[i]
 		class, r := "dot", 5

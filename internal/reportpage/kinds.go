@@ -33,6 +33,16 @@ func familyOf(kind string) string {
 	return "other"
 }
 
+// familyName returns the name of a family, and of other classes that of the kind.
+func familyName(class, kind string) string {
+	for i := range families {
+		if families[i].class == class {
+			return families[i].name
+		}
+	}
+	return kind
+}
+
 // kindClasses returns the classes of the kinds of a utilisation: families of the kinds of work, else numbers.
 func kindClasses(u *report.Utilisation) (classes []string) {
 	for i, kind := range u.Kinds {
@@ -61,12 +71,7 @@ type part struct {
 // byFamily adds up times by class, in the order of the families or of the kinds.
 func byClass(classes, names []string, times []timeline.Nanos) (parts []part) {
 	for i, class := range classes {
-		name := names[i]
-		for _, f := range families {
-			if f.class == class {
-				name = f.name
-			}
-		}
+		name := familyName(class, names[i])
 		k := slices.IndexFunc(parts, func(p part) bool { return p.class == class })
 		if k < 0 {
 			k = len(parts)

@@ -1,8 +1,8 @@
 // Package reportpage draws reports as a page of HTML: one file that needs no network, no server and no other file, prints, and can be read
 // without JavaScript.
 //
-// Its tables are those of internal/report (look and show, in table.go); what is around them is read from the structs of that package. Plots are SVG made here; a small script (page.js) adds
-// search and zoom to flame graphs, and a button for the colours. The page forbids itself everything else by its Content-Security-Policy,
+// Its tables are those of internal/report (look and show, in table.go); what is around them is read from the structs of that package. Plots are SVG made here; a small script (the folder script) makes
+// the timeline and flame graphs answer to pointer and keyboard. The page forbids itself everything else by its Content-Security-Policy,
 // which names style and script by their hashes: there are no style attributes.
 //
 // Texts of the input reach the page only through writer, which cuts, cleans and escapes them. The same report makes the same bytes: there is
@@ -74,12 +74,14 @@ const maxPage = 1_500_000
 type limits struct {
 	boxes int // of all flame graphs
 	dots  int // of inputs
+	// slices of the timeline
+	slices int
 }
 
 // Write writes the page of a report.
 func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
 	var p *page
-	for l := (limits{boxes: 6000, dots: 2000}); ; l = (limits{l.boxes / 2, l.dots / 2}) {
+	for l := (limits{boxes: 6000, dots: 2000, slices: 40_000}); ; l = (limits{l.boxes / 2, l.dots / 2, l.slices / 2}) {
 		p = newPage(src, all, opts, l)
 		p.write()
 		if p.Len() <= maxPage || l.boxes < 10 {
@@ -122,7 +124,7 @@ type section struct {
 func (p *page) sections() []section {
 	a := p.all
 	list := []section{
-		{Busy, "When was it busy?", a.Utilisation != nil, p.busy},
+		{Busy, p.busyQuestion(), a.Utilisation != nil || a.Waterfall != nil, p.busy},
 		{Costs, p.costQuestion(), len(a.Costs) > 0 && (p.opts.Sections != nil || !p.costsOfThreads()), p.costs},
 		{Code, "Where in the code?", len(a.StackTrees) > 0, p.code},
 		{Inputs, "How fast were inputs answered?", a.Inputs != nil && len(a.Inputs.List) > 0, p.inputs},

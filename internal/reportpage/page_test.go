@@ -93,9 +93,9 @@ func TestPages(t *testing.T) {
 // attributes, nothing that is loaded.
 var (
 	elements = strings.Fields(`html head meta title style body header div h1 h2 h3 button p main dl dt dd b small section ol ul li a nav figure svg g rect path line text
-		circle desc details summary table caption thead tbody tr th td span label select option input code script footer`)
+		circle desc details summary table caption thead tbody tr th td span label select option input code script footer defs pattern canvas tspan output`)
 	attributes = strings.Fields(`lang charset http-equiv content name type id hidden class href aria-label aria-labelledby aria-live aria-hidden role tabindex scope width height
-		viewbox preserveaspectratio x y x1 x2 y1 y2 cx cy r d dx text-anchor value autocomplete spellcheck data-at data-on`)
+		viewbox preserveaspectratio x y x1 x2 y1 y2 cx cy r d dx text-anchor value autocomplete spellcheck data-at title aria-pressed patternunits patterntransform`)
 )
 
 // check reports what a page must not have.
@@ -122,7 +122,7 @@ func check(t testing.TB, page string) {
 		for _, a := range n.Attr {
 			if key := strings.ToLower(a.Key); !slices.Contains(attributes, key) {
 				t.Errorf("attribute %s=%q of <%s>", a.Key, a.Val, n.Data)
-			} else if key == "href" && !regexp.MustCompile(`^#[a-z-]+$`).MatchString(a.Val) {
+			} else if key == "href" && !regexp.MustCompile(`^#([a-z-]+|t=[0-9.]+s\+[0-9.]+s(&row=[0-9]+)?)$`).MatchString(a.Val) {
 				t.Errorf("link to %q", a.Val)
 			} else if key == "id" && ids[a.Val] {
 				t.Errorf("id %q twice", a.Val)
@@ -244,11 +244,35 @@ func nastyReport(name string, n int) *report.All {
 		a.FlowPairs.Pairs = append(a.FlowPairs.Pairs, report.FlowPair{From: thread, To: thread, Arrows: 20, P95: 1e9})
 	}
 	a.Tasks.Tasks.Tasks = a.Tasks.List
+	a.Chart = &report.Chart{Least: 10, Step: a.End/500 + 1, Names: []string{name}, Rows: make([]report.ChartRow, len(a.Utilisation.Threads))}
+	a.Waterfall = &report.Waterfall{End: a.End, Traces: 1}
+	for i := range min(n, 200) {
+		a.Waterfall.Spans = append(a.Waterfall.Spans, report.WaterfallSpan{Start: timeline.Nanos(i), Duration: 1e6, Name: name, Service: name, Failed: i%2 == 0, Message: name, Depth: i % 30,
+			Phases: []report.SpanPhase{{Name: name, Duration: 5}}})
+	}
+	for i := range 2 * n {
+		row := &a.Chart.Rows[i%len(a.Chart.Rows)]
+		row.Depths = 1
+		row.Slices = append(row.Slices, report.ChartSlice{Start: timeline.Nanos(i) * a.End / timeline.Nanos(2*n), Duration: timeline.Nanos(10 + i), CPU: 5})
+	}
+	a.Loads = &report.Loads{Pages: []report.Load{{URL: name, Loaded: new(timeline.Nanos(5)), Archive: n%2 == 0}}, Shift: &report.LayoutShift{ThreadID: thread, Score: 1}}
 	a.Functions = []report.ThreadFunctions{{ThreadID: thread, Functions: []report.Function{{Frame: frame}}, Count: 1}}
 	for range min(n, 8) {
 		a.StackTrees = append(a.StackTrees, tree)
 	}
 	return a
+}
+
+// The script has a budget, and nothing in it is lost with its comments.
+func TestScript(t *testing.T) {
+	if len(script) > maxScript {
+		t.Errorf("%d bytes, more than %d", len(script), maxScript)
+	}
+	for _, bad := range []string{"`", `\"`, "- -", "+ +", "/ /"} {
+		if strings.Contains(baseScript+timelineScript+waterfallScript+flameScript, bad) {
+			t.Errorf("%s may not survive the removal of spaces", bad)
+		}
+	}
 }
 
 // comparison is a result with rows of a name.

@@ -129,6 +129,6 @@ func (p *page) gcOverTime() {
 	}
 	p.p("<figure class=plot>\n<svg width=\"100%%\" height=%d role=img aria-labelledby=\"gc-t gc-d\"><title id=gc-t>Garbage collections over time</title><desc id=gc-d>The highest bar stands for %s within %s.</desc>\n", height+18, length(most), length(u.Step))
 	p.p("<svg height=%d width=\"100%%\" viewBox=\"0 0 %d %d\" preserveAspectRatio=none><rect class=ground width=%d height=%d /><path class=gc d=\"%s\"/></svg>", height, n, laneHeight, n, laneHeight, markup(steps(bottoms, tops)))
-	p.grid(u.Start-p.all.Start, u.End-u.Start, height)
+	p.grid(u.Start-p.all.Start, u.End-u.Start, 0, height)
 	p.p("<text class=tick x=4 y=12>up to %s in %s</text></svg>\n</figure>\n", length(most), length(u.Step))
 }

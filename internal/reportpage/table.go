@@ -144,14 +144,19 @@ func shown(c *table.Column, v *table.Cell) string {
 type span struct {
 	from, dur timeline.Nanos
 	known     bool
+	row       int // of the timeline, from 1 on; 0: none
 }
 
-func at(from, dur timeline.Nanos) span { return span{from, max(dur, 0), true} }
+func at(from, dur timeline.Nanos) span { return span{from: from, dur: max(dur, 0), known: true} }
 
 // attribute returns what the script reads when the page is shown beside a timeline.
 func (s span) attribute() markup {
 	if !s.known {
 		return ""
 	}
-	return markup(fmt.Sprintf(" data-at=\"%d %d\"", int64(s.from), int64(s.dur)))
+	row := ""
+	if s.row > 0 {
+		row = fmt.Sprintf(" %d", s.row)
+	}
+	return markup(fmt.Sprintf(" data-at=\"%d %d%s\"", int64(s.from), int64(s.dur), row))
 }

@@ -16,8 +16,8 @@ func categoryName(k int) string { return producers.Category(k).String() }
 func (p *page) tasks() {
 	t := p.all.Tasks
 	longest := &t.List[0]
-	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.%s</p>\n", table.Count(t.Count, "task"),
-		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), longest.ThreadID.Title(), tasksOnCPU(t.Tasks.Tasks))
+	p.p("<p class=lead><b>%s</b> took %s or longer and blocked %s for <b>%s</b> beyond that; the longest took %s, on %s.%s %s</p>\n", table.Count(t.Count, "task"),
+		length(t.Min), plural(t.Count, "its thread", "their threads"), length(t.Blocking), length(longest.Duration), longest.ThreadID.Title(), tasksOnCPU(t.Tasks.Tasks), p.showLink(p.on(longest.ThreadID, longest.Start, longest.Duration)))
 	all := make([]timeline.Nanos, producers.CategoryCount)
 	for i := range t.List {
 		addWork(all, &t.List[i].Work)
@@ -30,7 +30,7 @@ func (p *page) tasks() {
 			addWork(times, &t.List[i].Work)
 			return p.bar(categoryParts(times), longest.Duration)
 		},
-		at: func(i int) span { return at(t.List[i].Start, t.List[i].Duration) },
+		at: func(i int) span { return p.on(t.List[i].ThreadID, t.List[i].Start, t.List[i].Duration) },
 	})
 }
 

@@ -84,13 +84,17 @@ func slowest(list []report.Interaction, of func(report.InputKind) bool) *report.
 	return nil
 }
 
-// inputName names an input of a kind in a sentence.
-func inputName(kind report.InputKind) string {
+// InputName names an input of a kind in a sentence.
+func InputName(kind report.InputKind) string {
 	switch kind {
 	case report.KeyInput:
 		return "a key press"
 	case report.WheelInput:
 		return "a turn of the wheel"
+	case report.MoveInput:
+		return "a move of the pointer"
+	case report.OtherInput:
+		return "an input event"
 	}
 	return "a " + string(kind)
 }
@@ -104,7 +108,7 @@ func (j *judge) webHeading(f *webFacts) {
 			j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s, the slowest input answered after %s", f.page, count(f.tasks, "long task"), length(f.slowest.Latency))
 			return
 		}
-		j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s was answered after %s", f.page, inputName(f.slowest.Kind), length(f.slowest.Latency))
+		j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s was answered after %s", f.page, InputName(f.slowest.Kind), length(f.slowest.Latency))
 	case f.load != nil && f.load.LargestPaint != nil && *f.load.LargestPaint > largestPaint.good:
 		j.heading(largestPaint.rate(*f.load.LargestPaint), "%s was slow to load: its largest content came after %s", name(ShortURL(f.load.URL)), length(*f.load.LargestPaint))
 	case f.tasks > 0 && blocking.rate(f.blocked) == Good:
@@ -262,7 +266,7 @@ func (j *judge) inputIssue(f *webFacts) {
 	if in.Main != nil {
 		class = j.classOf(in.Main)
 	}
-	what := inputName(in.Kind)
+	what := InputName(in.Kind)
 	j.issue(Issue{
 		Title: text("%s is answered after %s", strings.ToUpper(what[:1])+what[1:], length(in.Latency)), Proof: proof, Action: action, Class: class, Gain: in.Latency - report.FastInput,
 		Show: &Moment{in.Start, in.Latency, in.Main}, Section: "inputs",

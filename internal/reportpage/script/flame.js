@@ -1,45 +1,7 @@
-"use strict";
-(() => {
-  const $ = id => document.getElementById(id), root = document.documentElement, NS = "http://www.w3.org/2000/svg";
-  // Colours: as the system has them, until the button says otherwise.
-  const theme = $("theme"), dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
-  theme.hidden = false;
-  label();
-  theme.onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; label(); };
-
-  // Beside a timeline, rows can be shown in it. Other pages with a report in a frame have none, and do not name the frame.
-  if (window.parent !== window && window.name === "beside-timeline") {
-    for (const row of document.querySelectorAll("tr[data-at]")) {
-      const [from, dur] = row.dataset.at.split(" ").map(Number), button = document.createElement("button");
-      button.type = "button";
-      button.className = "show";
-      button.textContent = "Show";
-      button.title = "Show it in the timeline";
-      button.onclick = () => window.parent.postMessage({weft: {from_ns: from, dur_ns: dur}}, "*");
-      row.cells[0].append(button);
-    }
-  }
-
-  // Flame graphs: a box is [name, place, depth, start, total, self, kind].
-  const text = $("data");
-  if (!text) return;
-  const data = JSON.parse(text.textContent), ROW = 18, graphs = data.trees.map((tree, i) => graph(tree, $("flame-" + i)));
-  const pick = $("flame-thread"), search = $("flame-search"), matches = $("flame-matches");
-  // time writes a length as numbers.go does, except that it rounds halves up.
-  const separated = n => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
-  const digits = v => v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : separated(v.toFixed(0));
-  function time(ns) {
-    const s = Math.floor(ns / 1e9);
-    if (ns < 1e3) return ns + " ns";
-    if (ns < 1e6) return digits(ns / 1e3) + " µs";
-    if (ns < 1e9) return digits(ns / 1e6) + " ms";
-    if (s < 600) return digits(ns / 1e9) + " s";
-    if (s < 36000) return Math.floor(s / 60) + " min " + s % 60 + " s";
-    return separated(Math.floor(s / 3600)) + " h " + Math.floor(s / 60) % 60 + " min";
-  }
-  const share = (part, all) => (part / all * 100).toFixed(1) + " %";
-
+// Flame graphs: a box is [name, place, depth, start, total, self, kind].
+function flameGraphs() {
+  const ROW = 18, graphs = data.trees.map((tree, i) => graph(tree, $("flame-" + i)));
+  const pick = $("flame-thread"), search = $("flame-search"), matches = $("flame-matches"), deeper = $("flame-deeper");
   function graph(tree, thread) {
     const g = {tree, thread, from: 0, span: tree.total, at: -1, was: -1, hits: null, marked: null};
     g.box = thread.querySelector(".flame");
@@ -48,7 +10,7 @@
     return g;
   }
 
-  function make(g) {
+  function boxes(g) {
     if (g.rects) return;
     g.svg.replaceChildren();
     const rects = document.createDocumentFragment();
@@ -56,7 +18,7 @@
       const r = document.createElementNS(NS, "rect");
       r.setAttribute("y", b[2] * ROW);
       r.setAttribute("height", ROW - 1);
-      r.setAttribute("class", g.tree.kinds[b[6]]);
+      r.setAttribute("class", g.tree.kinds[b[6]] + " t" + b[0] % 3);
       r.dataset.i = i;
       rects.append(r);
       return r;
@@ -65,14 +27,19 @@
     g.svg.append(rects, g.labels);
     g.box.setAttribute("role", "application");
     g.svg.onclick = e => { if (e.target.dataset.i) { select(g, +e.target.dataset.i); zoom(g, +e.target.dataset.i); } };
-    g.svg.onpointermove = e => { if (e.target.dataset.i) say(g, +e.target.dataset.i); };
+    g.svg.onpointermove = e => { const i = e.target.dataset.i; if (i) say(g, +i); hint(i && g.live.textContent, e); };
+    g.svg.onpointerleave = () => hint("");
     g.box.onkeydown = e => key(g, e);
   }
 
   function draw(g) {
-    make(g);
+    boxes(g);
     const width = g.svg.clientWidth || 1000, labels = document.createDocumentFragment();
-    g.svg.setAttribute("viewBox", "0 0 " + width + " " + g.tree.rows * ROW); // paper has another width
+    const rows = deeper.ariaPressed === "true" ? g.tree.rows : level(g);
+    deeper.hidden = level(g) === g.tree.rows;
+    deeper.textContent = "Deeper (+" + (g.tree.rows - level(g)) + ")";
+    g.svg.setAttribute("height", rows * ROW);
+    g.svg.setAttribute("viewBox", "0 0 " + width + " " + rows * ROW);
     g.svg.setAttribute("preserveAspectRatio", "none");
     g.tree.boxes.forEach((b, i) => {
       const r = g.rects[i], x = Math.max((b[3] - g.from) / g.span, 0) * width, end = Math.min((b[3] + b[4] - g.from) / g.span, 1) * width, w = end - x;
@@ -85,15 +52,24 @@
       r.setAttribute("x", x.toFixed(1));
       r.setAttribute("width", w.toFixed(1));
       if (w > 32) {
-        const t = document.createElementNS(NS, "text"), name = data.names[b[0]], room = Math.floor((w - 6) / 6.6);
+        const t = document.createElementNS(NS, "text"), name = data.names[b[0]];
         t.setAttribute("x", (x + 3).toFixed(1));
         t.setAttribute("y", b[2] * ROW + 13);
-        t.textContent = [...name].length > room ? [...name].slice(0, Math.max(room - 1, 1)).join("") + "…" : name;
+        t.textContent = fit(name, w - 6);
         labels.append(t);
       }
     });
     g.labels.replaceChildren(labels);
     mark(g);
+  }
+
+  // level returns the number of rows that hold nearly all of what is in view.
+  function level(g) {
+    const itself = new Array(g.tree.rows).fill(0);
+    for (const b of g.tree.boxes) if (b[3] < g.from + g.span && b[3] + b[4] > g.from) itself[b[2]] += b[5];
+    let left = itself.reduce((a, b) => a + b, 0) / 100, rows = g.tree.rows;
+    while (rows > 1 && (left -= itself[rows - 1]) > 0) rows--;
+    return rows;
   }
 
   function mark(g) {
@@ -155,7 +131,8 @@
   $("flame-controls").hidden = false;
   pick.onchange = show;
   search.oninput = () => find(current());
+  deeper.onclick = () => { deeper.ariaPressed = deeper.ariaPressed !== "true"; draw(current()); };
   $("flame-reset").onclick = () => zoom(current(), -1);
-  addEventListener("resize", () => draw(current()));
+  redraw.push(() => draw(current()));
   show();
-})();
+}

@@ -1,0 +1,321 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Chart is what a timeline shows of the threads of a Utilisation: their slices that are long enough to be seen, and how long the outermost
+// of the others took. Times are nanoseconds, points in time on the trace's clock.
+type Chart struct {
+	Least timeline.Nanos // the length of the shortest slices
+	Step  timeline.Nanos // of ShortTime, counted from Utilisation.Start
+	Names []string       // of slices
+	Rows  []ChartRow     // one for each thread of the Utilisation
+}
+
+// ChartRow has the slices of a thread. Those that do not nest, and those of a stream beside the thread, are below the others.
+type ChartRow struct {
+	Depths int          // number of levels
+	Slices []ChartSlice // by start; at one start the outer ones first
+	Short  []ShortTime  // by step, then kind
+}
+
+// ChartSlice is a slice, or a call that samples saw.
+type ChartSlice struct {
+	Start, Duration timeline.Nanos
+	Depth           int
+	Name            int            // index in Chart.Names
+	Kind            int            // index in Utilisation.Kinds
+	CPU             timeline.Nanos // that it used; −1: not known
+}
+
+// ShortTime is how long outermost slices of a kind took, in a step, that are too short for the chart.
+type ShortTime struct {
+	Step, Kind int
+	Time       timeline.Nanos
+}
+
+// Limits of a chart.
+const (
+	chartParts     = 4000 // slices that are shorter than this part of the time are not seen
+	maxChartSlices = 40_000
+	maxChartDepth  = 32
+	chartSteps     = 500
+)
+
+// chartCollector keeps the slices of a chart. When there are too many it keeps the longer half, so that its memory does not grow with the trace.
+type chartCollector struct {
+	use   *useCollector
+	least timeline.Nanos
+	step  timeline.Nanos
+	limit int // of kept
+	kept  int
+	rows  []*chartRow // by TrackID of the threads; nil: not in the chart
+}
+
+// chartRow is a row that grows.
+type chartRow struct {
+	slices []chartSlice
+	depths []int // by lane
+	lanes  map[timeline.TrackLane]int
+	short  []timeline.Nanos // by step, then kind
+}
+
+type chartSlice struct {
+	ChartSlice
+	lane int
+	name string
+}
+
+// newChartCollector prepares the second walk of use.
+func newChartCollector(use *useCollector, limit int) *chartCollector {
+	length := use.out.End - use.out.Start
+	c := &chartCollector{use: use, limit: limit, least: length/chartParts + 1, step: length/chartSteps + 1, rows: make([]*chartRow, len(use.places))}
+	for i := range use.out.Threads {
+		c.rows[use.out.Threads[i].track] = &chartRow{lanes: map[timeline.TrackLane]int{}, short: make([]timeline.Nanos, chartSteps*len(use.out.Kinds))}
+	}
+	return c
+}
+
+// item takes in a slice that begins, of a thread that is not known by its samples.
+func (c *chartCollector) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) {
+	thread := c.use.places[it.Track]
+	if thread == 0 || c.use.rows[thread] == nil || it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !c.use.selected.Item(it) || sleeps(it) {
+		return
+	}
+	from, to := c.use.selected.Clip(it.TS, endOf(&it.Head))
+	from, to = max(from, c.use.out.Start), min(to, c.use.out.End) // its thread may sleep at the end
+	if depth := int(open.Innermost().depth); from < to && (depth == 0 || to-from >= c.least) {
+		s := chartSlice{ChartSlice: ChartSlice{Start: from, Duration: to - from, Depth: depth, Kind: c.use.kindOf(&open.Innermost().note), CPU: -1}}
+		if cpu, ok := it.ThreadDuration.Nanos(); ok && to-from == it.Dur {
+			s.CPU = cpu
+		}
+		row := c.rows[thread]
+		s.lane = row.lane(timeline.TrackLane{Track: it.Track, Lane: it.Lane})
+		c.add(row, &s, it.Name)
+	}
+}
+
+// lane returns the number of a lane.
+func (r *chartRow) lane(at timeline.TrackLane) int {
+	i, ok := r.lanes[at]
+	if !ok {
+		i = len(r.depths)
+		r.lanes[at] = i
+		r.depths = append(r.depths, 0)
+	}
+	return i
+}
+
+// add keeps a slice, or its time if it is short.
+func (c *chartCollector) add(row *chartRow, s *chartSlice, name []byte) {
+	switch {
+	case s.Depth >= maxChartDepth:
+		return
+	case s.Duration < c.least:
+		c.addShort(row, s)
+		return
+	}
+	s.name = string(name)
+	row.slices = append(row.slices, *s)
+	if c.kept++; c.kept > c.limit {
+		c.least = longest(c.rows, c.limit/2)
+		for _, r := range c.rows {
+			if r != nil {
+				c.kept -= c.drop(r)
+			}
+		}
+	}
+}
+
+// longest returns a length that at most so many slices have or exceed.
+func longest(rows []*chartRow, limit int) timeline.Nanos {
+	var lengths []timeline.Nanos
+	for _, r := range rows {
+		if r != nil {
+			for i := range r.slices {
+				lengths = append(lengths, r.slices[i].Duration)
+			}
+		}
+	}
+	slices.Sort(lengths)
+	return lengths[len(lengths)-limit-1] + 1
+}
+
+// drop leaves out the slices of a row that have become too short.
+func (c *chartCollector) drop(r *chartRow) int {
+	before := len(r.slices)
+	r.slices = slices.DeleteFunc(r.slices, func(s chartSlice) bool {
+		if s.Duration < c.least {
+			c.addShort(r, &s)
+		}
+		return s.Duration < c.least
+	})
+	return before - len(r.slices)
+}
+
+// addShort adds the time of a short slice, if it is an outermost one: the time of the others is in what is around them.
+func (c *chartCollector) addShort(row *chartRow, s *chartSlice) {
+	for from, end := s.Start, s.Start+s.Duration; s.Depth == 0 && from < end; {
+		at := from - c.use.out.Start
+		to := from + min(end-from, c.step-at%c.step)
+		sum(&row.short[int(at/c.step)*len(c.use.out.Kinds)+s.Kind], to-from)
+		from = to
+	}
+}
+
+// addSamples adds the calls that samples of a thread saw: a function runs while consecutive samples have it at the same place.
+func (c *chartCollector) addSamples(p *Profiles, t *Thread) {
+	row := c.rows[t.track]
+	row.lane(timeline.TrackLane{Track: t.track})
+	ids := map[stackID]bool{}
+	for o := range t.within(t.busy()) {
+		ids[o.stack] = true
+	}
+	delete(ids, 0)
+	paths := p.functionPaths(slices.Sorted(maps.Keys(ids)), t.Source)
+	calls := sampledCalls{collector: c, row: row, paths: &paths, stacks: p.stacks, shared: int32(paths.shared(p.stacks)), shallow: make([]int32, len(paths.steps))}
+	for i := range paths.steps {
+		if calls.shallow[i] = int32(i); paths.steps[i].depth > calls.shared+maxChartDepth {
+			calls.shallow[i] = calls.shallow[paths.steps[i].parent]
+		}
+	}
+	for o := range t.within(t.busy()) {
+		if calls.end != o.ts {
+			calls.close(0, calls.end)
+		}
+		calls.see(o, t, c.use.kind(cmp.Or(sampledKinds[t.states.kind(o.state)], otherKind)))
+	}
+	calls.close(0, calls.end)
+}
+
+// sampledCalls are the calls of a thread that are open while its samples are gone through.
+type sampledCalls struct {
+	collector *chartCollector
+	row       *chartRow
+	paths     *functionPaths
+	stacks    *stackTable
+	shared    int32   // outermost functions that are left out
+	shallow   []int32 // by step: itself, or the innermost step around it that the chart has room for
+
+	open []sampledCall
+	path []int32 // steps of a stack, the innermost first
+	end  timeline.Nanos
+}
+
+type sampledCall struct {
+	step, kind int // step: of paths; −1: none, no function is known
+	state      string
+	from       timeline.Nanos
+}
+
+// see takes in a sample. The garbage collector is in what it interrupts.
+func (c *sampledCalls) see(o *observation, t *Thread, kind int) {
+	c.path = c.path[:0]
+	if i, ok := slices.BinarySearch(c.paths.ids, o.stack); ok && o.stack != 0 {
+		for at := c.shallow[c.paths.at[i]]; at > 0 && c.paths.steps[at].depth > c.shared; at = c.paths.steps[at].parent {
+			c.path = append(c.path, at)
+		}
+	}
+	if t.states.class(o.state) == ClassGC || len(c.path) == 0 {
+		c.path = slices.Insert(c.path, 0, -1)
+	}
+	same, state := 0, t.states.name(o.state)
+	for ; same < min(len(c.open), len(c.path)) && c.open[same].step == int(c.path[len(c.path)-1-same]); same++ {
+		if innermost := same == len(c.path)-1; innermost && (c.open[same].kind != kind || c.open[same].step < 0 && c.open[same].state != state) {
+			break
+		}
+	}
+	c.close(same, o.ts)
+	for depth := same; depth < len(c.path); depth++ {
+		c.open = append(c.open, sampledCall{int(c.path[len(c.path)-1-depth]), kind, state, o.ts})
+	}
+	c.end = o.end()
+}
+
+// close ends the calls from a depth on.
+func (c *sampledCalls) close(depth int, at timeline.Nanos) {
+	for len(c.open) > depth {
+		call := c.open[len(c.open)-1]
+		c.open = c.open[:len(c.open)-1]
+		name := "(" + call.state + ")"
+		if call.step >= 0 {
+			name = c.stacks.frames[c.paths.steps[call.step].frame].Function
+		}
+		if at > call.from {
+			c.collector.add(c.row, &chartSlice{ChartSlice: ChartSlice{Start: call.from, Duration: at - call.from, Depth: len(c.open), Kind: call.kind, CPU: -1}}, []byte(name))
+		}
+	}
+}
+
+// done returns the chart after the walk; nil if nothing is in it.
+func (c *chartCollector) done() *Chart {
+	if c.kept == 0 {
+		return nil
+	}
+	out, names := &Chart{Least: c.least, Step: c.step}, map[string]int{}
+	for i := range c.use.out.Threads {
+		out.Rows = append(out.Rows, c.rows[c.use.out.Threads[i].track].done(out, names, len(c.use.out.Kinds)))
+	}
+	return out
+}
+
+// done returns the row, with its lanes below each other.
+func (r *chartRow) done(out *Chart, names map[string]int, kinds int) (row ChartRow) {
+	for i := range r.slices {
+		s := &r.slices[i]
+		r.depths[s.lane] = max(r.depths[s.lane], s.Depth+1)
+	}
+	for lane, depths := range r.depths {
+		r.depths[lane] = row.Depths
+		row.Depths += depths
+	}
+	for i := range r.slices {
+		s := &r.slices[i]
+		s.Depth += r.depths[s.lane]
+		n, ok := names[s.name]
+		if !ok {
+			n = len(out.Names)
+			names[s.name], out.Names = n, append(out.Names, s.name)
+		}
+		s.Name = n
+		row.Slices = append(row.Slices, s.ChartSlice)
+	}
+	slices.SortStableFunc(row.Slices, func(a, b ChartSlice) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Depth, b.Depth)) })
+	for i, time := range r.short {
+		if time > 0 {
+			row.Short = append(row.Short, ShortTime{i / kinds, i % kinds, time})
+		}
+	}
+	return row
+}
+
+// ChartOf returns a chart of the utilisation with at most so many slices: the longest, with the time of the others in Short.
+func (u *Utilisation) ChartOf(c *Chart, limit int) *Chart {
+	rows, count := make([]*chartRow, len(c.Rows)), 0
+	for i, row := range c.Rows {
+		grown := &chartRow{depths: []int{0}, short: make([]timeline.Nanos, chartSteps*len(u.Kinds))}
+		for _, s := range row.Short {
+			grown.short[s.Step*len(u.Kinds)+s.Kind] = s.Time
+		}
+		for _, s := range row.Slices {
+			grown.slices = append(grown.slices, chartSlice{ChartSlice: s, name: c.Names[s.Name]})
+		}
+		rows[i] = grown
+		count += len(row.Slices)
+	}
+	if count <= limit {
+		return c
+	}
+	shorter := chartCollector{step: c.Step, least: longest(rows, limit), use: &useCollector{out: *u}}
+	out, names := &Chart{Least: shorter.least, Step: c.Step}, map[string]int{}
+	for _, row := range rows {
+		shorter.drop(row)
+		out.Rows = append(out.Rows, row.done(out, names, len(u.Kinds)))
+	}
+	return out
+}

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Waterfall has spans of OpenTelemetry and requests of HTTP archives one by one: of those that failed or took longest. Times are
+// nanoseconds, points in time on the trace's clock.
+type Waterfall struct {
+	Start, End timeline.Nanos // of its spans
+	Spans      []WaterfallSpan
+	More       int64 // spans that are not in it
+	Traces     int   // of which the spans are; requests of an archive count as one
+}
+
+// WaterfallSpan is a span or request. Each comes after the one that it is a child of, children by start.
+type WaterfallSpan struct {
+	Start, Duration timeline.Nanos // a span that never ends has no Duration
+	Name            string
+	Service         string // of a request its host
+	Request         bool
+	Failed          bool
+	Message         string // why it failed
+	Depth           int
+	Phases          []SpanPhase // of a request, by start
+}
+
+// SpanPhase is a part of a request, such as waiting for the first byte.
+type SpanPhase struct {
+	Name            string
+	Start, Duration timeline.Nanos
+}
+
+// maxWaterfall bounds the spans of a waterfall.
+const maxWaterfall = 200
+
+// waterfallCollector keeps the traces that matter most in a walk: those that failed, then the longest.
+type waterfallCollector struct {
+	reader  *spanReader
+	include func(*timeline.Item) bool
+	spans   bool // there may be spans; else there are requests alone
+	limit   int
+	traces  map[string]*waterfallTrace
+	kept    int
+	out     Waterfall
+}
+
+// waterfallTrace is a trace, or a request of an archive.
+type waterfallTrace struct {
+	key    string
+	seen   int64 // number of the trace
+	rooted bool  // its outermost span is there
+	failed bool
+	length timeline.Nanos // of the longest span
+	spans  []*waterfallSpan
+	least  timeline.Nanos // of a trace that is too large: shorter spans are left out, unless they failed
+}
+
+type waterfallSpan struct {
+	WaterfallSpan
+	id, parent spanID
+	kids       []*waterfallSpan
+}
+
+// newWaterfallCollector returns a collector; nil if there are neither spans nor requests.
+func newWaterfallCollector(tl *timeline.Timeline, include func(*timeline.Item) bool) *waterfallCollector {
+	c := &waterfallCollector{include: include, spans: tl.MayHaveArg("span_id"), limit: maxWaterfall, traces: map[string]*waterfallTrace{}}
+	if !c.spans && !tl.MayHaveArg("request") {
+		return nil
+	}
+	c.reader = newSpanReader(tl)
+	return c
+}
+
+// item takes in an item of the walk; open has the requests in which phases are.
+func (c *waterfallCollector) item(it *timeline.Item, open *timeline.OpenSlices[*waterfallSpan]) error {
+	if it.Kind != timeline.ItemBegin || !c.spans && !strings.HasPrefix(string(it.Category), "network") {
+		return nil
+	}
+	if n := open.Len(); n > 1 && *open.At(n - 2) != nil && (*open.At(n - 2)).Request {
+		around := *open.At(n - 2)
+		around.Phases = append(around.Phases, SpanPhase{string(it.Name), it.TS, max(it.Dur, 0)})
+		return nil
+	}
+	f, ok, err := c.reader.read(it)
+	if err != nil || !ok || c.include != nil && !c.include(it) {
+		return err
+	}
+	s := &waterfallSpan{WaterfallSpan: WaterfallSpan{Start: f.start, Duration: f.length, Name: f.operationName, Service: f.service, Failed: f.failed, Message: f.message}, id: f.id, parent: f.parent}
+	key := f.id.trace
+	if s.Request = strings.HasPrefix(string(it.Category), "network") && f.kind == "client" && f.parent == (spanID{}); s.Request {
+		s.Name, key = string(it.Name), ""
+	}
+	*open.Innermost() = s
+	c.add(key, s)
+	return nil
+}
+
+// add keeps a span, and leaves out what matters least if there are too many.
+func (c *waterfallCollector) add(key string, s *waterfallSpan) {
+	t := c.traces[key]
+	if t == nil {
+		t = &waterfallTrace{key: key, seen: int64(len(c.traces)) + c.out.More}
+		c.traces[key] = t
+	}
+	if s.Duration < t.least && !s.Failed {
+		c.out.More++
+		return
+	}
+	t.rooted, t.failed, t.length = t.rooted || s.parent.span == "", t.failed || s.Failed, max(t.length, s.Duration)
+	t.spans = append(t.spans, s)
+	for c.kept++; c.kept > c.limit; {
+		c.leaveOut()
+	}
+}
+
+// leaveOut leaves out the trace that matters least, or of a single one the shorter spans.
+func (c *waterfallCollector) leaveOut() {
+	var least *waterfallTrace
+	for _, t := range c.traces {
+		if least == nil || compareTraces(t, least) < 0 {
+			least = t
+		}
+	}
+	before := len(least.spans)
+	if len(c.traces) > 1 {
+		least.spans = nil
+		delete(c.traces, least.key)
+	} else {
+		lengths := make([]timeline.Nanos, len(least.spans))
+		for i, s := range least.spans {
+			lengths[i] = s.Duration
+		}
+		slices.Sort(lengths)
+		least.least = max(least.least+1, lengths[len(lengths)/8]) // at once for many
+		least.spans = slices.DeleteFunc(least.spans, func(s *waterfallSpan) bool { return s.Duration < least.least && !s.Failed })
+		if len(least.spans) == before { // all failed, or took equally long
+			least.spans = least.spans[:c.limit]
+		}
+	}
+	c.kept -= before - len(least.spans)
+	c.out.More += int64(before - len(least.spans))
+}
+
+// compareTraces compares by how much traces matter.
+func compareTraces(a, b *waterfallTrace) int {
+	rank := func(t *waterfallTrace) int {
+		switch {
+		case t.rooted && t.failed:
+			return 2
+		case t.rooted:
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.length, b.length), cmp.Compare(b.seen, a.seen))
+}
+
+// done returns the waterfall; nil if nothing is in it.
+func (c *waterfallCollector) done() *Waterfall {
+	if c.kept == 0 {
+		return nil
+	}
+	var tops []*waterfallSpan
+	c.out.Start, c.out.End, c.out.Traces = math.MaxInt64, math.MinInt64, len(c.traces)
+	for _, t := range c.traces {
+		tops = append(tops, t.nest()...)
+		for _, s := range t.spans {
+			c.out.Start, c.out.End = min(c.out.Start, s.Start), max(c.out.End, s.Start+s.Duration)
+		}
+	}
+	c.list(tops)
+	return &c.out
+}
+
+// nest gives spans to their parents and returns the others. A parent that comes after its child, as clocks that differ have it, counts too.
+func (t *waterfallTrace) nest() (tops []*waterfallSpan) {
+	byID := map[spanID]*waterfallSpan{}
+	for _, s := range t.spans {
+		byID[s.id] = s
+	}
+	for _, s := range t.spans {
+		if p := byID[s.parent]; s.parent.span != "" && p != nil && !p.below(s, byID) {
+			p.kids = append(p.kids, s)
+		} else {
+			tops = append(tops, s)
+		}
+	}
+	return tops
+}
+
+// below reports whether a span is, by what spans say of their parents, another one or below it; also if they go in a circle.
+func (s *waterfallSpan) below(top *waterfallSpan, byID map[spanID]*waterfallSpan) bool {
+	for range len(byID) {
+		if s == top {
+			return true
+		}
+		next := byID[s.parent]
+		if next == nil || s.parent.span == "" {
+			return false
+		}
+		s = next
+	}
+	return true
+}
+
+// list adds spans, each followed by its children.
+func (c *waterfallCollector) list(spans []*waterfallSpan) {
+	stack := []*waterfallSpan{}
+	push := func(list []*waterfallSpan, depth int) {
+		slices.SortStableFunc(list, func(a, b *waterfallSpan) int {
+			return cmp.Or(cmp.Compare(b.Start, a.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(b.id.trace, a.id.trace), cmp.Compare(b.id.span, a.id.span))
+		})
+		for _, s := range list {
+			s.Depth = depth
+		}
+		stack = append(stack, list...)
+	}
+	push(spans, 0)
+	for len(stack) > 0 {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		c.out.Spans = append(c.out.Spans, s.WaterfallSpan)
+		push(s.kids, s.Depth+1)
+	}
+}

@@ -1,0 +1,47 @@
+package reportpage
+
+import (
+	_ "embed" // the scripts
+	"regexp"
+	"strings"
+)
+
+//go:embed script/base.js
+var baseScript string
+
+//go:embed script/timeline.js
+var timelineScript string
+
+//go:embed script/waterfall.js
+var waterfallScript string
+
+//go:embed script/flame.js
+var flameScript string
+
+// maxScript bounds the script of a page.
+const maxScript = 20_000
+
+// script is what all pages run: its parts are one scope. Comments, indentation and the spaces around operators stay here.
+var script = func() string {
+	var b strings.Builder
+	b.WriteString("\"use strict\";\n(() => {\n")
+	for line := range strings.Lines(baseScript + timelineScript + waterfallScript + flameScript) {
+		if line = strings.TrimLeft(line, " "); line == "\n" || strings.HasPrefix(line, "//") {
+			continue
+		}
+		for i, part := range strings.Split(line, `"`) { // every other one is a text
+			if i > 0 {
+				b.WriteByte('"')
+			}
+			if i%2 == 0 {
+				part = spaces.ReplaceAllString(part, "$1")
+			}
+			b.WriteString(part)
+		}
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}()
+
+// spaces matches what code does not need.
+var spaces = regexp.MustCompile(` *([-=+*/<>?:,;{}()&|!\[\]]) *`)

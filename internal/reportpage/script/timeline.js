@@ -1,0 +1,289 @@
+// timeline draws the slices of threads between two times, which are chosen in the strip above: both are in nanoseconds from its start.
+function timeline(c) {
+  const LINE = 15, HEAD = 18, AXIS = 20, kinds = c.kinds.length, strip = $("strip"), box = $("flames"), canvas = $("canvas"), g = canvas.getContext("2d");
+  let from = 0, to = c.length, at = null, over = null, palette = {}, pending = 0, tops = [];
+
+  const rows = c.rows.map((r, row) => {
+    const open = [];
+    let start = 0, told = 0, step = 0;
+    const slices = r.s.map((delta, i) => {
+      start += delta;
+      const depth = Math.floor(r.p[i] / kinds), end = start + r.d[i], around = open[depth - 1];
+      const s = {row, depth, from: start * c.unit, to: end * c.unit, name: data.names[r.n[i]], kind: r.p[i] % kinds, cpu: -1};
+      s.up = around && around.to >= s.to ? around : null;
+      return open[depth] = s;
+    });
+    for (let i = 0; i < r.c.length; i += 2) slices[told += r.c[i]].cpu = r.c[i + 1] / 100;
+    const short = [];
+    for (let i = 0; i < r.b.length; i += 3) short.push({from: (step += r.b[i]) * c.step, kind: r.b[i + 1], part: r.b[i + 2] / 1000});
+    // What is deeper than nearly all of the time is shown if it is asked for.
+    const inDepth = new Array(r.depths + 1).fill(0);
+    for (const s of slices) inDepth[s.depth] += s.to - s.from;
+    const all = inDepth.reduce((a, b) => a + b, 0);
+    let shown = r.depths;
+    for (let left = all / 100; shown > 4 && (left -= inDepth[shown - 1]) > 0;) shown--;
+    return {name: r.name, all: Math.max(r.depths, 1), depths: Math.max(Math.min(shown, 14), 1), slices, short};
+  });
+
+  // The strip is the plot of those who have no script, with less room for each of the first threads.
+  const LANES = Math.min(rows.length, 6), LANE = 16, HEIGHT = 32 + LANES * (LANE + 3);
+  const plot = document.querySelector("svg.busy").cloneNode(true);
+  for (const e of plot.querySelectorAll("[id]:not(pattern)")) e.remove();
+  plot.setAttribute("height", HEIGHT);
+  plot.removeAttribute("aria-labelledby");
+  plot.setAttribute("aria-label", "Overview of the recording");
+  plot.querySelectorAll("svg.lane").forEach((lane, i) => {
+    if (i >= LANES) return lane.remove();
+    lane.setAttribute("y", 32 + i * (LANE + 3));
+    lane.setAttribute("height", LANE);
+    for (const e of lane.querySelectorAll(":scope > text, .names")) e.remove();
+    const area = lane.querySelector(".area");
+    area.setAttribute("y", 0);
+    area.setAttribute("height", LANE);
+    lane.querySelector(".marks")?.setAttribute("y", 0);
+  });
+  const shades = [0, 1].map(() => shape("rect", {class: "shade", y: 18, height: HEIGHT})), brush = shape("rect", {class: "brush", y: 19, height: HEIGHT - 20});
+  plot.append(...shades, brush);
+  strip.append(plot);
+  root.dataset.timeline = "";
+  $("chart").hidden = false;
+
+  const clamp = (v, a, b) => Math.max(a, Math.min(v, b)), LEAST = Math.max(c.unit, c.length / 1e6), all = () => to - from >= c.length;
+  function view(a, b, keep) {
+    const span = clamp(b - a, Math.min(LEAST, c.length), c.length);
+    from = clamp(a, 0, c.length - span);
+    to = from + span;
+    if (!keep) remember();
+    redrawSoon();
+  }
+  const zoom = (factor, x = 0.5) => { const t = from + (to - from) * x, span = (to - from) * factor; view(t - span * x, t + span * (1 - x)); };
+  const seconds = ns => +(ns / 1e9).toFixed(9) + "s";
+  let later;
+  function remember() {
+    clearTimeout(later);
+    later = setTimeout(() => {
+      try {
+        history.replaceState(null, "", all() ? location.pathname + location.search : "#t=" + seconds(c.start + from) + "+" + seconds(to - from) + (at ? "&row=" + (at.row + 1) : ""));
+      } catch { /* pages in frames have no address */ }
+    }, 150);
+  }
+
+  // show selects a time, and what is longest in it on a row: start counts from the start of the recording.
+  function show(start, length, row, exact) {
+    const a = start - c.start, margin = exact ? 0 : length * 0.2 || c.length / 200, inside = rows[row]?.slices.filter(s => s.from < a + length + c.unit && s.to > a) || [];
+    at = inside.find(s => s.from >= a - c.unit && s.to <= a + length + c.unit) || inside[0] || null;
+    view(a - margin, a + length + margin);
+    draw();
+    if (rows[row]) box.scrollTop = tops[row] - AXIS;
+    $("chart").scrollIntoView();
+  }
+  function followAddress() {
+    const m = /^#t=([\d.]+)s\+([\d.]+)s(?:&row=(\d+))?$/.exec(location.hash);
+    if (m) show(m[1] * 1e9, m[2] * 1e9, m[3] - 1, true);
+  }
+
+  // ticks are multiples of 1, 2 or 5 times a power of ten.
+  function ticks() {
+    let step = 1, list = [];
+    const most = Math.max(2, Math.floor(canvas.clientWidth / 110));
+    for (let i = 0; (to - from) / step >= most; i++) step *= [2, 2.5, 2][i % 3];
+    const unit = c.start + c.length < 1e9 ? 1e6 : 1e9, places = Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
+    for (let t = Math.ceil((c.start + from) / step) * step; t <= c.start + to; t += step) list.push([t - c.start, (t / unit).toFixed(places) + (unit === 1e6 ? " ms" : " s")]);
+    return list;
+  }
+
+  const deeper = $("deeper"), levels = r => deeper.ariaPressed === "true" ? r.all : r.depths, hidden = Math.max(...rows.map(r => r.all - r.depths));
+  deeper.hidden = hidden === 0;
+  deeper.textContent = "Deeper (+" + hidden + ")";
+  deeper.onclick = () => { deeper.ariaPressed = deeper.ariaPressed !== "true"; draw(); };
+
+  function redrawSoon() { pending ||= requestAnimationFrame(() => { pending = 0; draw(); }); }
+
+  function colours() {
+    const style = getComputedStyle(root), get = n => style.getPropertyValue("--" + n).trim();
+    palette = {fg: get("fg"), soft: get("soft"), line: get("line"), bg: get("bg"), ground: get("ground")};
+    palette.kinds = c.kinds.map(k => {
+      const fill = get(k), [r, gr, b] = [1, 3, 5].map(i => parseInt(fill.slice(i, i + 2), 16)), light = 0.3 * r + 0.59 * gr + 0.11 * b > 140;
+      return {fill, text: light ? "#111" : "#fff", hatched: k === "gc"};
+    });
+  }
+
+  function draw() {
+    colours();
+    const width = canvas.clientWidth, scale = devicePixelRatio || 1, perNano = width / (to - from), X = t => (t - from) * perNano;
+    let y = AXIS;
+    tops = rows.map(r => { const top = y; y += HEAD + levels(r) * LINE + 6; return top; });
+    const height = y;
+    canvas.width = width * scale;
+    canvas.height = height * scale;
+    g.setTransform(scale, 0, 0, scale, 0, 0);
+    g.font = pen.font.replace("12px", "11px");
+    g.textBaseline = "middle";
+    g.fillStyle = palette.line;
+    const marks = ticks();
+    for (const [t] of marks) g.fillRect(Math.round(X(t)), AXIS, 1, height);
+    rows.forEach((r, i) => {
+      const top = tops[i] + HEAD, last = [], end = [];
+      g.fillStyle = palette.fg;
+      g.fillText(fit(r.name, width - 8), 2, tops[i] + HEAD / 2 + 1);
+      g.globalAlpha = 0.65;
+      for (const s of r.short) {
+        if (s.from > to || s.from + c.step < from) continue;
+        g.fillStyle = palette.kinds[s.kind].fill;
+        const h = Math.max(s.part * (LINE - 1), 1);
+        g.fillRect(X(s.from), top + LINE - 1 - h, Math.max(c.step * perNano, 1), h);
+      }
+      g.globalAlpha = 1;
+      for (const s of r.slices) {
+        if (s.from > to || s.to < from || s.depth >= levels(r)) continue;
+        const x = Math.max(X(s.from), 0), w = Math.min(X(s.to), width) - x, colour = palette.kinds[s.kind], line = top + s.depth * LINE;
+        if (w < 0.5 && end[s.depth] >= x && last[s.depth] === s.kind) continue;
+        last[s.depth] = s.kind;
+        end[s.depth] = x + Math.max(w, 0.7);
+        g.fillStyle = colour.fill;
+        g.fillRect(x, line, Math.max(w - (w > 3 ? 0.7 : 0), 0.7), LINE - 1);
+        if (colour.hatched && w > 2) hatch(x, line, w);
+        if (s === at || s === over) {
+          g.strokeStyle = palette.fg;
+          g.lineWidth = s === at ? 2 : 1;
+          g.strokeRect(x + 0.5, line + 0.5, Math.max(w - 1.5, 1), LINE - 2);
+        }
+        if (w > 26) {
+          g.fillStyle = colour.text;
+          g.fillText(fit(s.name, w - 6), x + 3, line + LINE / 2);
+        }
+      }
+    });
+    g.fillStyle = palette.soft;
+    for (const [t, text] of marks) g.fillText(text, clamp(X(t) + 3, 0, width - g.measureText(text).width), AXIS / 2);
+    const a = from / c.length * 100, b = to / c.length * 100, set = (e, x, w) => { e.setAttribute("x", x + "%"); e.setAttribute("width", w + "%"); };
+    set(shades[0], 0, a);
+    set(shades[1], b, 100 - b);
+    set(brush, a, b - a);
+    inside();
+  }
+
+  function hatch(x, y, w) {
+    g.save();
+    g.beginPath();
+    g.rect(x, y, w, LINE - 1);
+    g.clip();
+    g.strokeStyle = palette.bg;
+    g.globalAlpha = 0.5;
+    g.lineWidth = 1;
+    g.beginPath();
+    for (let i = x - LINE; i < x + w; i += 4) { g.moveTo(i, y + LINE); g.lineTo(i + LINE, y); }
+    g.stroke();
+    g.restore();
+  }
+
+  // inside writes what is between the two times. A slice counts without what is in it; names count with that.
+  function inside() {
+    const times = new Array(kinds).fill(0), names = new Map();
+    let cpu = 0, of = 0, busy = 0;
+    for (const r of rows) {
+      for (const s of r.slices) {
+        const part = Math.min(s.to, to) - Math.max(s.from, from);
+        if (part <= 0) continue;
+        times[s.kind] += part;
+        if (s.up) times[s.up.kind] -= part;
+        else busy += part;
+        if (s.cpu >= 0) { cpu += s.cpu * part; of += part; }
+        const n = names.get(s.name);
+        if (n) { n.time += part; n.count++; } else names.set(s.name, {time: part, count: 1});
+      }
+      for (const s of r.short) {
+        const part = (Math.min(s.from + c.step, to) - Math.max(s.from, from)) * s.part;
+        if (part > 0) { times[s.kind] += part; busy += part; }
+      }
+    }
+    $("range").textContent = moment(from) + " – " + moment(to) + " (" + time(to - from) + ")";
+    const list = make("ul", "legend");
+    times.map((t, i) => [t, i]).filter(([t]) => t > busy / 1000).sort((a, b) => b[0] - a[0]).forEach(([t, i]) => {
+      const li = make("li"), key = make("span", "key " + c.kinds[i]);
+      li.append(key, c.titles[i] + " " + time(t));
+      list.append(li);
+    });
+    const lead = make("p", "note", of > busy / 10 ? "On a CPU for " + share(cpu, of) + " of the time of its slices." : busy ? "Busy for " + time(busy) + ", all rows added up." : "Nothing ran.");
+    $("by-kind").replaceChildren(list, lead);
+    $("inside").replaceChildren(...[...names].sort((a, b) => b[1].time - a[1].time || (a[0] < b[0] ? -1 : 1)).slice(0, 14).map(([name, n]) => {
+      const tr = make("tr"), th = make("th", "", name);
+      th.scope = "row";
+      th.title = name;
+      tr.append(th, make("td", "n", time(n.time)), make("td", "n", separated(n.count)));
+      return tr;
+    }));
+  }
+  const moment = t => { const v = c.start + t, short = c.start + c.length < 1e9; return (v / (short ? 1e6 : 1e9)).toFixed(3) + (short ? " ms" : " s"); };
+
+  // find returns the slice below the pointer.
+  function find(e) {
+    const r = canvas.getBoundingClientRect(), y = e.clientY - r.top, t = from + (e.clientX - r.left) / r.width * (to - from), near = (to - from) / r.width;
+    const i = tops.findLastIndex(top => top <= y), depth = i < 0 ? -1 : Math.floor((y - tops[i] - HEAD) / LINE);
+    return depth < 0 || depth >= levels(rows[i]) ? null : rows[i].slices.find(s => s.depth === depth && s.from <= t && s.to > t) || rows[i].slices.find(s => s.depth === depth && s.from - near <= t && s.to + near > t) || null;
+  }
+  const about = s => s.name + "\n" + time(s.to - s.from) + " at " + moment(s.from) + " · " + c.titles[s.kind] + (s.cpu < 0 ? "" : "\non a CPU for " + Math.round(s.cpu * 100) + " %");
+
+  const place = e => { const r = strip.getBoundingClientRect(); return clamp((e.clientX - r.left) / r.width, 0, 1) * c.length; };
+  drag(strip, e => {
+    const t = place(e), edge = c.length * 8 / strip.clientWidth, span = to - from, a = from, b = to;
+    if (!all() && Math.abs(t - a) < edge) return n => view(Math.min(place(n), b), Math.max(place(n), b));
+    if (!all() && Math.abs(t - b) < edge) return n => view(Math.min(a, place(n)), Math.max(a, place(n)));
+    if (!all() && t > a && t < b) return n => { const d = place(n) - t; view(clamp(a + d, 0, c.length - span), clamp(a + d, 0, c.length - span) + span); };
+    return n => view(Math.min(t, place(n)), Math.max(t, place(n)));
+  }, e => { const t = place(e), span = all() ? c.length / 10 : to - from; view(t - span / 2, t + span / 2); });
+  drag(canvas, e => {
+    const a = from, span = to - from;
+    return n => { const d = (e.clientX - n.clientX) / canvas.clientWidth * span; view(a + d, a + d + span); };
+  }, e => { at = find(e); remember(); draw(); });
+  canvas.ondblclick = e => { const s = find(e); if (s) { at = s; view(s.from, s.to); } };
+  canvas.addEventListener("pointermove", e => {
+    if (e.buttons) return hint("");
+    const s = find(e);
+    hint(s && about(s), e);
+    if (s !== over) { over = s; redrawSoon(); }
+  });
+  canvas.onpointerleave = () => { over = null; hint(""); redrawSoon(); };
+  canvas.addEventListener("wheel", e => {
+    const r = canvas.getBoundingClientRect(), d = (to - from) * e.deltaX / r.width;
+    if (e.ctrlKey || e.metaKey) zoom(Math.exp(clamp(e.deltaY, -50, 50) / 100), (e.clientX - r.left) / r.width);
+    else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) view(from + d, to + d);
+    else return;
+    e.preventDefault();
+  }, {passive: false});
+
+  const keys = {
+    ArrowLeft: () => view(from - (to - from) / 5, from + (to - from) * 4 / 5), ArrowRight: () => view(from + (to - from) / 5, to + (to - from) / 5),
+    "+": () => zoom(0.5), "-": () => zoom(2), Escape: () => { at = null; view(0, c.length); },
+  };
+  keys["="] = keys["+"];
+  keys["−"] = keys["-"];
+  $("chart").onkeydown = e => {
+    if (!keys[e.key] || e.ctrlKey || e.metaKey || e.altKey) return;
+    keys[e.key]();
+    e.preventDefault();
+  };
+  $("zoom-in").onclick = keys["+"];
+  $("zoom-out").onclick = keys["-"];
+  $("zoom-all").onclick = keys.Escape;
+  redraw.push(draw);
+  addEventListener("hashchange", followAddress);
+  draw();
+  followAddress();
+  return {show};
+}
+
+// drag calls begin where the pointer goes down, and what that returns where it moves to; click if it does not.
+function drag(e, begin, click) {
+  e.onpointerdown = down => {
+    if (down.button) return;
+    const move = begin(down);
+    let moved = false;
+    e.setPointerCapture(down.pointerId);
+    e.onpointermove = n => { if (moved ||= Math.abs(n.clientX - down.clientX) > 3) move(n); };
+    e.onpointerup = e.onpointercancel = up => {
+      e.onpointermove = e.onpointerup = e.onpointercancel = null;
+      if (!moved && up.type === "pointerup") click(up);
+    };
+  };
+}

@@ -1,0 +1,424 @@
+package reportpage
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/verdict"
+)
+
+// Measures of the plot of threads, in pixels.
+const (
+	laneTop    = 30 // the axis and the pins
+	laneName   = 17
+	laneHeight = 30
+	laneGap    = 12
+)
+
+// pin is a moment that the timeline marks.
+type pin struct {
+	at    timeline.Nanos
+	label string
+	class string // "input", "load" or "issue"
+}
+
+// maxPins bounds the pins of a class.
+const maxPins = 60
+
+// chartData is the timeline as the script gets it. Times are in units of Unit nanoseconds.
+type chartData struct {
+	Begin  timeline.Nanos `json:"begin"` // of the trace
+	Start  timeline.Nanos `json:"start"` // of the timeline, in nanoseconds after that
+	Length timeline.Nanos `json:"length"`
+	Unit   timeline.Nanos `json:"unit"`
+	Step   timeline.Nanos `json:"step"` // of the times of short slices
+	Kinds  []string       `json:"kinds"`
+	Titles []string       `json:"titles"` // of kinds
+	Rows   []chartRow     `json:"rows"`
+}
+
+// chartRow is a thread. Its lists are short numbers: 40,000 slices must fit.
+type chartRow struct {
+	Name   string           `json:"name"`
+	Depths int              `json:"depths"`
+	Starts []timeline.Nanos `json:"s"` // after the start of the slice before
+	Ends   []timeline.Nanos `json:"d"` // after the start of the slice
+	Names  []timeline.Nanos `json:"n"`
+	Places []int            `json:"p"` // depth × number of kinds + kind
+	CPU    []int            `json:"c"` // of those that tell it: distance from the one before, percent
+	Short  []int            `json:"b"` // distance in steps from the one before, kind, thousandths of the step
+}
+
+// pins returns the inputs and milestones of the trace, and whatever else the page marks.
+func (p *page) pins() (pins []pin) {
+	if in := p.all.Inputs; in != nil {
+		list := interactions(in.List)
+		for i := range list[:min(len(list), maxPins)] {
+			pins = append(pins, pin{list[i].Start, verdict.InputName(list[i].Kind) + ", answered after " + length(list[i].Latency), "input"})
+		}
+	}
+	for i, m := range p.all.Loads.Moments() {
+		if i < maxPins {
+			pins = append(pins, pin{m.At, m.Label + " of " + verdict.ShortURL(m.URL), "load"})
+		}
+	}
+	for i := range p.verdict.Issues {
+		if x := &p.verdict.Issues[i]; x.Show != nil {
+			pins = append(pins, pin{x.Show.Start, x.Title.String(), "issue"})
+		}
+	}
+	return pins
+}
+
+// rows returns the threads of the timeline in its order: those of the reader's pages first, those of the browser's own last, else the
+// busiest first.
+func (p *page) rows() (order []int) {
+	threads := p.all.Utilisation.Threads
+	for i := range threads {
+		order = append(order, i)
+	}
+	rank := func(t *report.ThreadUse) int {
+		switch {
+		case report.IsOwnPage(t.Shows):
+			return 2
+		case t.Shows != "" && (t.Thread == "CrRendererMain" || t.Thread == "GeckoMain" || t.TID == t.PID):
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(&threads[a]), rank(&threads[b])) })
+	return order
+}
+
+// rowOf returns the index of a thread in the Utilisation; −1 if it is not there.
+func (p *page) rowOf(id report.ThreadID) int {
+	if p.all.Utilisation == nil {
+		return -1
+	}
+	return slices.IndexFunc(p.all.Utilisation.Threads, func(t report.ThreadUse) bool { return t.ThreadID == id })
+}
+
+// on returns a span on a thread, which the timeline can show.
+func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
+	s := at(from, dur)
+	if row := p.rowOf(id); row >= 0 {
+		s.row = slices.Index(p.rows(), row) + 1
+	}
+	return s
+}
+
+// showLink returns a link that selects a span in the timeline; it is hidden where no script runs.
+func (p *page) showLink(s span) markup {
+	return p.phrase("<a class=seek href=\"#t=%s\">Show</a>", markup(p.fragment(s)))
+}
+
+// fragment writes a span as the fragment of the page's address has it.
+func (p *page) fragment(s span) string {
+	seconds := func(t timeline.Nanos) string { return strconv.FormatFloat(float64(t)/1e9, 'f', -1, 64) + "s" }
+	text := seconds(s.from-p.all.Start) + "+" + seconds(s.dur)
+	if s.row > 0 {
+		text += "&row=" + strconv.Itoa(s.row)
+	}
+	return text
+}
+
+// busyQuestion is what the timeline answers.
+func (p *page) busyQuestion() string {
+	if p.all.Utilisation == nil {
+		return "What was asked for, and when?"
+	}
+	return "When was it busy?"
+}
+
+// busy writes when threads were busy, and with what.
+func (p *page) busy() {
+	u := p.all.Utilisation
+	if u == nil {
+		p.waterfall()
+		return
+	}
+	length0, top := u.End-u.Start, &u.Threads[0]
+	p.p("<p class=lead><b>%s</b> was busy for %s, %s of the %s from the first to the last slice on a thread.", top.ThreadID.ThreadTitle(),
+		length(top.Busy), share(top.Busy, length0), length(length0))
+	if u.More > 0 {
+		p.p(" %s worked too and %s not shown.", table.Plural(u.More, "other thread", "other threads"), plural(u.More, "is", "are"))
+	}
+	p.p("</p>\n")
+	pins := p.pins()
+	p.timelineLegend(pins)
+	p.lanes(pins)
+	if p.all.Chart != nil {
+		p.chart()
+	}
+	p.show(u.Table(), look{fold: "The numbers"})
+	if p.all.Waterfall != nil {
+		p.p("<h3>Requests</h3>\n")
+		p.waterfall()
+	}
+}
+
+// timelineLegend says what colours and marks mean.
+func (p *page) timelineLegend(pins []pin) {
+	u := p.all.Utilisation
+	all := make([]timeline.Nanos, len(u.Kinds))
+	for i := range u.Threads {
+		for k, t := range u.Threads[i].ByKind {
+			all[k] += t
+		}
+	}
+	parts := byClass(p.kinds, u.Kinds, all)
+	if p.all.Tasks != nil {
+		parts = append(parts, part{"long", "task of 50 ms or longer", 1})
+	}
+	for _, class := range []string{"input", "load", "issue"} {
+		if slices.ContainsFunc(pins, func(x pin) bool { return x.class == class }) {
+			parts = append(parts, part{"pin " + class, map[string]string{"input": "input", "load": "milestone of a page", "issue": "issue"}[class], 1})
+		}
+	}
+	p.legend(parts)
+}
+
+// lanes draws how busy threads were, for those who have no script, and as the overview of those who have one.
+func (p *page) lanes(pins []pin) {
+	u := p.all.Utilisation
+	height := laneTop + len(u.Threads)*(laneName+laneHeight+laneGap)
+	p.p("<figure class=\"plot lanes\">\n<svg class=busy width=\"100%%\" height=%d role=img aria-labelledby=\"busy-t busy-d\"><title id=busy-t>Busy time of threads</title><desc id=busy-d>A row for each of %s; the height of the coloured area is the share of each %s in which the thread worked.</desc>\n",
+		height, table.Count(len(u.Threads), "thread"), length(u.Step))
+	p.p("%s<g class=axis>\n", hatch)
+	p.grid(u.Start-p.all.Start, u.End-u.Start, laneTop-16, height)
+	p.p("</g>\n")
+	for _, pin := range pins {
+		if pin.at >= u.Start && pin.at <= u.End {
+			p.p("<svg class=\"pin %s\" x=\"%s\" y=19 width=10 height=10><title>%s: %s</title><path d=\"M0 0l5 5l-5 5l-5-5z\"/></svg>\n", markup(pin.class), percent(pin.at-u.Start, u.End-u.Start),
+				p.moment(pin.at-p.all.Start), pin.label)
+		}
+	}
+	for n, i := range p.rows() {
+		p.lane(&u.Threads[i], laneTop+n*(laneName+laneHeight+laneGap))
+	}
+	p.p("</svg>\n</figure>\n")
+}
+
+// hatch is the pattern of garbage collection, which is not told by its colour alone.
+const hatch markup = "<defs><pattern id=hatch width=4 height=4 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\"><rect class=gc width=4 height=4 /><rect class=gap width=1.2 height=4 /></pattern></defs>"
+
+// ticks returns the times of an axis from start on: multiples of 1, 2 or 5 times a power of ten, at most so many.
+func ticks(start, length timeline.Nanos, most int) (times []timeline.Nanos, step timeline.Nanos) {
+	step = 1
+	for i := 0; length/step >= timeline.Nanos(most) && step < math.MaxInt64/5; i++ {
+		step = [3]timeline.Nanos{step * 2, step / 2 * 5, step * 2}[i%3]
+	}
+	first := start
+	if rest := start % step; rest != 0 {
+		first += step - rest
+	}
+	for t := first; t >= start && t-start <= length; t += step {
+		times = append(times, t)
+	}
+	return times, step
+}
+
+// tick writes a time of an axis with as many digits as its steps need.
+func (p *page) tick(t, step timeline.Nanos) string {
+	unit, name := second, " s"
+	if p.all.End-p.all.Start < second {
+		unit, name = millisecond, " ms"
+	}
+	digits := 0
+	for ; step < unit && step > 0; step *= 10 {
+		digits++
+	}
+	return table.Separated(strconv.FormatFloat(float64(t)/float64(unit), 'f', digits, 64)) + name
+}
+
+// grid draws lines at times of an axis, from y=top to bottom, and writes which they are above the first, or below if that is 0.
+func (p *page) grid(start, length timeline.Nanos, top, bottom int) {
+	text := top - 3
+	if top == 0 {
+		text = bottom + 14
+	}
+	times, step := ticks(start, length, 6)
+	for _, t := range times {
+		x, anchor := percent(t-start, length), markup("middle")
+		switch {
+		case t-start < length/20:
+			anchor = "start"
+		case t-start > length-length/20:
+			anchor = "end"
+		}
+		p.p("<line class=grid x1=\"%s\" x2=\"%s\" y1=%d y2=%d /><text class=tick x=\"%s\" y=%d text-anchor=%s>%s</text>\n", x, x, top, bottom, x, text, anchor, p.tick(t, step))
+	}
+}
+
+// lane draws a thread.
+func (p *page) lane(t *report.ThreadUse, y int) {
+	u := p.all.Utilisation
+	p.p("<svg class=lane y=%d width=\"100%%\" height=%d><svg class=names width=\"100%%\" height=%d><text x=0 y=12>%s</text></svg><text x=\"100%%\" y=12 text-anchor=end>%s</text>\n", y, laneName+laneHeight, laneName, p.laneTitle(t),
+		share(t.Busy, u.End-u.Start))
+	p.p("<svg class=area y=%d height=%d width=\"100%%\" viewBox=\"0 0 %d %d\" preserveAspectRatio=none><rect class=ground width=%d height=%d />", laneName, laneHeight,
+		len(t.Steps[0]), laneHeight, len(t.Steps[0]), laneHeight)
+	for _, area := range p.areas(t) {
+		p.p("<path class=%s d=\"%s\"/>", markup(area.class), markup(area.path))
+	}
+	p.p("</svg>\n")
+	p.longMarks(t, laneName-3)
+	p.p("</svg>\n")
+}
+
+// laneTitle names a thread with what it shows, or its process.
+func (p *page) laneTitle(t *report.ThreadUse) string {
+	name := t.ThreadID.ThreadTitle()
+	if t.Shows != "" {
+		return name + "  " + t.Shows
+	}
+	if process := t.ThreadID.ProcessTitle(); process != "" && process != name {
+		return name + "  " + process
+	}
+	return name
+}
+
+// chart writes what the script makes the timeline of.
+func (p *page) chart() {
+	u := p.all.Utilisation
+	c := u.ChartOf(p.all.Chart, p.limits.slices)
+	d := &chartData{Begin: p.all.Start, Start: u.Start - p.all.Start, Length: u.End - u.Start, Unit: 1, Step: c.Step}
+	for d.Unit*200 <= c.Least {
+		d.Unit *= 10
+	}
+	kinds := make([]int, len(u.Kinds)) // index in d.Kinds
+	for i, class := range p.kinds {
+		kinds[i] = slices.Index(d.Kinds, class)
+		if kinds[i] < 0 {
+			kinds[i] = len(d.Kinds)
+			d.Kinds, d.Titles = append(d.Kinds, class), append(d.Titles, p.clean(familyName(class, u.Kinds[i])))
+		}
+	}
+	for _, i := range p.rows() {
+		row := p.chartRow(&c.Rows[i], c, d.Unit, kinds, len(d.Kinds))
+		row.Name = p.clean(p.laneTitle(&u.Threads[i]))
+		d.Rows = append(d.Rows, row)
+	}
+	p.data.Chart = d
+	p.p(`<div id=chart hidden>
+<div class="plot strip" id=strip></div>
+<div class=controls><span><button type=button id=zoom-in aria-label="Zoom in" title="Zoom in (+)">+</button> <button type=button id=zoom-out aria-label="Zoom out" title="Zoom out (−)">−</button> <button type=button id=zoom-all title="Show all (Esc)">All</button> <button type=button id=deeper aria-pressed=false hidden>Deeper</button></span> <b id=range aria-live=polite></b> <span class=note>Drag in the strip to select. ← → + − Esc</span></div>
+<div class=split><div class=flames id=flames tabindex=0 role=application aria-label="Timeline: left and right move, plus and minus zoom, Escape shows all"><canvas id=canvas></canvas></div>
+<div class=inside><div id=by-kind></div><div class=scroll tabindex=0 role=region aria-label="What is in the selection"><table class=tight><caption>What is in the selection</caption><thead><tr><th scope=col>in the selection</th><th scope=col class=n>time</th><th scope=col class=n>count</th></tr></thead><tbody id=inside></tbody></table></div></div></div>
+</div>
+`)
+}
+
+// chartRow returns a thread for the script.
+func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nanos, kinds []int, count int) chartRow {
+	start := p.all.Utilisation.Start
+	out := chartRow{Depths: row.Depths, Starts: []timeline.Nanos{}, Ends: []timeline.Nanos{}, Names: []timeline.Nanos{}, Places: []int{}, CPU: []int{}, Short: []int{}}
+	before, told := timeline.Nanos(0), 0
+	for i := range row.Slices {
+		s := &row.Slices[i]
+		from := (s.Start - start) / unit
+		out.Starts = append(out.Starts, from-before)
+		out.Ends = append(out.Ends, (s.Start-start+s.Duration)/unit-from)
+		out.Names = append(out.Names, p.data.intern(0, &p.data.Names, p.clean(c.Names[s.Name])))
+		out.Places = append(out.Places, s.Depth*count+kinds[s.Kind])
+		if s.CPU >= 0 && s.Depth == 0 {
+			out.CPU = append(out.CPU, i-told, scaled(s.CPU, s.Duration, 100))
+			told = i
+		}
+		before = from
+	}
+	step := 0
+	for _, s := range row.Short {
+		if n := permille(s.Time, c.Step); n > 0 {
+			out.Short = append(out.Short, s.Step-step, kinds[s.Kind], n)
+			step = s.Step
+		}
+	}
+	return out
+}
+
+// area is what a class fills.
+type area struct{ class, path string }
+
+// areas returns the stacked areas of a thread: for each class the rectangles of its steps.
+func (p *page) areas(t *report.ThreadUse) (areas []area) {
+	u := p.all.Utilisation
+	parts := byClass(p.kinds, u.Kinds, t.ByKind)
+	below := make([]timeline.Nanos, len(t.Steps[0]))
+	for _, part := range parts {
+		if part.time == 0 {
+			continue
+		}
+		tops := make([]int, len(below))
+		bottoms := make([]int, len(below))
+		for step := range below {
+			bottoms[step] = scaled(below[step], u.Step, laneHeight)
+			for k, class := range p.kinds {
+				if class == part.class {
+					below[step] += t.Steps[k][step]
+				}
+			}
+			tops[step] = scaled(below[step], u.Step, laneHeight)
+		}
+		if path := steps(bottoms, tops); path != "" {
+			areas = append(areas, area{part.class, path})
+		}
+	}
+	return areas
+}
+
+// steps returns the path of rectangles between two heights, those that are equal joined.
+func steps(bottoms, tops []int) string {
+	var b strings.Builder
+	for i := 0; i < len(tops); {
+		n := i + 1
+		for n < len(tops) && tops[n] == tops[i] && bottoms[n] == bottoms[i] {
+			n++
+		}
+		if h := tops[i] - bottoms[i]; h > 0 {
+			fmt.Fprintf(&b, "M%d %dh%dv-%dh-%dz", i, laneHeight-bottoms[i], n-i, h, n-i)
+		}
+		i = n
+	}
+	return b.String()
+}
+
+// longMarks draws a red line above a thread for each of its long tasks.
+func (p *page) longMarks(t *report.ThreadUse, y int) {
+	u := p.all.Utilisation
+	if p.all.Tasks == nil {
+		return
+	}
+	marks := make([]bool, 1000)
+	for i := range p.all.Tasks.Tasks.Tasks {
+		task := &p.all.Tasks.Tasks.Tasks[i]
+		if task.ThreadID != t.ThreadID {
+			continue
+		}
+		from := permille(task.Start-u.Start, u.End-u.Start)
+		to := permille(task.Start-u.Start+task.Duration, u.End-u.Start)
+		for k := from; k <= to && k < len(marks); k++ {
+			marks[k] = true
+		}
+	}
+	var b strings.Builder
+	for i := 0; i < len(marks); i++ {
+		n := i
+		for n < len(marks) && marks[n] {
+			n++
+		}
+		if n > i {
+			fmt.Fprintf(&b, "M%d 0h%dv2h-%dz", i, n-i, n-i)
+			i = n
+		}
+	}
+	if b.Len() > 0 {
+		p.p("<svg class=marks y=%d height=2 width=\"100%%\" viewBox=\"0 0 1000 2\" preserveAspectRatio=none><path class=long d=\"%s\"/></svg>\n", y, markup(b.String()))
+	}
+}

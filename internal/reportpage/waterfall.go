@@ -1,0 +1,254 @@
+package reportpage
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Measures of waterfalls, in pixels and percent.
+const (
+	spanHeight  = 20
+	spanAxis    = 36 // with a line for milestones
+	spanNames   = 34 // percent of the width
+	spanIndent  = 12
+	spanDepth   = 12 // levels that are indented
+	spanName    = 46 // characters
+	maxServices = 6  // that have a colour
+)
+
+// waterfall draws spans and requests one below the other, each at its time.
+func (p *page) waterfall() {
+	w := p.all.Waterfall
+	failed := 0
+	for i := range w.Spans {
+		if w.Spans[i].Failed {
+			failed++
+		}
+	}
+	what := p.spanWord(len(w.Spans))
+	p.p("<p class=lead>%s in %s", what, length(w.End-w.Start))
+	if failed > 0 {
+		p.p("; <b>%s</b>", table.Thousands(failed)+" failed")
+	}
+	if w.More > 0 {
+		p.p(". %s not drawn: those that failed are, and those that took longest", table.Plural(w.More, "other is", "others are"))
+	}
+	p.p(".</p>\n")
+	l := p.waterfallLayout()
+	if l.relative {
+		p.p("<p class=note>Each trace is drawn from its own start.</p>\n")
+	}
+	p.p("<div class=waterfall>\n<div class=controls hidden><label>Search <input type=search autocomplete=off spellcheck=false></label> <output></output></div>\n")
+	p.serviceLegend(l.classes, failed > 0)
+	height := spanAxis
+	for i := range w.Spans {
+		height += l.lines(i) * spanHeight
+	}
+	p.p("<div class=\"scroll plot tall\" tabindex=0 role=region aria-label=\"%s over time\"><svg width=\"100%%\" height=%d role=img aria-label=\"%s: to the right when each ran, below each other by start\">\n", what, height, what)
+	p.p("<svg x=\"%d%%\" width=\"%d%%\" height=%d>\n", spanNames, 100-spanNames-1, height)
+	if l.relative {
+		p.grid(0, l.length, spanAxis-20, height)
+	} else {
+		p.grid(l.starts[0]-p.all.Start, l.length, spanAxis-20, height)
+		p.milestones(l.starts[0], l.length, height)
+	}
+	p.p("</svg>\n")
+	y := spanAxis
+	for i := range w.Spans {
+		p.span(l, i, y)
+		y += l.lines(i) * spanHeight
+	}
+	p.p("</svg></div>\n</div>\n")
+}
+
+// waterfallLayout says where spans are drawn.
+type waterfallLayout struct {
+	spans    []report.WaterfallSpan
+	starts   []timeline.Nanos // of the axis, by span
+	length   timeline.Nanos   // of the axis
+	relative bool             // each trace is drawn from its own start, because together they would be too small
+	classes  map[string]string
+}
+
+// waterfallLayout finds out how spans are drawn.
+func (p *page) waterfallLayout() *waterfallLayout {
+	w := p.all.Waterfall
+	l := &waterfallLayout{spans: w.Spans, starts: make([]timeline.Nanos, len(w.Spans)), classes: p.services()}
+	top := timeline.Nanos(0)
+	for i := range w.Spans {
+		s := &w.Spans[i]
+		if s.Depth == 0 {
+			top = s.Start
+		}
+		l.starts[i] = top
+		l.length = max(l.length, s.Start+s.Duration-top)
+	}
+	start, end := w.Start, w.End
+	for _, m := range p.all.Loads.Moments() {
+		if m.Archive {
+			start, end = min(start, m.At), max(end, m.At)
+		}
+	}
+	if l.relative = w.Traces > 1 && l.length < (end-start)/4; l.relative {
+		return l
+	}
+	if start-p.all.Start < (end-start)/4 {
+		start = p.all.Start
+	}
+	for i := range l.starts {
+		l.starts[i] = start
+	}
+	l.length = end - start
+	return l
+}
+
+// place returns from where to where a span is drawn.
+func (l *waterfallLayout) place(i int) (from, to timeline.Nanos) {
+	from = max(l.spans[i].Start-l.starts[i], 0)
+	return from, max(l.spans[i].Start+l.spans[i].Duration-l.starts[i], from)
+}
+
+// lines returns the number of lines of a span: why it failed is below it if there is no room beside it.
+func (l *waterfallLayout) lines(i int) int {
+	if from, to := l.place(i); l.spans[i].Failed && l.spans[i].Message != "" && from < l.length/2 && to > l.length/2 {
+		return 2
+	}
+	return 1
+}
+
+// spanWord counts spans in words.
+func (p *page) spanWord(n int) string {
+	requests := 0
+	for i := range p.all.Waterfall.Spans {
+		if p.all.Waterfall.Spans[i].Request {
+			requests++
+		}
+	}
+	switch requests {
+	case 0:
+		return table.Count(n, "span") + " of " + table.Count(p.all.Waterfall.Traces, "trace")
+	case len(p.all.Waterfall.Spans):
+		return table.Count(n, "request")
+	}
+	return table.Count(n, "request") + " and spans"
+}
+
+// services returns the classes of services, and of hosts: those with the most spans have a colour.
+func (p *page) services() map[string]string {
+	counts, order := map[string]int{}, []string{}
+	for i := range p.all.Waterfall.Spans {
+		name := p.all.Waterfall.Spans[i].Service
+		if counts[name]++; counts[name] == 1 {
+			order = append(order, name)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	classes := map[string]string{}
+	for i, name := range order {
+		if classes[name] = "other"; i < maxServices {
+			classes[name] = numbered(i)
+		}
+	}
+	return classes
+}
+
+// serviceLegend says which colour is of which service.
+func (p *page) serviceLegend(classes map[string]string, failed bool) {
+	var parts []part
+	others := 0
+	for _, name := range slices.Sorted(mapKeys(classes)) {
+		if classes[name] == "other" {
+			others++
+		} else {
+			parts = append(parts, part{classes[name], name, 1})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.class, b.class) })
+	if others > 0 {
+		parts = append(parts, part{"other", table.Count(others, "other"), 1})
+	}
+	if failed {
+		parts = append(parts, part{"failed", "✕ failed", 1})
+	}
+	p.legend(parts)
+}
+
+// milestones draws lines where a page had loaded.
+func (p *page) milestones(start, length timeline.Nanos, height int) {
+	for _, m := range p.all.Loads.Moments() {
+		if !m.Archive {
+			continue
+		}
+		x, anchor, class, dx := percent(m.At-start, length), markup("end"), markup("milestone"), -4
+		if m.Label == "load" {
+			class, anchor, dx = "milestone loaded", "start", 4
+		}
+		p.p("<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=22 y2=%d /><text class=tick x=\"%s\" dx=%d y=32 text-anchor=%s>%s</text>\n", class, x, x, height, x, dx, anchor, m.Label+" "+p.moment(m.At-p.all.Start))
+	}
+}
+
+// span draws a span.
+func (p *page) span(l *waterfallLayout, i, y int) {
+	s, lines, mark, class := &l.spans[i], l.lines(i), "", l.classes[l.spans[i].Service]
+	if s.Failed {
+		class, mark = "failed", "✕ "
+	}
+	depth := min(s.Depth, spanDepth)
+	p.p("<g class=span><title>%s</title><svg class=what y=%d width=\"%d%%\" height=%d><text x=%d y=14>%s", p.spanTitle(s), y, spanNames-1, spanHeight, depth*spanIndent, mark+middle(p.clean(s.Name), spanName-2*depth))
+	if !s.Request {
+		p.p(" <tspan class=soft>%s</tspan>", s.Service)
+	}
+	from, to := l.place(i)
+	p.p("</text></svg><svg x=\"%d%%\" y=%d width=\"%d%%\" height=%d><rect class=%s x=\"%s\" width=\"%s\" y=4 height=12 />", spanNames, y, 100-spanNames-1, lines*spanHeight, markup(class), percent(from, l.length),
+		percent(max(to-from, l.length/400), l.length))
+	x, dx, anchor := percent(to, l.length), 5, markup("start")
+	if s.Failed && from > l.length/2 || to > l.length/10*9 && from > l.length/8 {
+		x, dx, anchor = percent(from, l.length), -5, "end"
+	}
+	why := ""
+	if lines == 1 {
+		why = cut(s.Message, 60)
+	}
+	switch {
+	case to > l.length/10*9 && anchor == "start": // no room
+	case why == "":
+		p.p("<text class=tick x=\"%s\" dx=%d y=14 text-anchor=%s>%s</text>", x, dx, anchor, length(s.Duration))
+	default:
+		p.p("<text class=why x=\"%s\" dx=%d y=14 text-anchor=%s>%s · %s</text>", x, dx, anchor, length(s.Duration), why)
+	}
+	if lines > 1 {
+		p.p("<text class=why x=\"%s\" y=%d>%s</text>", percent(from, l.length), spanHeight+13, s.Message)
+	}
+	p.p("</svg></g>\n")
+}
+
+// spanTitle says all about a span.
+func (p *page) spanTitle(s *report.WaterfallSpan) string {
+	text := fmt.Sprintf("%s\n%s: %s at %s", s.Name, s.Service, length(s.Duration), p.moment(s.Start-p.all.Start))
+	var phases []string
+	for _, phase := range s.Phases {
+		phases = append(phases, phase.Name+" "+length(phase.Duration))
+	}
+	if len(phases) > 0 {
+		text += "\n" + strings.Join(phases, ", ")
+	}
+	if s.Failed {
+		text += "\nfailed: " + cmp.Or(s.Message, "no reason given")
+	}
+	return text
+}
+
+// middle shortens a text to a number of characters by its middle: the ends of paths say most.
+func middle(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	return string(runes[:n/3]) + "…" + string(runes[len(runes)-(n-n/3-1):])
+}
