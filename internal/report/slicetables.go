@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -95,7 +96,7 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 					name.Short = table.Elide(name.Long, nameWidth)
 				}
 				return name
-			}).Is(table.Group),
+			}).Noted(producers.RecorderNote).Is(table.Group),
 			table.Counts("count", "count", func(g *SliceGroup) int64 { return g.Count }).Is(table.Sum),
 			table.Counts("unfinished", "", func(g *SliceGroup) int64 { return g.Unfinished }).Is(table.Sum),
 			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }).Is(table.Main),
@@ -108,7 +109,7 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).Spare(4).IfAny().Is(table.Sum),
 			table.MomentCells("max_ts_ns", "max at", func(g *SliceGroup) table.Cell { return r.moment(g.MaxAt) }),
 		},
-		spareThreads(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,
+		spare(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,
 	)...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -19,12 +20,15 @@ func (r *Tasks) Report(limit int) *table.Report {
 		*Tasks
 		Count int `json:"tasks"`
 	}{"summary", r, len(r.Tasks)})}}
-	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.Table(shown), partsTable(shown, r.Start)}}
+	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.Table(shown), partsTable(shown, r.Start), r.Frames.table(r.Start)}}
+	if r.Frames != nil && r.Frames.All > 0 {
+		s.Lines = append(s.Lines, r.Frames.line(r.Min))
+	}
 	for i := range shown[:min(len(shown), detailed)] {
 		s.Details = append(s.Details, taskDetails(r, &shown[i], i+1))
 	}
 	out.Sections = []table.Section{s}
-	if len(r.Tasks) == 0 {
+	if len(r.Tasks) == 0 && len(s.Lines) == 1 {
 		out.Nothing = noTask(r.Min)
 	}
 	return out
@@ -36,6 +40,9 @@ func noTask(length timeline.Nanos) string {
 }
 
 func (r *Tasks) summary() string {
+	if len(r.Tasks) == 0 {
+		return noTask(r.Min)
+	}
 	threads := map[string]bool{}
 	for i := range r.Tasks {
 		t := &r.Tasks[i].ThreadID
@@ -45,12 +52,10 @@ func (r *Tasks) summary() string {
 		table.WholeMillis(r.Min), table.Count(len(threads), "thread"), table.Millis(r.Blocking))
 }
 
-// taskName is the name of a task for people.
-func taskName(name string, basis TaskBasis) table.Cell {
-	if basis == SampledTasks {
-		return table.Cell{Short: "(samples)"}
-	}
-	return table.Name(name, placeWidth)
+// taskName is the name of a task: for people that of what says most about it.
+func taskName(t *Task) table.Cell {
+	name, _ := t.Telling()
+	return table.Cell{Text: t.Name, Short: table.Elide(cmp.Or(name, "(none)"), nameWidth), Note: producers.RecorderNote(name)}
 }
 
 // Table has a row for each task: when, where, for whom, and what took most of it.
@@ -65,13 +70,13 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 		threads("", "thread", func(t *Task) *ThreadID { return &t.ThreadID }, placeCell),
 		[]table.Of[Task]{
 			table.Texts("basis", "", func(t *Task) string { return string(t.Basis) }),
-			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t.Name, t.Basis) }).Spare(1),
+			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t) }),
 			table.Cells(table.Column{Key: "for", Title: "for"}, func(t *Task) table.Cell {
 				name := mainContext(t.Contexts)
 				return table.Cell{Text: name, Short: table.Elide(name, nameWidth)}
 			}),
 		},
-		mostParts("most self time", func(t *Task) *WorkPart { return firstPart(&t.Work) }),
+		spare(1, mostParts("most self time", func(t *Task) *WorkPart { return firstPart(&t.Work) })),
 		[]table.Of[Task]{
 			table.Times("forced_ns", "", func(t *Task) timeline.Nanos { return t.Forced }),
 			table.Texts("", "where to split it", func(t *Task) string { return splitText(t, func(name string) string { return name }) }).IfAny().OnlyPage(),
@@ -95,7 +100,7 @@ func (r *Tasks) Many() *table.Report {
 	tasks.Totals = table.Totals{Blocking: r.Blocking, Uncounted: r.Uncounted}
 	form := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Folding: table.Ranked, Total: int64(all)}
 	return &table.Report{Notes: r.notes(), Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
-		table.Names("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).Is(table.Group),
+		sliceNames("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).Is(table.Group),
 		table.Texts("location", "location", func(p *manyPart) string { return p.Location }).Spare(3).Is(table.Group),
 		table.Texts("category", "category", func(p *manyPart) string { return p.Category }).Spare(7).Is(table.Group),
 		table.Counts("tasks", "tasks", func(*manyPart) int { return 1 }).Is(table.Sum),
@@ -128,7 +133,7 @@ func (r *Tasks) notes() (notes []string) {
 	if r.Uncounted > 0 {
 		notes = append(notes, fmt.Sprintf("too many long tasks: %s are in no row", table.Thousands(r.Uncounted)))
 	}
-	return notes
+	return append(notes, r.unnamed...)
 }
 
 // taskPart is a part of a task.
@@ -155,7 +160,7 @@ func partsTable(shown []Task, start timeline.Nanos) *table.Table {
 			table.Times("longest_ns", "longest ms", func(p *taskPart) timeline.Nanos { return p.Longest }),
 			table.Counts("count", "count", func(p *taskPart) int64 { return p.Count }),
 			table.Texts("category", "category", func(p *taskPart) string { return p.Category }),
-			table.Names("name", "name", nameWidth, func(p *taskPart) string { return p.Name }),
+			sliceNames("name", "name", nameWidth, func(p *taskPart) string { return p.Name }),
 			table.Texts("location", "location", func(p *taskPart) string { return p.Location }),
 		},
 	)...)
@@ -207,7 +212,7 @@ func partLines(parts []WorkPart, width int) (lines []string) {
 
 // partLine describes a part in a line.
 func partLine(p *WorkPart) string {
-	text := shortName(p.Name)
+	text := strings.TrimSuffix(table.Elide(p.Name, nameWidth)+" "+producers.RecorderNote(p.Name), " ")
 	if p.Count > 1 {
 		text += " ×" + table.Thousands(p.Count)
 	}

@@ -27,7 +27,7 @@ const (
 // on. The marks that it has, read from what weft has written, stay as they are, and their threads get no others. isRecorder tells whether a slice with a
 // name is the recorder's own work; describe, if there is one, adds arguments to a mark.
 func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe func(LongTask, *ArgsEncoder)) {
-	found, more := t.LongTasks()
+	found, more := t.longTasks.list, t.longTasks.more
 	if more > 0 {
 		t.Problems().AddN(problem.LongTaskLimit, uint64(more), problem.NoPosition, "")
 	}

@@ -437,13 +437,10 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.countMoved(r, l, end)
 		n.t.table.useLane(r.track, r.lane)
 	}
-	if r.Kind() != Instant {
-		switch {
-		case r.flags&flagLoopTask != 0 && n.t.loopTask(r):
-			l.long = len(n.t.longTasks.list)
-		case l.long != 0 && r.lane == 0 && r.dur != NoTime:
-			l.long = n.t.longTasks.partOf(l.long, r)
-		}
+	if n.t.longTasks.add(n.t, r) {
+		l.long = len(n.t.longTasks.list)
+	} else if l.long != 0 && r.Kind() != Instant && r.lane == 0 && r.dur != NoTime {
+		l.long = n.t.longTasks.partOf(l.long, r)
 	}
 	l.follow(r)
 	if end > r.ts {
