@@ -302,6 +302,8 @@ func (p *page) chart() {
 			d.Kinds, d.Titles = append(d.Kinds, class), append(d.Titles, p.clean(familyName(class, u.Kinds[i])))
 		}
 	}
+	kinds = append(kinds, len(d.Kinds))
+	d.Kinds, d.Titles = append(d.Kinds, "waits"), append(d.Titles, "waiting")
 	for _, i := range p.rows() {
 		row := p.chartRow(&c.Rows[i], c, d.Unit, kinds, len(d.Kinds))
 		row.Name = p.clean(p.laneTitle(&u.Threads[i]))

@@ -96,6 +96,7 @@ func (p *page) waterfallLayout() *waterfallLayout {
 		}
 	}
 	if l.relative = w.Traces > 1 && l.length < (end-start)/4; l.relative {
+		l.length += l.length / 7 // for the length of the longest
 		return l
 	}
 	if start-p.all.Start < (end-start)/4 {
@@ -104,7 +105,7 @@ func (p *page) waterfallLayout() *waterfallLayout {
 	for i := range l.starts {
 		l.starts[i] = start
 	}
-	l.length = end - start
+	l.length = (end - start) / 7 * 8
 	return l
 }
 
