@@ -111,9 +111,9 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// The members of one counter share their scale, also when the output is converted again.
+// The members of one counter share their scale, also if the first event has one only, and when the output is converted again.
 func TestSharedScales(t *testing.T) {
-	input := []byte(`[{"ph":"C","name":"GPU memory","pid":1,"ts":1,"args":{"allocated":1,"reserved":5}}, {"ph":"C","name":"load","pid":1,"ts":1,"args":{"x":1}}]`)
+	input := []byte(`[{"ph":"C","name":"GPU memory","pid":1,"ts":0,"args":{"allocated":2}}, {"ph":"C","name":"GPU memory","pid":1,"ts":1,"args":{"allocated":1,"reserved":5}}, {"ph":"C","name":"load","pid":1,"ts":1,"args":{"x":1}}]`)
 	for range 2 {
 		var out bytes.Buffer
 		if _, err := convert.Convert(t.Context(), &out, bytes.NewReader(input), convert.Options{Compression: "none"}); err != nil {

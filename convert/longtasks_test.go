@@ -215,7 +215,7 @@ func TestLongTasksWithContexts(t *testing.T) {
 	if !slices.Equal(marks, want) {
 		t.Errorf("marks %q, want %q", marks, want)
 	}
-	if got, want := ranFor(t, convertedWith(t, input, opts)), "Frame frame F 60000000"; got != want {
+	if got, want := ranFor(t, convertedWith(t, input, opts)), "Frame frame F 60000000 60.0 ms"; got != want {
 		t.Errorf("the task ran for %q, want %q", got, want)
 	}
 	if got := ranFor(t, convertedWith(t, input, convert.Options{})); got != "" {
@@ -302,5 +302,48 @@ func TestLongTaskLimit(t *testing.T) {
 	}
 	if !bytes.Equal(outputs[0], outputs[1]) {
 		t.Error("other bytes with other workers")
+	}
+}
+
+// A mark says what took longest in its task: the innermost slice of half of it or more, else the longest; and whether that is the recorder's work.
+func TestLongestPart(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		events []string
+		want   string
+	}{
+		{"nothing in it", []string{task(1, "RunTask", 0, 60_000), task(1, "after", 60_000, 70_000), task(2, "elsewhere", 10, 50)}, `blocking=10.0 ms`},
+		{"the innermost of half", []string{
+			task(1, "RunTask", 0, 261_300), task(1, "outer", 5, 250_000), task(1, "inner", 10, 200_000), task(1, "small", 20, 100_000), task(1, "last", 250_010, 11_000),
+		}, `blocking=211.3 ms longest_part=inner 200.0 ms`},
+		{"else the longest", []string{task(1, "RunTask", 0, 100_000), task(1, "a", 5, 20_000), task(1, "b", 30_000, 30_000), task(1, "c", 70_000, 25_000)},
+			`blocking=50.0 ms longest_part=b 30.0 ms`},
+		{"the recorder", []string{task(1, "RunTask", 0, 100_000), task(1, "CpuProfiler::StartProfiling", 5, 90_000)},
+			`blocking=50.0 ms longest_part=CpuProfiler::StartProfiling 90.0 ms recorder=true`},
+	} {
+		data := convertedWith(t, []byte("["+strings.Join(c.events, ",")+"]"), convert.Options{})
+		for _, data := range [][]byte{data, convertedWith(t, data, convert.Options{})} {
+			tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			err = tl.Walk(t.Context(), func(it *timeline.Item) error {
+				for a := range tl.ArgList(it.Args) {
+					if tl.Role(it.Track) == timeline.RoleLongTasks && a.Kind != timeline.ArgInt {
+						value := "true"
+						if a.Kind == timeline.ArgString {
+							value = string(a.Text())
+						}
+						got = append(got, string(a.Key)+"="+value)
+					}
+				}
+				return nil
+			})
+			if text := strings.Join(got, " "); err != nil || text != c.want {
+				t.Errorf("%s: %s, want %s; %v", c.name, text, c.want, err)
+			}
+			tl.Close()
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 // viewed is a converted trace as a viewer sees it: of packets, what Perfetto's schema has.
 type viewed struct {
+	bytes   []byte
 	packets []*pb.TracePacket
 	names   map[uint64]string // interned
 	same    map[uint64]string // interned correlation ids
@@ -39,7 +40,7 @@ func view(t *testing.T, input string, opts convert.Options) *viewed {
 	if err := proto.Unmarshal(out.Bytes(), &trace); err != nil {
 		t.Fatal(err)
 	}
-	v := &viewed{trace.Packet, map[uint64]string{}, map[uint64]string{}, map[uint64]*pb.TrackDescriptor{}}
+	v := &viewed{out.Bytes(), trace.Packet, map[uint64]string{}, map[uint64]string{}, map[uint64]*pb.TrackDescriptor{}}
 	for _, p := range trace.Packet {
 		for _, n := range p.GetInternedData().GetEventNames() {
 			v.names[n.GetIid()] = n.GetName()
@@ -131,7 +132,7 @@ func TestContextsSayWhatTheyAre(t *testing.T) {
 	found := false
 	for _, p := range v.packets {
 		if v.tracks[p.GetTrackEvent().GetTrackUuid()].GetName() == "Context: Frame" && p.GetTrackEvent().GetType() == pb.TrackEvent_TYPE_SLICE_BEGIN {
-			found = found || len(p.GetTrackEvent().GetDebugAnnotations()) == 3 // type, id, self_ns
+			found = found || len(p.GetTrackEvent().GetDebugAnnotations()) == 4 // type, id, self_ns, self
 		}
 	}
 	if !found {
@@ -247,5 +248,44 @@ func TestLongTaskInTheViewer(t *testing.T) {
 	}
 	if got := v.slices(); !slices.Contains(got, "Long task 83 ms  10000-83010000") {
 		t.Errorf("slices %q", got)
+	}
+}
+
+// Viewers show dates where the input tells one, however it does; what is worked out is marked and worked out again of the conversion.
+func TestDates(t *testing.T) {
+	const first = `{"ph":"X","name":"RunTask","pid":1,"tid":1,"ts":5000000,"dur":9}`
+	for _, c := range []struct {
+		name, input string
+		want        string // the readings of the trace: clock, time, and how wrong it may be
+	}{
+		{"the head of a response", `[` + first + `,{"ph":"I","name":"ResourceReceiveResponse","pid":1,"tid":1,"ts":5030000,"s":"t",
+			"args":{"data":{"requestId":"1","responseTime":1700000000123.5,"timing":{"requestTime":5.0,"receiveHeadersStart":20}}}}]`,
+			"6 5000000000, 1 1700000000103500000 ±50000"},
+		{"when DevTools began", `{"metadata":{"startTime":"2024-02-29T12:34:56.500Z"},"traceEvents":[` + first +
+			`,{"ph":"I","name":"TracingStartedInBrowser","pid":1,"tid":1,"ts":5010000,"s":"t"}]}`, "6 5000000000, 1 1709210096515000000 ±25000000"},
+		{"when Chrome began, and its clock", `{"metadata":{"trace-capture-datetime":"2024-2-29 12:34:56","clock-domain":"LINUX_CLOCK_MONOTONIC"},"traceEvents":[` + first +
+			`,{"ph":"I","name":"TracingStartedInBrowser","pid":1,"tid":1,"ts":5000000,"s":"t"}]}`, "6 5000000000, 3 5000000000, 1 1709210096500000000 ±500000000"},
+		{"what time 0 was", `{"baseTimeNanoseconds":1709210096000000000,"traceEvents":[` + first + `]}`, "6 5000000000, 1 1709210101000000000 ±0"},
+		{"the same, but times are since 1970", `{"baseTimeNanoseconds":1709210096000000000,"traceEvents":[{"ph":"X","name":"k","pid":1,"tid":1,"ts":1709210097000000,"dur":9}]}`,
+			"6 1709210097000000000, 1 1709210097000000000 ±0"},
+		{"nothing", `[` + first + `]`, ""},
+	} {
+		v := view(t, c.input, convert.Options{})
+		again := view(t, string(v.bytes), convert.Options{})
+		for i, v := range []*viewed{v, again} {
+			var got []string
+			for _, p := range v.packets {
+				for _, r := range p.GetClockSnapshot().GetClocks() {
+					text := fmt.Sprint(r.GetClockId(), " ", r.GetTimestamp())
+					if r.WeftErrorNs != nil {
+						text += fmt.Sprint(" ±", r.GetWeftErrorNs())
+					}
+					got = append(got, text)
+				}
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("%s, conversion %d: %s, want %s", c.name, i+1, text, c.want)
+			}
+		}
 	}
 }

@@ -51,6 +51,7 @@ func TestTracksForViewers(t *testing.T) {
 			"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"00000000000000` + id + `","name":"n",` + more +
 			`"startTimeUnixNano":"` + start + `","endTimeUnixNano":"` + end + `"}]}]}]}` + "\n"
 	}
+	const shop = " (service.name shop, process.pid 10)"
 	for _, c := range []struct {
 		name, input string
 		want        []string
@@ -71,11 +72,11 @@ func TestTracksForViewers(t *testing.T) {
 			[]string{"Network > Requests", "Network key=Network (HTTP archive)", "Network: other > Requests", "Network: other key=other (HTTP archive)"},
 		},
 		{
-			"roots that run at once have a row each, with the children that run beside others; a child is on the thread of its parent",
+			"roots that run at once have a row each, with the children that run beside others, and say what their resource is; a child is on the thread of its parent",
 			span("aa", "100", "200", ``) + span("ab", "110", "190", ``) + span("ac", "120", "150", `"parentSpanId":"00000000000000aa",`) +
 				span("ad", "130", "210", `"parentSpanId":"00000000000000aa",`) +
 				span("ae", "300", "400", `"attributes":[{"key":"thread.id","value":{"intValue":"7"}}],`) + span("af", "310", "320", `"parentSpanId":"00000000000000ae",`),
-			[]string{"shop 10", "shop 10 > 7", "shop 10 > Spans key=1", "shop 10 > Spans key=1", "shop 10 > Spans key=2"},
+			[]string{"shop 10", "shop 10 > 7", "shop 10 > Spans key=1" + shop, "shop 10 > Spans key=1" + shop, "shop 10 > Spans key=2" + shop},
 		},
 		{
 			"processes and threads that Perfetto cannot hold have a number with theirs at its end, names say the same of all, and nothing twice",
@@ -92,8 +93,12 @@ func TestTracksForViewers(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := gocmp.Diff(c.want, view(t, c.input, convert.Options{}).tree()); diff != "" {
+			v := view(t, c.input, convert.Options{})
+			if diff := gocmp.Diff(c.want, v.tree()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+			if diff := gocmp.Diff(c.want, view(t, string(v.bytes), convert.Options{}).tree()); diff != "" {
+				t.Errorf("converted again: -want +got:\n%s", diff)
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func writers(t *testing.T, input []byte) (all []string) {
 // A conversion keeps which thread wrote an event that is on another track, because attribution goes by it: again and again, unless
 // the thread has no track.
 func TestWrittenBy(t *testing.T) {
-	want := []string{"1 at 1000: 2", "1 at 5000: unknown", "2 at 3000: 1", "2 at 6000: unknown", "3 at 2000: 1", "3 at 4000: 2"}
+	want := []string{"1 at 1µs: 2", "1 at 5µs: unknown", "2 at 3µs: 1", "2 at 6µs: unknown", "3 at 2µs: 1", "3 at 4µs: 2"}
 	if got := writers(t, []byte(elsewhere)); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

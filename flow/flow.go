@@ -36,8 +36,8 @@ type Flow = flowindex.Flow
 // Member is a slice or instant as a member of a flow.
 type Member struct {
 	Flow     Flow
-	N        int // of the member in the flow, from 0, in the order in which the flow takes its way
-	Previous int // N of the member from which the flow comes; -1 for the first
+	N        int // of the member in the flow, from 1, in the order in which the flow takes its way
+	Previous int // N of the member from which the flow comes; 0 for the first
 
 	Event      trace.EventID
 	Track      trace.TrackID
@@ -175,7 +175,7 @@ func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error]
 
 func (x *Index) member(f Flow, m flowindex.Member) Member {
 	out := Member{
-		Flow: f, N: m.N, Previous: m.Previous, Event: trace.EventID(x.tl.EventID(m.Ordinal)),
+		Flow: f, N: m.N + 1, Previous: m.Previous + 1, Event: trace.EventID(x.tl.EventID(m.Ordinal)),
 		Track: trace.TrackID(x.numbers.Of(m.Track, m.Lane)), Time: trace.Nanos(m.TS), Passed: trace.Nanos(m.At),
 	}
 	if out.Unfinished = m.End == timeline.NoTime; !out.Unfinished {

@@ -40,6 +40,28 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 	}
 }
 
+// Lookup returns the events with some ids, each a copy as of Event.Clone. It passes over the trace once, up to the last of them, so ask
+// for many at once. Ids that are no event's are not in the map.
+func (t *Trace) Lookup(ids ...EventID) (map[EventID]*Event, error) {
+	wanted := make(map[EventID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	found := make(map[EventID]*Event, len(wanted))
+	for ev, err := range t.Events() {
+		if err != nil {
+			return nil, err
+		}
+		if wanted[ev.ID] {
+			found[ev.ID] = ev.Clone()
+		}
+		if len(found) == len(wanted) {
+			break
+		}
+	}
+	return found, nil
+}
+
 // eventReader turns rows into events.
 type eventReader struct {
 	t     *Trace

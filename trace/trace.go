@@ -17,8 +17,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. A duration
-// converts with time.Duration(n).
+// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. Nanos.Duration makes a
+// time.Duration.
 type Nanos = timeline.Nanos
 
 // Units of time. A Nanos of 1 is a nanosecond.

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -57,8 +59,13 @@ type Arg struct {
 // validText returns a text with what is not UTF-8 replaced by U+FFFD.
 func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
+// argument is what a Value can be made of.
+type argument interface {
+	bool | int | int64 | uint64 | float64 | string | Nanos | time.Duration | []string | []Value | map[string]string | map[string]Value | Value
+}
+
 // NewArg returns an argument: NewArg("lines", 120). Values are as for NewValue.
-func NewArg[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value | Value](key string, v T) Arg {
+func NewArg[T argument](key string, v T) Arg {
 	return Arg{key, NewValue(v)}
 }
 
@@ -66,9 +73,9 @@ func NewArg[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value |
 // counts. In a trace, members that are NoValue or have no members are left out: Perfetto has no place for them.
 func NewDict(members ...Arg) Value { return Value{kind: DictKind, list: members} }
 
-// NewValue returns a Value: a list of values makes an array, a Value stays as it is. Bytes of strings that are not UTF-8
-// become U+FFFD.
-func NewValue[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value | Value](v T) Value {
+// NewValue returns a Value: a slice makes an array, a map a dictionary in the order of its keys, a duration its nanoseconds, and a Value
+// stays as it is. Bytes of strings that are not UTF-8 become U+FFFD.
+func NewValue[T argument](v T) Value {
 	switch v := any(v).(type) {
 	case bool:
 		if v {
@@ -81,22 +88,42 @@ func NewValue[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value
 		return intValue(v)
 	case Nanos:
 		return intValue(int64(v))
+	case time.Duration:
+		return intValue(int64(v))
 	case uint64:
 		return Value{kind: UintKind, bits: v}
 	case float64:
 		return Value{kind: FloatKind, bits: math.Float64bits(v)}
 	case string:
 		return Value{kind: StringKind, text: validText(v)}
+	case []string:
+		return newArray(v)
 	case []Value:
-		list := make([]Arg, len(v))
-		for i, m := range v {
-			list[i].Value = m
-		}
-		return Value{kind: ArrayKind, list: list}
+		return newArray(v)
+	case map[string]string:
+		return newDict(v)
+	case map[string]Value:
+		return newDict(v)
 	case Value:
 		return v
 	}
 	return Value{}
+}
+
+func newArray[T string | Value](items []T) Value {
+	list := make([]Arg, len(items))
+	for i, v := range items {
+		list[i].Value = NewValue(v)
+	}
+	return Value{kind: ArrayKind, list: list}
+}
+
+func newDict[T string | Value](members map[string]T) Value {
+	list := make([]Arg, 0, len(members))
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, NewArg(key, members[key]))
+	}
+	return NewDict(list...)
 }
 
 func intValue(v int64) Value { return Value{kind: IntKind, bits: uint64(v)} }

@@ -115,6 +115,7 @@ var goneFlags = map[string]string{
 	"context-sources": "--context-sources is gone; --context-rule sources=LIST",
 	"flow-conflict":   "--flow-conflict is gone; --context-rule flow=keep",
 
+	"sampled":         "--sampled is gone; --mode sampled",
 	"end":             "--end is gone; --self-profile end=MS",
 	"sample-interval": "--sample-interval is gone; --self-profile interval=MS",
 	"thread-name":     "--thread-name is gone; --self-profile thread=NAME",

@@ -112,6 +112,9 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 	case "paint":
 		return commandline.Words(report.PaintOptions()...)
 	case "mode":
+		if len(others) > 0 && others[0] == "js-funcalls" {
+			return commandline.Words(sampledMode)
+		}
 		return commandline.Words(report.TimeModes[:]...)
 	case "self-profile":
 		return commandline.Words("interval=", "origin=", "end=", "thread=")

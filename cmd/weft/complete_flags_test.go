@@ -20,7 +20,7 @@ func TestFlagsOfReports(t *testing.T) {
 	values := map[string]string{
 		"limit": "3", "files-from": list, "memory": "64MiB", "tmp": t.TempDir(), "bucket": "1ms", "type": "process", "from": "0", "to": "1ms", "kind": "all",
 		"context-rule": "flow=keep", "js-calls": "off", "charge": "exact",
-		"mode": "dtrace", "paint": "PrePaint", "phases": list, "html": "-", "format": "auto", "profile": "all",
+		"mode": "dtrace", "min": "1ms", "paint": "PrePaint", "phases": list, "html": "-", "format": "auto", "profile": "all",
 	}
 	for _, r := range reports() {
 		c := newConsole(strings.NewReader(""), false)

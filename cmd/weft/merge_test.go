@@ -446,8 +446,12 @@ func TestMergeEqualPids(t *testing.T) {
 			labels += fmt.Sprintln(tr.PID, tr.Name, tr.Labels)
 		}
 	}
-	if !regexp.MustCompile(`10048213 python .*\[CPU input rank1\]`).MatchString(labels) {
-		t.Error(labels)
+	for _, want := range []string{ // all made-up ids of rank 1 have the same ten million, those of rank 0 none of these
+		`(?m)^10048213 .*\[CPU input rank1\]`, `(?m)^10000000 .*\[GPU 0 input rank1\]`, `(?m)^20000000 .*\[GPU 0 input rank0\]`,
+	} {
+		if !regexp.MustCompile(want).MatchString(labels) {
+			t.Errorf("no %s in\n%s", want, labels)
+		}
 	}
 	report, _ = merged(t, append(paths, "--same", "rank0,rank1")...)
 	if report.Tracks.Processes != 3 {

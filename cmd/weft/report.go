@@ -27,7 +27,7 @@ const (
 	sampleFlagsTitle = "Flags of samples, gc and layout-thrashing"
 	eventFlagsTitle  = "Flags of layout-count, layout-time, layout-phases and js-funcalls"
 	costFlagsTitle   = "Flags of cost"
-	inputFlagsTitle  = "Flags of input"
+	inputFlagsTitle  = "Flags of input and tasks"
 )
 
 // arrangingFlags are those of commands that print tables.

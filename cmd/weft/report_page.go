@@ -21,6 +21,7 @@ import (
 	"github.com/weft-trace/weft/internal/reportpage"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/verdict"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -76,7 +77,10 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	if c.Bool("json") {
 		in.printProblems(env, r.problems)
 		in.printNotCounted(env, true)
-		return writeJSON(env.stdout, all)
+		return writeJSON(env.stdout, struct {
+			Verdict *verdict.Verdict `json:"verdict"`
+			*report.All
+		}{verdict.Of(all, in.said.Problems, in.said.Usual), all})
 	}
 	src := pageSource(in.name, in.said)
 	if in.selected != nil {
@@ -85,24 +89,52 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	page := reportpage.Options{Sections: r.sections, KeepURLs: c.Bool("keep-urls")}
 	if !c.IsSet("html") {
 		in.printProblems(env, r.problems)
-		return printFindings(env, in.name, reportpage.Findings(src, all, page))
+		return printVerdict(env, in.name, verdict.Of(all, src.Problems, src.Usual))
 	}
 	return writePage(c, env, func(w io.Writer) error {
 		return reportpage.Write(w, src, all, page)
 	})
 }
 
-// printFindings prints what stands out in a trace, and where the rest is.
-func printFindings(env *environment, name string, sentences []string) error {
+// printVerdict prints what to know first of a trace, and where the rest is.
+func printVerdict(env *environment, file string, v *verdict.Verdict) error {
 	width := cmp.Or(env.terminal(env.stdout).Columns, commandline.Width)
 	var b strings.Builder
-	for i, sentence := range sentences {
-		b.WriteString(commandline.Wrap(fmt.Sprintf("%2d. ", i+1), printable(sentence), width))
+	line := func(head, text string) { b.WriteString(commandline.Wrap(head, printable(text), width)) }
+	line("", v.Heading.String()+".")
+	for _, t := range v.Why {
+		line("", t.String())
 	}
-	if len(sentences) == 0 {
-		b.WriteString("Nothing stands out.\n")
+	b.WriteString("\n")
+	for i := range v.Tiles {
+		t := &v.Tiles[i]
+		text := t.Value
+		if t.Rating != "" {
+			text += " (" + string(t.Rating) + ")"
+		}
+		if t.Note != "" {
+			text += ", " + t.Note
+		}
+		line(fmt.Sprintf("  %-20s", t.Label), text)
 	}
-	fmt.Fprintf(&b, "\nThe tables and plots behind this: weft report all --html report.html %s\n", shellWord(printable(name)))
+	if len(v.Issues) > 0 {
+		b.WriteString("\nWhat to change\n")
+	}
+	for i := range v.Issues {
+		x := &v.Issues[i]
+		class := ""
+		if x.Class != verdict.Yours {
+			class = " (the " + string(x.Class) + ")"
+		}
+		line(fmt.Sprintf("%2d. ", i+1), x.Title.String()+class+".")
+		line("    ", x.Proof.String())
+		line("    → ", x.Action.String())
+	}
+	b.WriteString("\n")
+	for _, t := range v.Trust {
+		line("", t.String())
+	}
+	fmt.Fprintf(&b, "\nThe tables and plots behind this: weft report all --html report.html %s\n", shellWord(printable(file)))
 	_, err := io.WriteString(env.stdout, b.String())
 	return err
 }

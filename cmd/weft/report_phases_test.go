@@ -23,7 +23,7 @@ var eventReportCalls = []struct {
 	{[]string{"layout-phases"}, ""},
 	{[]string{"layout-count"}, noPhases}, {[]string{"layout-time"}, noPhases}, {[]string{"layout-time", "--mode", "dtrace"}, noPhases},
 	{[]string{"layout-time", "--mode", "inclusive"}, noPhases},
-	{[]string{"js-funcalls"}, ""}, {[]string{"js-funcalls", "--sampled"}, "# sampled"},
+	{[]string{"js-funcalls"}, ""}, {[]string{"js-funcalls", "--mode", "sampled"}, "# sampled"},
 }
 
 // noPhases is how layout-phases begins without rows.

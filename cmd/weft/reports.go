@@ -61,8 +61,8 @@ func reports() []reportKind {
 		},
 		{
 			name: "tasks", usage: "long tasks: where, for whom, what is in them, and where to split them",
-			example:  "weft report tasks --thread CrRendererMain trace.json",
-			flags:    []string{"table"},
+			example: "weft report tasks --thread CrRendererMain trace.json",
+			flags:   []string{"table", "min"}, check: checkMin,
 			sections: []reportpage.Section{reportpage.Tasks}, calls: true, slices: true, problems: costProblems,
 			forms: formsOf(new(report.Tasks).Report(0)), make: makeTasks, many: manyTasks, foldForms: formsOf(new(report.Tasks).Many()),
 		},
@@ -109,7 +109,7 @@ func reports() []reportKind {
 			forms: formsOf(report.CostReport("", []*costtables.Table{{}})), check: checkCosts, make: makeCosts, many: manyCosts,
 		},
 		{
-			name: allReport, usage: "what stands out; with --html a page with everything, for the browser",
+			name: allReport, usage: "what is wrong and what to change; with --html a page with everything, for the browser",
 			example: "weft report all --html report.html trace.json",
 			without: tableFlags, calls: true, slices: true, problems: costProblems,
 		},
@@ -131,7 +131,7 @@ func reports() []reportKind {
 		},
 		{
 			name: "js-funcalls", usage: "how often each JavaScript function was called", example: "weft report js-funcalls trace.json",
-			flags: []string{"sampled"}, slices: true, problems: costProblems,
+			flags: []string{"mode"}, check: checkCallMode, slices: true, problems: costProblems,
 			forms: formsOf(new(report.Calls).Report(0)), make: makeCalls,
 		},
 	}
@@ -149,9 +149,10 @@ func namesOf(flags []cli.Flag) (names []string) {
 	return names
 }
 
-// inputFlags are the flags of "report input".
+// inputFlags are the flags of "report input" and "report tasks".
 func inputFlags() []cli.Flag {
 	return []cli.Flag{
+		&cli.DurationFlag{Name: "min", Usage: "tasks: those of `TIME` or longer, such as 16ms; frames likewise", DefaultText: "50ms"},
 		&cli.StringFlag{Name: "kind", Usage: "only inputs of these `KINDS`: " + kindList() + ", or all", DefaultText: "all but move and other"},
 	}
 }
@@ -214,7 +215,7 @@ func makeInputs(c *cli.Context, in *reportInput, limit int) (*table.Report, erro
 
 // collectTasks attributes a trace and finds its long tasks.
 func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) {
-	opts := report.TaskOptions{}
+	opts := report.TaskOptions{Min: timeline.Nanos(c.Duration("min"))}
 	if in.selected != nil {
 		opts.Include, opts.Thread = in.selected.Item, in.selected.Track
 	}
@@ -223,6 +224,14 @@ func collectTasks(c *cli.Context, in *reportInput) (r *report.Tasks, err error) 
 		return err
 	})
 	return r, err
+}
+
+// checkMin refuses lengths that no task has.
+func checkMin(c *cli.Context) error {
+	if c.IsSet("min") && c.Duration("min") <= 0 {
+		return usagef("--min: %v is too short; write, for example, 16ms", c.Duration("min"))
+	}
+	return nil
 }
 
 // attributed attributes the work in a trace and calls fn with the result.
@@ -399,9 +408,8 @@ func eventFlags() []cli.Flag {
 		&cli.StringFlag{Name: "phases", Usage: "layout: read the phases of slices from `FILE`, in lines of phase, tab, slice name",
 			DefaultText: "phases of Chrome and Firefox"},
 		&cli.StringFlag{Name: "paint", Usage: "layout: also count `NAMES` as paint: " + strings.Join(report.PaintOptions(), ",")},
-		&cli.StringFlag{Name: "mode", Usage: "layout-time: add up nested slices `HOW`: dtrace (as layout_time.d), exclusive or inclusive",
-			DefaultText: "dtrace for probes, otherwise exclusive"},
-		&cli.BoolFlag{Name: "sampled", Usage: "js-funcalls: count calls in samples (lower bounds) even if the trace has exact calls", DisableDefaultText: true},
+		&cli.StringFlag{Name: "mode", Usage: "layout-time: add up nested slices `HOW`: dtrace (as layout_time.d), exclusive or inclusive. " +
+			"js-funcalls: count calls in samples (sampled: lower bounds) even if the trace has exact calls", DefaultText: "dtrace for probes, otherwise exclusive"},
 	}
 }
 
@@ -523,8 +531,19 @@ func layoutCounts(l *report.Layout, _ report.TimeMode, limit int) *table.Report 
 }
 func layoutPhases(l *report.Layout, _ report.TimeMode, _ int) *table.Report { return l.PhaseReport() }
 
+// checkCallMode refuses ways to count calls that there are not.
+func checkCallMode(c *cli.Context) error {
+	if mode := c.String("mode"); c.IsSet("mode") && mode != sampledMode {
+		return unknownValue("mode", "way", mode, sampledMode)
+	}
+	return nil
+}
+
+// sampledMode is the value of --mode for calls that are counted in samples.
+const sampledMode = "sampled"
+
 func makeCalls(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
-	calls, err := report.CountCalls(c.Context, in.timeline, report.CallOptions{Sampled: c.Bool("sampled"), Selected: in.selected})
+	calls, err := report.CountCalls(c.Context, in.timeline, report.CallOptions{Sampled: c.IsSet("mode"), Selected: in.selected})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -100,7 +101,7 @@ func (t *Trace) markLongTasks() error {
 	if added := t.additions(); added != nil {
 		describe = added.DescribeTask()
 	}
-	t.Timeline.MarkLongTasks(describe)
+	t.Timeline.MarkLongTasks(producers.IsRecorderWork, describe)
 	return nil
 }
 

@@ -434,8 +434,17 @@ func (s *Stage) rankProcesses() {
 		}
 		return order
 	})
+	last := 0
+	for _, place := range places {
+		last = max(last, place)
+	}
 	for i := range all {
 		s.whole.SetSortIndex(all[i].ID, int32(i))
+		place := places[all[i].ID]
+		if place == 0 { // its ids are those of the input; what Perfetto cannot hold of it is out of the way of the others
+			place = last + 1
+		}
+		s.whole.MakeUpFrom(all[i].ID, int64(place))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -64,12 +65,12 @@ func Example_open() {
 			log.Fatal(err)
 		}
 		track := tr.Track(ev.Track)
-		fmt.Println(ev.Kind, ev.Name, ev.Duration/trace.Microsecond, "µs on thread", track.TID, ev.Args)
+		fmt.Println(ev.Kind, ev.Name, ev.Duration, "on thread", track.TID, ev.Args)
 	}
 
 	// Output:
-	// slice FunctionCall 50 µs on thread 2 {"data":{"frame":"F"}}
-	// slice reply 5 µs on thread 3 {}
+	// slice FunctionCall 50µs on thread 2 {"data":{"frame":"F"}}
+	// slice reply 5µs on thread 3 {}
 }
 
 func Example_builder() {
@@ -80,7 +81,7 @@ func Example_builder() {
 	main := b.Thread(b.Process(100, "build"), 100, "main")
 	b.Add(trace.Event{
 		Kind: trace.Slice, Track: main, Time: 1 * trace.Second, Duration: 5 * trace.Second, Name: "compile",
-		Args: trace.NewDict(trace.NewArg("file", "a.go"), trace.NewArg("lines", 120)), FlowsOut: []trace.FlowID{7},
+		Args: trace.NewDict(trace.NewArg("files", []string{"a.go", "b.go"}), trace.NewArg("lines", 120)), FlowsOut: []trace.FlowID{7},
 	})
 	b.Add(trace.Event{
 		Kind: trace.Slice, Track: main, Time: 7 * trace.Second, Duration: 1 * trace.Second, Name: "link",
@@ -158,12 +159,12 @@ func Example_attribution() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(table.Rows[0].ID, table.Rows[0].Self/trace.Microsecond, "µs")
+	fmt.Println(table.Rows[0].ID, table.Rows[0].Self)
 
 	// Output:
 	// FunctionCall worked for Frame frame/F known by args
 	// reply worked for Frame frame/F known by flow
-	// frame/F 55 µs
+	// frame/F 55µs
 }
 
 func Example_flows() {
@@ -183,18 +184,47 @@ func Example_flows() {
 			log.Fatal(err)
 		}
 		fmt.Println(f.Kind, f.ID)
+		var members []flow.Member
+		var ids []trace.EventID
 		for m, err := range index.Members(f) {
 			if err != nil {
 				log.Fatal(err)
 			}
-			fmt.Println(m.N, "at", m.Time/trace.Microsecond, "µs on thread", tr.Track(m.Track).TID)
+			members, ids = append(members, m), append(ids, m.Event)
+		}
+		events, err := tr.Lookup(ids...)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, m := range members {
+			fmt.Println(m.N, events[m.Event].Name, "at", m.Time, "on thread", tr.Track(m.Track).TID)
 		}
 	}
 
 	// Output:
 	// bind_id 0x7
-	// 0 at 10 µs on thread 2
-	// 1 at 70 µs on thread 3
+	// 1 FunctionCall at 10µs on thread 2
+	// 2 reply at 70µs on thread 3
+}
+
+// The first program of the page for Go programs is complete, and runs.
+func TestProgram(t *testing.T) {
+	page, err := os.ReadFile("../../docs/go.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("program/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, source, _ = bytes.Cut(source, []byte("\n")) // without the comment of the package
+	if !bytes.Contains(page, source) {
+		t.Error("docs/go.md does not show program/main.go")
+	}
+	out, err := exec.Command("go", "run", "./program", "../../testdata/traces/chrome/chrome-devtools-small.json.gz").CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("1.028732s PipelineReporter on PipelineReporter")) {
+		t.Errorf("error %v, output %s", err, out)
+	}
 }
 
 // The page for Go programs shows these programs.
@@ -213,6 +243,9 @@ func TestPageShowsPrograms(t *testing.T) {
 	}
 	for _, block := range blocks {
 		program, _, _ := strings.Cut(block, "```")
+		if strings.HasPrefix(program, "package main") {
+			continue // see TestProgram
+		}
 		if indented := "\t" + strings.ReplaceAll(strings.TrimSpace(program), "\n", "\n\t"); !strings.Contains(string(source), indented) {
 			t.Errorf("not in example_test.go:\n%s", program)
 		}

@@ -146,7 +146,7 @@ func TestFlowsAndContexts(t *testing.T) {
 		got = append(got, fmt.Sprintf("member %d: %s", m.N, names[m.Event]))
 	}
 	want := []string{
-		"FunctionCall: Frame frame/F, args", "reply: Frame frame/F, flow", "member 0: FunctionCall", "member 1: reply",
+		"FunctionCall: Frame frame/F, args", "reply: Frame frame/F, flow", "member 1: FunctionCall", "member 2: reply",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -140,7 +140,7 @@ func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 		if err := r.Parse(l.Bytes()); err != nil {
 			return err
 		}
-		if rd := seq.reading(&r, machine); rd.clock.ID != 0 {
+		if rd := seq.reading(&r, machine); rd.clock.ID != 0 && !r.IsWorkedOut() {
 			readings = append(readings, rd)
 		}
 	}

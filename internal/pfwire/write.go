@@ -146,11 +146,15 @@ func (w *writer) write(ctx context.Context, part int) error {
 		}
 		return w.out.flush()
 	}
+	w.setClocks(part - 1)
 	w.beginThreadTimes(ctx, part-1)
 	if err := w.t.WalkSegment(ctx, part-1, w.item); err != nil {
 		return err
 	}
 	if err := w.endThreadTimes(); err != nil {
+		return err
+	}
+	if err := w.advanceClocks(part); err != nil {
 		return err
 	}
 	return w.out.flush()
@@ -280,9 +284,6 @@ var (
 func (w *writer) item(it *timeline.Item) error {
 	if w.onMachine != nil {
 		w.turnTo(it.Track)
-	}
-	if w.compact.now < 0 {
-		w.startClock(it.TS)
 	}
 	switch it.Kind {
 	case timeline.ItemSample:

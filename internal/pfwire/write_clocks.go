@@ -1,6 +1,8 @@
 package pfwire
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/schema"
@@ -34,7 +36,10 @@ func (w *writer) traceClocks() timeline.Clocks {
 func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.Clock) {
 	c := w.traceClocks()
 	if c.Trace == 0 {
-		return nil, 0
+		if c.Date == nil {
+			return nil, 0
+		}
+		c.Trace = timeline.ClockBoottime
 	}
 	at, ok := c.Reading(c.Trace)
 	if !ok {
@@ -68,10 +73,6 @@ func withBoottime(readings []timeline.ClockReading, at timeline.Nanos) []timelin
 // clockSnapshot says which clock that of the trace is, and what others showed at one moment (perfetto.md 4).
 func (w *writer) clockSnapshot() error {
 	readings, primary := w.snapshot()
-	return w.writeSnapshot(readings, primary)
-}
-
-func (w *writer) writeSnapshot(readings []timeline.ClockReading, primary timeline.Clock) error {
 	if len(readings) == 0 {
 		return nil
 	}
@@ -81,6 +82,7 @@ func (w *writer) writeSnapshot(readings []timeline.ClockReading, primary timelin
 		b = appendReading(b, r.Clock, r.Time)
 	}
 	c := timeline.Clocks{Readings: readings}
+	b = appendDate(b, &c, cmp.Or(primary, timeline.ClockBoottime), w.t.Clocks().Date)
 	boottime, _ := c.Reading(timeline.ClockBoottime)
 	b = w.appendFileClock(b, boottime)
 	if primary != 0 {
@@ -88,6 +90,18 @@ func (w *writer) writeSnapshot(readings []timeline.ClockReading, primary timelin
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
 	return w.out.packetDone()
+}
+
+// appendDate appends a reading of the wall clock that is worked out, beside that of the clock of the trace.
+func appendDate(b []byte, c *timeline.Clocks, trace timeline.Clock, date *timeline.Anchor) []byte {
+	at, ok := c.Reading(trace)
+	if date == nil || !ok || at-date.At < -date.Wall || at-date.At > math.MaxInt64-date.Wall {
+		return b
+	}
+	b, reading := wire.BeginMessage(b, schema.ClockSnapshot_Clocks)
+	b = wire.AppendUint(b, schema.ClockSnapshotClock_ClockID, uint64(timeline.ClockRealtime))
+	b = wire.AppendUint(b, schema.ClockSnapshotClock_Timestamp, uint64(at-date.At+date.Wall))
+	return wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_WeftErrorNS, uint64(max(-date.Low, date.High))), reading)
 }
 
 func appendReading(b []byte, clock timeline.Clock, t timeline.Nanos) []byte {

@@ -32,14 +32,14 @@ type compact struct {
 	threadUnit timeline.Nanos // of thread times
 	track      uint64         // the uuid of packets that name no track; 0: none
 	threadTime uint64         // the counter of thread times of packets that name none; 0: none
-	now        timeline.Nanos // time of the last packet; -1 in front of the first one
+	now        timeline.Nanos // time of the last packet
 }
 
 // newCompact returns what the compact form of a trace needs for the events of a machine.
 func (w *writer) newCompact(machine uint32) compact {
 	_, primary := w.snapshot()
 	c := compact{
-		on: true, clock: cmp.Or(primary, timeline.ClockBoottime), now: -1,
+		on: true, clock: cmp.Or(primary, timeline.ClockBoottime),
 		unit: w.t.TimeUnit(), threadUnit: w.t.ThreadTimeUnit(),
 	}
 	if id, ok := w.t.BusiestTrack(machine); ok {
@@ -59,10 +59,13 @@ func (w *writer) appendTime(b []byte, ts timeline.Nanos) []byte {
 	return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(delta))
 }
 
-// startClock says before the first packet of a segment what time the clock of the sequence has, so that
-// segments can be encoded independently of each other.
-func (w *writer) startClock(ts timeline.Nanos) {
+// startClock says what time the clock of the sequence has before the first segment.
+func (w *writer) startClock() error {
 	c := &w.compact
+	if !c.on || w.t.SegmentCount() == 0 {
+		return nil
+	}
+	ts := w.t.SegmentAfter(0)
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, w.plain...)
 	b, snapshot := wire.BeginMessage(b, schema.TracePacket_ClockSnapshot)
@@ -73,7 +76,29 @@ func (w *writer) startClock(ts timeline.Nanos) {
 	b = wire.AppendUint(b, schema.ClockSnapshotClock_IsIncremental, 1)
 	b = wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_UnitMultiplierNS, uint64(c.unit)), clock)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
-	c.now = ts
+	return w.out.packetDone()
+}
+
+// setClocks sets the clocks of all sequences to the time before a segment.
+func (w *writer) setClocks(segment int) {
+	now := w.t.SegmentAfter(segment)
+	w.compact.now = now
+	for i := range w.sequences {
+		w.sequences[i].compact.now = now
+	}
+}
+
+// advanceClocks takes the clocks of all sequences to the time before the next segment, with packets that have nothing but a time. So segments can be
+// encoded independently of each other, and need no clock snapshots, of which viewers show each.
+func (w *writer) advanceClocks(segment int) error {
+	if !w.compact.on || segment == w.t.SegmentCount() {
+		return nil
+	}
+	return w.eachSequence(func() error {
+		b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
+		w.out.buf = wire.EndMessage(w.appendTime(append(b, w.plain...), w.t.SegmentAfter(segment)), packet)
+		return w.out.packetDone()
+	})
 }
 
 // appendDefaults appends what packets that name no clock and no track have in common.

@@ -100,3 +100,42 @@ func TestCompactPackets(t *testing.T) {
 		t.Errorf("snapshot %v", snapshot)
 	}
 }
+
+// Several segments need one clock snapshot: the clock of each sequence goes on from one to the next.
+func TestSegmentsShareTheClock(t *testing.T) {
+	const events = 100_000
+	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
+	var tracks [2]timeline.TrackID
+	for machine := range tracks {
+		b.SetMachine(uint32(machine))
+		tracks[machine] = b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 10})
+	}
+	for i := range events { // the second machine has the last 1,000
+		ev := timeline.Event{Kind: timeline.Instant, Track: tracks[i/(events-1000)], TS: timeline.Nanos(5000 + i*7000), Name: []byte("e"), Event: uint32(i)}
+		if err := b.Add(&ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tl := finishTimeline(t, b)
+	if tl.SegmentCount() < 3 {
+		t.Fatalf("%d segments", tl.SegmentCount())
+	}
+	snapshots, clocks, next := map[uint32]int{}, map[uint32]uint64{}, uint64(5000)
+	for _, p := range decode(t, write(t, tl, Options{Packets: CompactPackets, Workers: 2})).Packet {
+		if s := p.GetClockSnapshot(); s != nil {
+			snapshots[p.GetMachineId()]++
+			clocks[p.GetMachineId()] = s.Clocks[len(s.Clocks)-1].GetTimestamp() * 1000
+			continue
+		}
+		clocks[p.GetMachineId()] += p.GetTimestamp() * 1000
+		if p.GetTrackEvent() != nil {
+			if clocks[p.GetMachineId()] != next {
+				t.Fatalf("an event at %d, not %d", clocks[p.GetMachineId()], next)
+			}
+			next += 7000
+		}
+	}
+	if snapshots[0] != 1 || snapshots[1] != 1 || next != 5000+events*7000 {
+		t.Errorf("snapshots %v, events to %d", snapshots, next)
+	}
+}

@@ -39,6 +39,9 @@ func (w *writer) begin() error {
 	if err := w.sequenceStart(); err != nil {
 		return err
 	}
+	if err := w.startClock(); err != nil {
+		return err
+	}
 	for _, intern := range []func(*internWriter) error{w.internTexts, w.internStacks, w.internTasks} {
 		in := &internWriter{w: w}
 		if err := intern(in); err != nil {

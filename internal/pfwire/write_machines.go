@@ -53,28 +53,35 @@ func (w *writer) turn(to int) {
 	w.sequence, w.current = w.sequences[to], to
 }
 
+// eachSequence calls a function for each sequence, as the current one.
+func (w *writer) eachSequence(do func() error) error {
+	if len(w.sequences) == 0 {
+		return do()
+	}
+	for i := range w.sequences {
+		w.turn(i)
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	w.turn(0)
+	return nil
+}
+
 // startSequences writes how the sequences begin. That of the trace itself comes first: without it Perfetto would take the first of
 // the others for it.
 func (w *writer) startSequences() error {
-	if err := w.begin(); err != nil {
-		return err
-	}
-	for i := 1; i < len(w.sequences); i++ {
-		w.turn(i)
-		if err := w.systemInfo(); err != nil {
-			return err
+	return w.eachSequence(func() error {
+		if w.current == 0 {
+			return w.begin()
 		}
-		if err := w.begin(); err != nil {
-			return err
+		for _, write := range []func() error{w.systemInfo, w.begin, w.writtenByWeft} {
+			if err := write(); err != nil {
+				return err
+			}
 		}
-		if err := w.writtenByWeft(); err != nil {
-			return err
-		}
-	}
-	if len(w.sequences) > 0 {
-		w.turn(0)
-	}
-	return nil
+		return nil
+	})
 }
 
 // writtenByWeft says on a sequence beside that of the trace itself, which has all attributes, who wrote it.

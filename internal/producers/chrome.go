@@ -94,7 +94,9 @@ const (
 	StageTerminated // …ToTermination: the same without one
 	ParseHTML
 	NavigationStart
-	DOMEvent // of Firefox
+	PipelineReporter // a frame, from its begin until it is shown or given up
+	DOMEvent         // of Firefox
+	ContentFrame     // of Firefox: a frame, from its paint until it is shown
 )
 
 var eventNames = map[Event]string{
@@ -114,7 +116,9 @@ var eventNames = map[Event]string{
 	EventLatency:            "EventLatency",
 	ParseHTML:               "ParseHTML",
 	NavigationStart:         "navigationStart",
+	PipelineReporter:        "PipelineReporter",
 	DOMEvent:                "DOMEvent",
+	ContentFrame:            "CONTENT_FRAME_TIME",
 }
 
 var events = func() map[string]Event {

@@ -10,20 +10,19 @@ import (
 )
 
 // ChromeClues finds in the events of Chrome what tells their place among other recordings: when they were by the wall clock, and
-// which requests servers have seen as well (docs/merge.md). It serves the readers of all formats in which Chrome records. A nil
-// ChromeClues finds nothing.
+// which requests servers have seen as well (docs/merge.md). It serves the readers of all formats in which Chrome records. If nobody asks for clues, it
+// finds the date of the trace.
 type ChromeClues struct {
 	b       *timeline.Builder
 	view    *timeline.Timeline // of b
 	started timeline.Nanos     // TracingStartedInBrowser; NoTime: not seen
+	latest  timeline.Nanos     // of all events
 	anchors []timeline.Anchor  // the first ones, up to maxAnchors
+	date    *timeline.Anchor   // the best one
 }
 
-// NewChromeClues returns ChromeClues for what is added to a Builder; nil if nobody wants clues.
+// NewChromeClues returns ChromeClues for what is added to a Builder.
 func NewChromeClues(b *timeline.Builder) *ChromeClues {
-	if !b.WantsLinks() {
-		return nil
-	}
 	return &ChromeClues{b: b, view: b.View(), started: timeline.NoTime}
 }
 
@@ -36,11 +35,15 @@ const (
 
 // Event looks at an event that was just added.
 func (r *ChromeClues) Event(ev *timeline.Event) error {
-	if r == nil || len(ev.Name) != len(sent) && len(ev.Name) != len(received) {
+	r.latest = max(r.latest, ev.TS)
+	if len(ev.Name) != len(sent) && len(ev.Name) != len(received) {
 		return nil
 	}
 	switch string(ev.Name) {
 	case sent:
+		if !r.b.WantsLinks() {
+			return nil
+		}
 		d := r.data(ev)
 		if d.request == "" {
 			return nil
@@ -66,7 +69,7 @@ func (r *ChromeClues) Event(ev *timeline.Event) error {
 // response takes in the head of a response: its time by the wall clock, and the span of the server.
 func (r *ChromeClues) response(ev *timeline.Event) error {
 	d := r.data(ev)
-	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored && r.b.Observer() != nil {
+	if d.wall > 0 && d.requestTime > 0 && d.received >= 0 && !d.stored {
 		requested, ok := nanos(d.requestTime, 1e9)
 		after, ok2 := nanos(d.received, 1e6)
 		wall, ok3 := nanos(d.wall, 1e6)
@@ -229,34 +232,65 @@ func FindMain(b *timeline.Builder, process timeline.TrackID, processName, thread
 
 // Facts reads what the metadata of a JSON trace, which are attributes now, say of its clock.
 func (r *ChromeClues) Facts() {
-	if r == nil || r.b.Observer() == nil {
+	if r.b.Observer() == nil {
 		return
 	}
-	text := func(key string) string { a, _ := r.b.Attribute(key); return a.Text }
-	for _, key := range [...]string{"baseTimeNanoseconds", "viztracer_metadata.baseTimeNanoseconds"} {
-		if a, ok := r.b.Attribute(key); ok && a.IsInt && a.Int > 0 {
-			r.b.Observer().Anchor(&timeline.Anchor{At: 0, Wall: timeline.Nanos(a.Int), By: "baseTimeNanoseconds"})
-			r.rank()
-			return
-		}
-	}
 	r.rank()
-	r.b.SetClocks(timeline.Clocks{Trace: timeline.ClockMonotonic})
-	r.b.Observer().ClockDomain(text("metadata.clock-domain"))
-	if r.started != timeline.NoTime {
-		r.startTimes(text)
+	if base := r.base(); base != nil {
+		r.b.Observer().Anchor(base)
+		return
 	}
+	r.b.SetClocks(timeline.Clocks{Trace: timeline.ClockMonotonic})
+	r.b.Observer().ClockDomain(r.text("metadata.clock-domain"))
+	r.startTimes()
 	r.offsetSinceEpoch()
 }
 
+// Date sets the date of the trace, if the input tells it and no reading of the wall clock does.
+func (r *ChromeClues) Date() {
+	clocks := r.b.Clocks()
+	_, known := clocks.Reading(timeline.ClockRealtime)
+	at, _ := clocks.Reading(clocks.Trace)
+	monotonic, _ := clocks.Reading(timeline.ClockMonotonic) // times that Chrome's events tell are of this clock
+	if known || clocks.Trace != 0 && clocks.Trace != timeline.ClockMonotonic && at != monotonic || r.b.WantsLinks() {
+		return
+	}
+	if clocks.Date = r.base(); clocks.Date == nil {
+		r.startTimes()
+		r.offsetSinceEpoch()
+		clocks.Date = r.date
+	} else if r.latest > clocks.Date.Wall/2 {
+		clocks.Date.Wall = 0 // the times are since 1970 already
+	}
+	r.b.SetClocks(clocks)
+}
+
+func (r *ChromeClues) text(key string) string {
+	a, _ := r.b.Attribute(key)
+	return a.Text
+}
+
+// base returns what time 0 was by the wall clock, as PyTorch and VizTracer say it; nil if the input does not.
+func (r *ChromeClues) base() *timeline.Anchor {
+	for _, key := range [...]string{"baseTimeNanoseconds", "viztracer_metadata.baseTimeNanoseconds"} {
+		if a, ok := r.b.Attribute(key); ok && a.IsInt && a.Int > 0 {
+			return &timeline.Anchor{At: 0, Wall: timeline.Nanos(a.Int), By: "baseTimeNanoseconds"}
+		}
+	}
+	return nil
+}
+
 // startTimes reads when the recording began by the wall clock.
-func (r *ChromeClues) startTimes(text func(key string) string) {
-	if at, err := time.Parse(time.RFC3339Nano, text("metadata.startTime")); err == nil {
+func (r *ChromeClues) startTimes() {
+	if r.started == timeline.NoTime {
+		return
+	}
+	if at, err := time.Parse(time.RFC3339Nano, r.text("metadata.startTime")); err == nil {
 		r.anchor(timeline.Anchor{
 			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + startDelay, Low: -startDelay, High: startDelay, By: "startTime",
 		})
 	}
-	if at, err := time.Parse("2006-1-2 15:4:5", text("metadata.trace-capture-datetime")); err == nil {
+	if at, err := time.Parse("2006-1-2 15:4:5", r.text("metadata.trace-capture-datetime")); err == nil {
 		r.anchor(timeline.Anchor{
 			At: r.started, Wall: timeline.Nanos(at.UnixNano()) + captureDelay, Low: -captureDelay, High: captureDelay, By: "trace-capture-datetime",
 		})
@@ -268,9 +302,14 @@ const maxAnchors = 16
 
 // anchor says when a time was by the wall clock.
 func (r *ChromeClues) anchor(a timeline.Anchor) {
-	r.b.Observer().Anchor(&a)
+	if o := r.b.Observer(); o != nil {
+		o.Anchor(&a)
+	}
 	if len(r.anchors) < maxAnchors {
 		r.anchors = append(r.anchors, a)
+	}
+	if d := r.date; d == nil || a.High < d.High || a.High == d.High && (a.At < d.At || a.At == d.At && a.Wall < d.Wall) {
+		r.date = &a // of equally good ones the earliest, in whatever order they come
 	}
 }
 
@@ -294,7 +333,7 @@ func (r *ChromeClues) offsetSinceEpoch() {
 	offset := timeline.Nanos(us) * timeline.Microsecond
 	for _, other := range r.anchors {
 		if by := other.Wall - other.At; offset >= by+other.Low && offset <= by+other.High {
-			r.b.Observer().Anchor(&timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
+			r.anchor(timeline.Anchor{Wall: offset, Low: -epochError, High: epochError, By: "clock-offset-since-epoch"})
 			return
 		}
 	}

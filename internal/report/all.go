@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -26,7 +27,6 @@ type All struct {
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`
 	Chart       *Chart              `json:"-"` // of the threads of Utilisation
 	Waterfall   *Waterfall          `json:"-"`
-	Moments     []Moment            `json:"-"` // the milestones of pages, by time
 	Costs       []*costtables.Table `json:"costs,omitempty"`
 	StackTrees  []StackTree         `json:"stack_tree,omitempty"`
 	Functions   []ThreadFunctions   `json:"functions,omitempty"` // of the threads of StackTrees that have samples
@@ -36,6 +36,9 @@ type All struct {
 	GC          *GC                 `json:"gc,omitempty"`
 	Slices      *AllSlices          `json:"slices,omitempty"` // see AllOptions
 	FlowPairs   *FlowPairs          `json:"flow_pairs,omitempty"`
+	Loads       *Loads              `json:"loads,omitempty"`
+	Spans       *AllSpans           `json:"spans,omitempty"`
+	Probes      *AllProbes          `json:"probes,omitempty"`
 }
 
 // EventCounts are the numbers of what a trace holds.
@@ -72,9 +75,30 @@ type AllTasks struct {
 // AllSlices are Slices with their lists.
 type AllSlices struct {
 	*Slices
-	Groups  []SliceGroup `json:"groups"` // the first AllRows of each kind
-	Devices []Device     `json:"devices"`
-	Steps   []Step       `json:"steps"`
+	Groups   []SliceGroup `json:"groups"` // the first AllRows of each kind
+	Devices  []Device     `json:"devices"`
+	Steps    []Step       `json:"steps"`
+	Idle     []Idle       `json:"idle"`     // of streams of devices
+	Arrivals []Arrival    `json:"arrivals"` // at collectives, of several ranks
+}
+
+// AllSpans are Spans with their lists: the first AllRows of each.
+type AllSpans struct {
+	*Spans
+	Operations []Operation    `json:"operations"`
+	Failures   []SpanFailure  `json:"failures"`
+	Calls      []ServiceCall  `json:"calls"`
+	Path       []CriticalSpan `json:"path"` // those with the most time, in the order of time
+	Longest    *SpanRow       `json:"longest,omitempty"`
+	Slowest    []SpanRow      `json:"slowest_requests"`
+	Services   int            `json:"services"`
+}
+
+// AllProbes says that a trace has slices of probes, and what their argument says that tells most: the text of a query, or a path.
+type AllProbes struct {
+	Argument string       `json:"argument,omitempty"`
+	Values   []SliceGroup `json:"values"` // the first AllRows
+	Count    int          `json:"value_count"`
 }
 
 // AllRows is the number of rows of the tables of All.
@@ -131,6 +155,7 @@ type allCollector struct {
 	wantsSlices bool
 
 	use      *useCollector
+	loads    *loadCollector
 	inputs   *inputCollector // nil: there are no inputs
 	profiles *Profiles
 	trees    []StackTree // of profiles
@@ -180,12 +205,12 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)
-	moments := newMomentCollector(c.tl, c.selected)
-	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), moments.item}
+	c.loads = newLoadCollector(c.tl, c.selected)
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), c.loads.item}
 	if err := c.tl.WalkLate(ctx, inTurn(passes)); err != nil {
 		return err
 	}
-	c.profiles, c.out.Moments = reader.finish(), moments.done()
+	c.profiles, c.out.Loads = reader.finish(), c.loads.done()
 	c.use.choose(c.profiles)
 	return nil
 }
@@ -273,35 +298,102 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 		ofSlices = newSliceTrees(c.tl, c.use)
 		passes = append(passes, timeline.Nested(c.tl, ofSlices.item))
 	}
-	waterfall := newWaterfallCollector(c.tl, c.include())
-	if waterfall != nil {
-		passes = append(passes, timeline.Nested(c.tl, waterfall.item))
-		wanted = func(timeline.TrackID) bool { return true }
-	}
-	var groups *sliceCounter
+	var groups, values *sliceCounter
+	var spans *spanCollector
 	if c.slicesMatter() {
 		groups = newSliceCounter(c.tl, SliceOptions{Include: c.include()})
 		defer groups.lengths.Close()
-		passes = append(passes, timeline.Nested(c.tl, groups.item))
-		wanted = func(timeline.TrackID) bool { return true }
+		passes, wanted = append(passes, timeline.Nested(c.tl, groups.item)), everyTrack
+	}
+	if c.addProbes() && c.out.Probes.Argument != "" {
+		values = newSliceCounter(c.tl, SliceOptions{Include: c.include(), By: ByArgument, Argument: c.out.Probes.Argument})
+		defer values.lengths.Close()
+		passes, wanted = append(passes, timeline.Nested(c.tl, values.item)), everyTrack
+	}
+	if c.tl.MayHaveArg("span_id") || c.tl.MayHaveArg("startedDateTime") {
+		spans = newSpanCollector(c.tl, SpanOptions{Include: c.include(), Path: true, Loaded: c.out.Loads.end()})
+		spans.waterfall = newWaterfallCollector(maxWaterfall)
+		defer spans.lengths.Close()
+		passes, wanted = append(passes, timeline.Nested(c.tl, spans.item)), everyTrack
 	}
 	if err := c.tl.WalkSlices(ctx, wanted, inTurn(passes)); err != nil {
 		return err
 	}
-	if groups != nil {
-		all, err := groups.done(ctx)
-		if err != nil {
-			return err
-		}
-		c.addSlices(all)
-	}
-	if waterfall != nil {
-		c.out.Waterfall = waterfall.done()
+	if err := c.addGroups(ctx, groups, values, spans); err != nil {
+		return err
 	}
 	c.addUse(ofSlices)
 	c.addTasks(tasks.done())
 	c.addInputs()
 	return c.addProfiles()
+}
+
+// addGroups takes over what the second walk has counted, where it did.
+func (c *allCollector) addGroups(ctx context.Context, groups, values *sliceCounter, spans *spanCollector) error {
+	if groups != nil {
+		all, err := groups.done(ctx)
+		if err == nil && len(all.Devices) > 0 {
+			all.Gaps, err = collectGaps(ctx, groups)
+		}
+		if err != nil {
+			return err
+		}
+		c.addSlices(all)
+	}
+	if values != nil {
+		all, err := values.done(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range all.Groups {
+			if g := &all.Groups[i]; g.Name != "" {
+				c.out.Probes.Values = append(c.out.Probes.Values, *g)
+			}
+		}
+		slices.SortStableFunc(c.out.Probes.Values, func(a, b SliceGroup) int { return cmp.Compare(b.Total, a.Total) })
+		c.out.Probes.Count = len(c.out.Probes.Values)
+		c.out.Probes.Values = cut(c.out.Probes.Values, AllRows)
+	}
+	if spans == nil {
+		return nil
+	}
+	all, err := spans.done(ctx)
+	if err == nil && all.Spans > 0 {
+		c.addSpans(all)
+		c.out.Waterfall = spans.waterfall.done()
+	}
+	return err
+}
+
+// addSpans takes over spans, with the first rows of their lists.
+func (c *allCollector) addSpans(s *Spans) {
+	services := map[string]bool{}
+	for i := range s.Operations {
+		services[s.Operations[i].Service] = true
+	}
+	path := slices.Clone(s.Path)
+	slices.SortStableFunc(path, func(a, b CriticalSpan) int { return cmp.Compare(b.Duration, a.Duration) })
+	path = cut(path, AllRows)
+	slices.SortStableFunc(path, func(a, b CriticalSpan) int { return cmp.Compare(a.Start, b.Start) })
+	c.out.Spans = &AllSpans{
+		Spans: s, Operations: cut(s.Operations, AllRows), Failures: cut(s.Failures, AllRows), Calls: cut(s.Calls, AllRows), Path: path, Longest: s.Longest, Slowest: s.Slowest,
+		Services: len(services),
+	}
+}
+
+// probeTexts are arguments of probes that tell most about their slices, the first that there is.
+var probeTexts = []string{"query", "sql", "statement", "path", "filename", "url"}
+
+// addProbes notes that there are slices of probes, if so.
+func (c *allCollector) addProbes() bool {
+	if !c.tl.MayHaveArg(timeline.OwnProbe) {
+		return false
+	}
+	c.out.Probes = &AllProbes{Values: []SliceGroup{}}
+	if i := slices.IndexFunc(probeTexts, c.tl.MayHaveArg); i >= 0 {
+		c.out.Probes.Argument = probeTexts[i]
+	}
+	return true
 }
 
 // newTasks returns the collector of long tasks, which has those of sampled threads.
@@ -310,13 +402,12 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	if c.selected != nil {
 		opts.Thread = c.selected.Track
 	}
-	tasks := newTaskCollector(c.tl, c.attributed, opts)
-	if !hasSamples(c.tl) {
-		return tasks, nil
+	tasks, err := newTaskCollector(ctx, c.tl, c.attributed, opts)
+	if err != nil || !hasSamples(c.tl) {
+		return tasks, err
 	}
 	profiles := c.profiles
 	if c.selected != nil { // a task counts whole
-		var err error
 		if profiles, err = Collect(ctx, c.tl, nil); err != nil {
 			return nil, err
 		}
@@ -371,7 +462,10 @@ func (c *allCollector) addSlices(s *Slices) {
 	if len(s.Groups) == 0 {
 		return
 	}
-	all := &AllSlices{Slices: s, Groups: []SliceGroup{}, Devices: s.Devices, Steps: s.Steps[:min(len(s.Steps), AllRows)]}
+	all := &AllSlices{Slices: s, Groups: []SliceGroup{}, Devices: s.Devices, Steps: cut(s.Steps, AllRows), Idle: []Idle{}, Arrivals: []Arrival{}}
+	if s.Gaps != nil {
+		all.Idle, all.Arrivals = cut(s.Gaps.Idle, AllRows), cut(s.Gaps.Arrivals, AllRows)
+	}
 	for i, n := 0, 0; i < len(s.Groups); i++ {
 		if n++; i > 0 && s.Groups[i].Kind != s.Groups[i-1].Kind {
 			n = 1
@@ -461,4 +555,24 @@ func (c *allCollector) addFlows(ctx context.Context) error {
 		c.out.FlowPairs = pairs
 	}
 	return nil
+}
+
+// GCTime returns how long the garbage collector ran, and of what that is a part: of the busy time if slices say it, else of the sampled time.
+func (a *All) GCTime() (time, of timeline.Nanos, bySlices bool) {
+	if u := a.Utilisation; u != nil && u.By == KindsOfWork {
+		if kind := slices.Index(u.Kinds, "gc"); kind >= 0 {
+			for i := range u.Threads {
+				sum(&time, u.Threads[i].ByKind[kind])
+				sum(&of, u.Threads[i].Busy)
+			}
+			return time, of, true
+		}
+	}
+	if a.GC != nil {
+		for i := range a.GC.Threads {
+			sum(&time, a.GC.Threads[i].Time)
+			sum(&of, a.GC.Threads[i].Covered)
+		}
+	}
+	return time, of, false
 }

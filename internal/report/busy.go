@@ -56,10 +56,12 @@ var sleepingCalls = []string{
 
 // sleeps reports whether a slice is a system call in which its thread waits.
 func sleeps(it *timeline.Item) bool {
-	if string(it.Category) != "syscall" {
-		return false
-	}
-	_, found := slices.BinarySearch(sleepingCalls, string(it.Name))
+	return string(it.Category) == "syscall" && Sleeps(string(it.Name))
+}
+
+// Sleeps reports whether a thread waits in a system call, mostly or always.
+func Sleeps(call string) bool {
+	_, found := slices.BinarySearch(sleepingCalls, call)
 	return found
 }
 

@@ -73,15 +73,15 @@ func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(
 	}
 }
 
-// spareThreads are threads which people can do without.
-func spareThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
+// spare are columns which people can do without.
+func spare[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
 	for i := range columns {
 		columns[i] = columns[i].Spare(n)
 	}
 	return columns
 }
 
-// optionalThreads are spareThreads which people get only where any is known.
+// optionalThreads are columns which people can do without, and get only where any is known.
 func optionalThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
 	for i := range columns {
 		columns[i] = columns[i].Spare(n).IfAny()

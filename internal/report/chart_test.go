@@ -144,7 +144,7 @@ func TestChartOfSamples(t *testing.T) {
 
 // A waterfall has each span below its parent, and of too many those that failed and took longest.
 func TestWaterfall(t *testing.T) {
-	c := waterfallCollector{limit: 4, traces: map[string]*waterfallTrace{}}
+	c := newWaterfallCollector(4)
 	add := func(trace, id, parent string, start, dur timeline.Nanos, failed bool) {
 		s := &waterfallSpan{WaterfallSpan: WaterfallSpan{Start: start, Duration: dur, Name: trace + id, Failed: failed}, id: spanID{trace, id}, parent: spanID{trace, parent}}
 		c.add(trace, s)
@@ -166,7 +166,7 @@ func TestWaterfall(t *testing.T) {
 
 // Spans that are each other's parents, and a trace that is too large, end.
 func TestHostileWaterfall(t *testing.T) {
-	c := waterfallCollector{limit: 50, traces: map[string]*waterfallTrace{}}
+	c := newWaterfallCollector(50)
 	for i := range 2000 {
 		id := fmt.Sprint(i)
 		c.add("t", &waterfallSpan{WaterfallSpan: WaterfallSpan{Start: timeline.Nanos(i), Duration: timeline.Nanos(i % 7)}, id: spanID{"t", id}, parent: spanID{"t", fmt.Sprint((i + 1) % 2000)}})

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -69,6 +70,8 @@ type Interaction struct {
 	Contexts []ContextTime `json:"contexts"`
 	Work     *Work         `json:"work"`    // done for the input, on all threads
 	Threads  []InputThread `json:"threads"` // on which it was done, in the order in which the work came to them
+	// Received says what was before anything ran for it; nil if that is not known, or took less than a quarter of Latency.
+	Received *InputReceived `json:"received,omitempty"`
 
 	Requests     int64 `json:"requests"`      // sent for it
 	RequestBytes int64 `json:"request_bytes"` // that arrived in answer
@@ -97,6 +100,13 @@ type InputThread struct {
 	First timeline.Nanos `json:"first_ts_ns"` // when it began to
 	Last  timeline.Nanos `json:"last_ts_ns"`  // when it was done
 	Self  timeline.Nanos `json:"self_ns"`
+}
+
+// InputReceived is where an input arrived.
+type InputReceived struct {
+	ThreadID                // that worked for it first
+	At       timeline.Nanos `json:"ts_ns"`          // when it began to
+	Busy     timeline.Nanos `json:"busy_before_ns"` // what it worked for others since Interaction.Start
 }
 
 // MaxDetailed is the number of inputs of which it is known what ran for them.
@@ -152,6 +162,7 @@ type inputFacts struct {
 	process  timeline.TrackID
 	main     timeline.TrackID // 0: unknown
 	mainTime timeline.Nanos   // of the longest slice that says so
+	first    taskPlace        // of the first slice of a thread for it; the zero taskPlace: none
 	with     int              // index plus one of an input that is the same event of the system; 0: none
 }
 
@@ -255,6 +266,9 @@ func (c *inputCollector) find(s *timeline.Head) error {
 		return err
 	}
 	f := &c.facts[i-1]
+	if onThread && hasEnd(s) && (f.first.thread == 0 || s.TS < f.first.ts) {
+		f.first = taskPlace{s.Track, s.TS}
+	}
 	if kind, _ := c.reader.nameOf(s, name); onThread && hasEnd(s) && kind == scriptSlice && s.Dur > f.mainTime {
 		f.main, f.mainTime = s.Track, s.Dur
 	}
@@ -407,10 +421,9 @@ func (c *inputCollector) join() {
 	}
 	var rows []inputRow
 	for _, key := range order {
-		if row, ok := c.interaction(groups[key]); ok {
-			rows = append(rows, row)
-		}
+		rows = append(rows, c.interaction(groups[key]))
 	}
+	rows = slices.DeleteFunc(foldGestures(rows), func(row inputRow) bool { return !c.counts(&row) })
 	slices.SortStableFunc(rows, func(a, b inputRow) int {
 		return cmp.Or(cmp.Compare(b.Latency, a.Latency), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
 	})
@@ -520,40 +533,84 @@ func (c *inputCollector) processing(facts []int, slowest *inputFacts) (from, to 
 type inputRow struct {
 	Interaction
 	facts   []int
+	kinds   map[InputKind]bool
 	slowest *inputFacts
 	main    timeline.TrackID
 }
 
-// interaction makes an interaction of its events; false if it does not count.
-func (c *inputCollector) interaction(facts []int) (row inputRow, ok bool) {
-	row.facts = facts
-	kinds := map[InputKind]bool{}
+// sameGesture is how long after the last event of a gesture another one still belongs to it: so Chrome ends a turn of the wheel.
+const sameGesture = 500 * 1000 * timeline.Microsecond
+
+// foldGestures makes one row of the events of a turn of the wheel, with the scrolls that follow, or of a drag: of those that follow each
+// other. It has the times of the slowest.
+func foldGestures(rows []inputRow) (folded []inputRow) {
+	slices.SortStableFunc(rows, func(a, b inputRow) int { return cmp.Compare(a.Start, b.Start) })
+	last := map[bool]int{} // by whether it is a drag: index in folded plus one
+	for _, row := range rows {
+		drag := row.Kind == DragInput
+		if !drag && row.Kind != WheelInput && row.Kind != ScrollInput {
+			folded = append(folded, row)
+			continue
+		}
+		if i := last[drag]; i > 0 && folded[i-1].continues(&row) {
+			folded[i-1].join(&row)
+			continue
+		}
+		folded = append(folded, row)
+		last[drag] = len(folded)
+	}
+	return folded
+}
+
+// continues reports whether a later row belongs to the same gesture.
+func (r *inputRow) continues(later *inputRow) bool {
+	return later.Start-r.Events[len(r.Events)-1].Start <= sameGesture && (r.main == later.main || r.main == 0 || later.main == 0)
+}
+
+// join adds a later row of the same gesture.
+func (r *inputRow) join(later *inputRow) {
+	events, facts, kinds := append(r.Events, later.Events...), append(r.facts, later.facts...), r.kinds
+	maps.Copy(kinds, later.kinds)
+	if later.Latency > r.Latency {
+		*r = *later
+	}
+	r.Events, r.facts, r.kinds, r.Kind = events, facts, kinds, kindOf(kinds)
+}
+
+// kindOf returns what an input of events of several kinds is called.
+func kindOf(kinds map[InputKind]bool) InputKind {
+	return kindsByPrecedence[slices.IndexFunc(kindsByPrecedence, func(k InputKind) bool { return kinds[k] })]
+}
+
+// counts reports whether an input is asked for.
+func (c *inputCollector) counts(row *inputRow) bool {
+	asked := func(k InputKind) bool { return row.kinds[k] }
+	switch {
+	case c.opts.Kinds == nil && !row.Kind.Usual(), c.opts.Kinds != nil && !slices.ContainsFunc(c.opts.Kinds, asked):
+		c.out.Omitted[row.Kind]++
+		return false
+	case c.opts.Include != nil && !c.opts.Include(row.Start, row.Latency), c.opts.Thread != nil && !c.opts.Thread(row.main):
+		return false
+	}
+	return true
+}
+
+// interaction makes an interaction of its events.
+func (c *inputCollector) interaction(facts []int) (row inputRow) {
+	row.facts, row.kinds = facts, map[InputKind]bool{}
 	for _, i := range facts {
 		f := &c.facts[i]
 		if row.slowest == nil || f.latency() > row.slowest.latency() || f.latency() == row.slowest.latency() && f.with == 0 && row.slowest.with > 0 {
 			row.slowest = f // of several that are one event of the system the one that knows of all
 		}
-		kinds[KindOfInput(f.Type)] = true
+		row.kinds[KindOfInput(f.Type)] = true
 		row.Events = append(row.Events, InputEvent{f.Type, f.Start, f.latency()})
 	}
 	slices.SortStableFunc(row.Events, func(a, b InputEvent) int { return cmp.Compare(a.Start, b.Start) })
 	f := row.slowest
-	for _, kind := range kindsByPrecedence {
-		if kinds[kind] {
-			row.Kind = kind
-			break
-		}
-	}
-	row.main = f.main
+	row.Kind, row.main = kindOf(row.kinds), f.main
 	if row.main == 0 && f.process != 0 {
 		row.main = c.handlers[f.process].thread
-	}
-	switch {
-	case c.opts.Kinds == nil && !row.Kind.Usual(), c.opts.Kinds != nil && !slices.Contains(c.opts.Kinds, row.Kind):
-		c.out.Omitted[row.Kind]++
-		return row, false
-	case c.opts.Include != nil && !c.opts.Include(f.Start, f.latency()), c.opts.Thread != nil && !c.opts.Thread(row.main):
-		return row, false
 	}
 	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped && !f.shown // else the page has measured the answer
 	from, to := c.processing(facts, f)
@@ -565,5 +622,5 @@ func (c *inputCollector) interaction(facts []int) (row inputRow, ok bool) {
 			row.Presentation = &presentation
 		}
 	}
-	return row, true
+	return row
 }

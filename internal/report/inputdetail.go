@@ -16,6 +16,8 @@ type inputWindow struct {
 	phases   []phaseWindow
 	work     workTally
 	threads  map[timeline.TrackID]*InputThread
+	first    taskPlace      // where the first slice for it began; the zero taskPlace: not known
+	busy     timeline.Nanos // of that thread before
 }
 
 // phaseWindow is a phase of an input.
@@ -49,6 +51,9 @@ func (c *inputCollector) addWindow(n int, row *inputRow) {
 	c.windows = append(c.windows, w)
 	for _, i := range row.facts {
 		c.byFact[i] = len(c.windows)
+		if first, w := c.facts[i].first, &c.windows[len(c.windows)-1]; first.thread != 0 && (w.first.thread == 0 || first.ts < w.first.ts) {
+			w.first = first
+		}
 	}
 }
 
@@ -69,6 +74,18 @@ func (c *inputCollector) addDetails() {
 			in := &c.out.Inputs[w.row]
 			in.Requests++
 			sum(&in.RequestBytes, q.Bytes)
+		}
+	}
+}
+
+// wait adds a slice of a thread to what it did before it worked for an input.
+func (c *inputCollector) wait(it *timeline.Item) {
+	if !hasEnd(&it.Head) || sleeps(it) {
+		return
+	}
+	for i := range c.windows {
+		if w := &c.windows[i]; w.first.thread == it.Track {
+			sum(&w.busy, max(0, min(endOf(&it.Head), w.first.ts)-max(it.TS, w.from)))
 		}
 	}
 }
@@ -96,6 +113,9 @@ func (c *inputCollector) pass(it *timeline.Item, open *timeline.OpenSlices[openW
 		c.charge(it.Track, open.At(n-1), c.since[it.Track], it.TS)
 	}
 	c.since[it.Track] = it.TS
+	if it.Kind == timeline.ItemBegin && open.Len() == 1 {
+		c.wait(it)
+	}
 }
 
 // concerns reports whether a slice that begins may have to do with an input in detail.
@@ -175,6 +195,9 @@ func (c *inputCollector) finish(w *inputWindow) {
 	slices.SortFunc(in.Threads, func(a, b InputThread) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.PID.String(), b.PID.String()), cmp.Compare(a.TID.String(), b.TID.String()))
 	})
+	if w.first.thread != 0 && w.first.ts-in.Start > in.Latency/4 {
+		in.Received = &InputReceived{threadID(c.tl, w.first.thread), w.first.ts, w.busy}
+	}
 	if w.main == 0 {
 		return
 	}

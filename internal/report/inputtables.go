@@ -125,7 +125,7 @@ func (r *Inputs) Table(shown []Interaction) *table.Table {
 			table.Flags("dropped", "", func(in *Interaction) bool { return in.Dropped }),
 			table.Texts("", "verdict", (*Interaction).verdict).OnlyPage(),
 		},
-		spareThreads(2, threads("", "handled by", func(in *Interaction) *ThreadID { return in.Main }, placeCell)),
+		spare(2, threads("", "handled by", func(in *Interaction) *ThreadID { return in.Main }, placeCell)),
 		[]table.Of[Interaction]{table.Texts("id", "", func(in *Interaction) string { return in.ID })},
 		spareMost(mostParts("most self time for it", func(in *Interaction) *WorkPart { return firstPart(in.Work) })),
 	)...)
@@ -211,6 +211,9 @@ func inputDetails(r *Inputs, in *Interaction, n int) table.Detail {
 		title += " until the answer was shown"
 	}
 	out := table.Detail{Title: title, Width: 14}
+	if len(in.Events) > 1 {
+		out.Add("events", eventsText(in.Events), 0)
+	}
 	for i := range in.Phases {
 		p := &in.Phases[i]
 		out.Add(phaseTitles[p.Phase], phaseText(p, in.Main), 13)
@@ -231,6 +234,7 @@ func inputDetails(r *Inputs, in *Interaction, n int) table.Detail {
 	if in.Requests > 0 {
 		out.Add("requests", fmt.Sprintf("%s, %s received", table.Count(in.Requests, "request"), table.Count(in.RequestBytes, "byte")), 0)
 	}
+	out.Add("received", receivedText(in), 0)
 	out.AddList("its way", wayText(in), 15)
 	return out
 }
@@ -261,6 +265,38 @@ func phaseParts(p *InputPhase) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// eventsText counts the events of an input by type.
+func eventsText(events []InputEvent) string {
+	counts := map[string]int{}
+	var types []string
+	for i := range events {
+		if typ := events[i].Type; counts[typ] == 0 {
+			types = append(types, typ)
+		}
+		counts[events[i].Type]++
+	}
+	for i, typ := range types {
+		if types[i] = table.Printable(typ); counts[typ] > 1 {
+			types[i] += " ×" + table.Thousands(counts[typ])
+		}
+	}
+	return strings.Join(types, ", ")
+}
+
+// receivedText says why nobody worked for an input at first; "" if somebody did.
+func receivedText(in *Interaction) string {
+	first := in.Received
+	if first == nil {
+		return ""
+	}
+	wait := first.At - in.Start
+	text := fmt.Sprintf("%s ms after it happened: %s of %s ", table.Millis(wait), placeCell(&first.ThreadID).Short, table.Elide(first.ProcessTitle(), 40))
+	if first.Busy < wait/5 {
+		return text + "was idle until then, so it was not delivered"
+	}
+	return text + "was busy with other work for " + table.Millis(first.Busy) + " ms of that"
 }
 
 // maxWayThreads is the number of threads on the way of an input that people get to see.

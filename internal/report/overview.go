@@ -73,7 +73,7 @@ type CategoryCount struct {
 // OverviewTask is a long task in short.
 type OverviewTask struct {
 	ThreadID
-	Name     string         `json:"name,omitempty"` // what takes longest in it, beside the task itself
+	Name     string         `json:"name,omitempty"` // of what says most about it
 	Location string         `json:"location,omitempty"`
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
@@ -228,13 +228,13 @@ func (c *overviewCollector) addPages() error {
 		sum(&c.out.Pages[k].Busy, r.Self)
 	}
 	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int {
-		return cmp.Or(table.FalseFirst(isOwnPage(a.URL), isOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
+		return cmp.Or(table.FalseFirst(IsOwnPage(a.URL), IsOwnPage(b.URL)), cmp.Compare(b.Busy, a.Busy), cmp.Compare(a.URL, b.URL))
 	})
 	return nil
 }
 
-// isOwnPage reports whether a page is part of the browser itself.
-func isOwnPage(url string) bool {
+// IsOwnPage reports whether a page is part of the browser itself.
+func IsOwnPage(url string) bool {
 	scheme, _, _ := strings.Cut(url, "://")
 	switch scheme {
 	case "chrome", "chrome-untrusted", "chrome-extension", "devtools", "edge", "moz-extension", "resource", "about":
@@ -302,10 +302,8 @@ func (c *overviewCollector) addTasks(ctx context.Context) error {
 	}
 	for i := range tasks.Tasks {
 		t := &tasks.Tasks[i]
-		out := OverviewTask{ThreadID: t.ThreadID, Name: t.Name, Start: t.Start, Duration: t.Duration}
-		if k := slices.IndexFunc(t.Parts, func(p WorkPart) bool { return p.Name != t.Name }); k >= 0 {
-			out.Name, out.Location = t.Parts[k].Name, t.Parts[k].Location
-		}
+		out := OverviewTask{ThreadID: t.ThreadID, Start: t.Start, Duration: t.Duration}
+		out.Name, out.Location = t.Telling()
 		c.out.Tasks = append(c.out.Tasks, out)
 	}
 	return nil

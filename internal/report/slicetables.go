@@ -108,7 +108,7 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).Spare(4).IfAny().Is(table.Sum),
 			table.MomentCells("max_ts_ns", "max at", func(g *SliceGroup) table.Cell { return r.moment(g.MaxAt) }),
 		},
-		spareThreads(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,
+		spare(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,
 	)...)
 }
 

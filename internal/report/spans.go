@@ -26,12 +26,34 @@ type Spans struct {
 	Others    int64 `json:"others"`
 	Forgotten int64 `json:"forgotten"`
 	Early     int64 `json:"early"`
-	left      int64 // spans for which the path had no room
+	// Roots is the number of spans without a parent, RootErrors that of those among them that failed. Requests is the number of spans that are
+	// requests of an HTTP archive, Bytes what came in answer to them, and Late the number that was sent after all pages were loaded.
+	Roots      int64 `json:"roots"`
+	RootErrors int64 `json:"root_errors"`
+	Requests   int64 `json:"requests"`
+	Bytes      int64 `json:"bytes"`
+	Late       int64 `json:"requests_after_load"`
+	left       int64 // spans for which the path had no room
 
 	Operations []Operation    `json:"-"` // the most self time first
 	Failures   []SpanFailure  `json:"-"` // the most frequent first
 	Calls      []ServiceCall  `json:"-"` // the most calls first
 	Path       []CriticalSpan `json:"-"` // if it was asked for: in the order of time
+	Longest    *SpanRow       `json:"-"` // the longest span without a parent, or if all have one the longest; nil: no span ends
+	Slowest    []SpanRow      `json:"-"` // requests of archives, the slowest first, at most AllRows
+}
+
+// SpanRow is one span, or request of an archive.
+type SpanRow struct {
+	Service   string         `json:"service"`
+	Operation string         `json:"operation"`
+	URL       string         `json:"url,omitempty"` // of a request
+	Start     timeline.Nanos `json:"ts_ns"`
+	Length    timeline.Nanos `json:"dur_ns"`
+	Wait      timeline.Nanos `json:"wait_ns,omitempty"` // of a request: from when it was sent to the first byte of the answer
+	Bytes     int64          `json:"bytes,omitempty"`
+	Failed    bool           `json:"error,omitempty"`
+	Message   string         `json:"message,omitempty"`
 }
 
 // Operation sums up the spans of one name of one service. The service of a request of an archive is its host, its operation the method.
@@ -61,6 +83,9 @@ type SpanFailure struct {
 	Count     int64          `json:"count"`
 	First     timeline.Nanos `json:"first_ts_ns"`
 	Trace     string         `json:"first_trace_id,omitempty"`
+	URL       string         `json:"first_url,omitempty"` // of a request of an archive
+	// Origins is the number of these spans of which no child failed: where the error comes from.
+	Origins int64 `json:"origins"`
 }
 
 // ServiceCall sums up how one service calls another: a span whose parent is of another service; or a client's span without such a child, which says
@@ -80,6 +105,7 @@ type ServiceCall struct {
 type SpanOptions struct {
 	Include func(*timeline.Item) bool // nil: all
 	Path    bool                      // asks for the critical path of the longest span that counts, if possible one without parent
+	Loaded  timeline.Nanos            // when the pages of an archive were loaded; 0: not known
 	// Length is told the length of each span that has one; nil: nobody is.
 	Length func(service, operation string, length timeline.Nanos) error
 }
@@ -93,23 +119,37 @@ const (
 
 // CollectSpans goes through a timeline, which is nested, and sums up its spans. The error is one of the temporary files, or ctx's.
 func CollectSpans(ctx context.Context, tl *timeline.Timeline, opts SpanOptions) (*Spans, error) {
-	c := &spanCollector{
+	c := newSpanCollector(tl, opts)
+	defer c.lengths.Close()
+	if err := tl.WalkSlices(ctx, everyTrack, timeline.Nested(tl, c.item)); err != nil {
+		return nil, err
+	}
+	return c.done(ctx)
+}
+
+func everyTrack(timeline.TrackID) bool { return true }
+
+func newSpanCollector(tl *timeline.Timeline, opts SpanOptions) *spanCollector {
+	return &spanCollector{
 		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{}, early: map[spanID]int64{},
 		operations: map[string]int{}, failures: map[string]int{}, calls: map[string]int{},
 	}
-	defer c.lengths.Close()
-	every := func(timeline.TrackID) bool { return true }
-	if err := tl.WalkSlices(ctx, every, timeline.Nested(tl, c.item)); err != nil {
-		return nil, err
-	}
+}
+
+// done returns the sums when the walk has ended.
+func (c *spanCollector) done(ctx context.Context) (*Spans, error) {
 	if err := c.quantiles(ctx); err != nil {
 		return nil, err
 	}
-	totals := tl.Totals()
+	totals := c.tl.Totals()
 	c.out.Start, c.out.End = totals.Start, totals.End
-	if opts.Path && c.longest != nil {
+	c.keepSlowest()
+	if c.longest != nil {
+		c.out.Longest = new(c.longest.row())
+	}
+	if c.opts.Path && c.longest != nil {
 		p := criticalPath{reader: c.reader, root: &pathSpan{spanFacts: c.longest.spanFacts, end: c.longest.start + c.longest.length}, spans: map[spanID]*pathSpan{}}
-		if err := tl.WalkSlices(ctx, every, p.item); err != nil {
+		if err := c.tl.WalkSlices(ctx, everyTrack, p.item); err != nil {
 			return nil, err
 		}
 		c.out.Path, c.out.left = p.path(), p.left
@@ -131,6 +171,14 @@ type span struct {
 	ended     bool
 	timed     bool
 	called    bool // a child is of another service
+	passed    bool // a child failed
+	failure   int  // index in Failures of one that failed and counts; -1: it did not
+	drawn     *waterfallSpan
+}
+
+// row returns what a span says of itself.
+func (s *span) row() SpanRow {
+	return SpanRow{Service: s.service, Operation: s.operationName, URL: s.url, Start: s.start, Length: s.length, Wait: s.wait, Bytes: s.bytes, Failed: s.failed, Message: s.message}
 }
 
 // spanCollector sums up spans.
@@ -150,6 +198,7 @@ type spanCollector struct {
 	calls      map[string]int
 	lengths    *extsort.Ranks // twice the index in Operations, or twice that in Calls plus one
 	longest    *span
+	waterfall  *waterfallCollector // gets the spans that count; nil: none is wanted
 }
 
 // item takes in an item of the walk.
@@ -158,6 +207,9 @@ func (c *spanCollector) item(it *timeline.Item, open *timeline.OpenSlices[*span]
 	case timeline.ItemBegin:
 		s, err := c.begin(it)
 		*open.Innermost() = s
+		if n := open.Len(); s == nil && n > 1 && *open.At(n - 2) != nil {
+			(*open.At(n - 2)).drawn.addPhase(it)
+		}
 		return err
 	case timeline.ItemEnd:
 		if o := open.Innermost(); o != nil && *o != nil {
@@ -173,12 +225,12 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	s := &span{spanFacts: facts, operation: -1, since: it.TS, timed: hasEnd(&it.Head)}
+	s := &span{spanFacts: facts, operation: -1, failure: -1, since: it.TS, timed: hasEnd(&it.Head)}
 	switch p := c.known[facts.parent]; {
 	case facts.parent.span == "":
 	case p != nil:
 		s.parent = p
-		p.called = p.called || p.service != s.service
+		p.called, p.passed = p.called || p.service != s.service, p.passed || s.failed
 	case len(c.early) < maxKnown:
 		c.early[facts.parent]++
 	}
@@ -193,6 +245,9 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 		return s, nil
 	}
 	c.count(s)
+	if c.waterfall != nil {
+		s.drawn = c.waterfall.span(&facts, it)
+	}
 	return s, nil
 }
 
@@ -233,13 +288,41 @@ func (c *spanCollector) count(s *span) {
 		o.Errors++
 		c.out.Errors++
 		i := row(&c.out, c.failures, &c.out.Failures, []string{s.service, s.operationName, s.message}, func(names []string) SpanFailure {
-			return SpanFailure{Service: names[0], Operation: names[1], Message: names[2], First: s.start, Trace: s.id.trace}
+			return SpanFailure{Service: names[0], Operation: names[1], Message: names[2], First: s.start, Trace: s.id.trace, URL: s.url}
 		})
 		c.out.Failures[i].Count++
+		s.failure = i
 	}
-	if c.opts.Path && s.timed && (c.longest == nil || cmp.Or(table.FalseFirst(s.parent == nil, c.longest.parent == nil), cmp.Compare(s.length, c.longest.length)) > 0) {
+	c.countRoot(s)
+	if s.timed && (c.longest == nil || cmp.Or(table.FalseFirst(s.parent == nil, c.longest.parent == nil), cmp.Compare(s.length, c.longest.length)) > 0) {
 		c.longest = s
 	}
+}
+
+// countRoot counts a span without a parent, and a request.
+func (c *spanCollector) countRoot(s *span) {
+	switch {
+	case s.url != "":
+		c.out.Requests++
+		sum(&c.out.Bytes, s.bytes)
+		if c.opts.Loaded > 0 && s.start > c.opts.Loaded {
+			c.out.Late++
+		}
+		if c.out.Slowest = append(c.out.Slowest, s.row()); len(c.out.Slowest) == 8*AllRows {
+			c.keepSlowest()
+		}
+	case s.parent == nil:
+		c.out.Roots++
+		if s.failed {
+			c.out.RootErrors++
+		}
+	}
+}
+
+// keepSlowest sorts requests, the slowest first, and keeps as many as there may be.
+func (c *spanCollector) keepSlowest() {
+	slices.SortStableFunc(c.out.Slowest, func(a, b SpanRow) int { return cmp.Compare(b.Length, a.Length) })
+	c.out.Slowest = cut(c.out.Slowest, AllRows)
 }
 
 // row returns the index of the row of some names; if there are too many, that of all others.
@@ -262,6 +345,9 @@ func row[R any](out *Spans, index map[string]int, rows *[]R, names []string, new
 
 // end takes in the end of a span.
 func (c *spanCollector) end(s *span, now timeline.Nanos) error {
+	if s.failure >= 0 && !s.passed {
+		c.out.Failures[s.failure].Origins++
+	}
 	if s.ended = true; !s.timed {
 		return nil
 	}
@@ -334,6 +420,9 @@ type spanFacts struct {
 	kind, message, peer    string
 	failed                 bool
 	start, length          timeline.Nanos
+	url                    string // of a request of an archive
+	bytes                  int64  // that came in answer to it
+	wait                   timeline.Nanos
 }
 
 // spanReader reads spans.
@@ -392,6 +481,9 @@ type spanArgs struct {
 	errorType, route, peer, database, messaging, address string
 
 	method, url, traceparent, status, statusText, failure string // of a request
+
+	transferred, body, content string // its bytes: with headers, or without, or unpacked
+	wait                       string // in milliseconds
 }
 
 // texts are the arguments by their paths.
@@ -402,6 +494,7 @@ func (a *spanArgs) texts() map[string]*string {
 		"db.system": &a.database, "db.system.name": &a.database, "messaging.system": &a.messaging, "server.address": &a.address,
 		"request.method": &a.method, "request.url": &a.url, "request.headers.traceparent": &a.traceparent, "response.status": &a.status,
 		"response.statusText": &a.statusText, "response._error": &a.failure, "_error": &a.failure,
+		"response._transferSize": &a.transferred, "response.bodySize": &a.body, "response.content.size": &a.content, "timings.wait": &a.wait,
 	}
 }
 
@@ -463,6 +556,15 @@ func ofRequest(f *spanFacts, a *spanArgs) {
 		f.service = u.Host
 	}
 	f.id.trace, f.id.span = timeline.Traceparent(a.traceparent)
+	f.url = a.url
+	if ms, err := strconv.ParseFloat(a.wait, 64); err == nil && ms > 0 && ms < 1e12 {
+		f.wait = timeline.Nanos(ms * 1e6)
+	}
+	for _, text := range []string{a.transferred, a.body, a.content} {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && f.bytes == 0 {
+			f.bytes = n
+		}
+	}
 	status, err := strconv.Atoi(a.status)
 	isError := err == nil && status >= 400
 	if f.failed, f.message = a.failure != "" || isError, a.failure; isError {

@@ -40,6 +40,26 @@ func (r *Spans) Report() *table.Report {
 	return out
 }
 
+// Tables returns the tables of what All has of spans: of operations, failures, calls, and of the slowest requests of archives.
+func (s *AllSpans) Tables() []*table.Table {
+	r := *s.Spans
+	r.Operations, r.Failures, r.Calls = s.Operations, s.Failures, s.Calls
+	return []*table.Table{r.requestsTable(), r.operationsTable(), r.failuresTable(), r.callsTable()}
+}
+
+// requestsTable has the slowest requests.
+func (r *Spans) requestsTable() *table.Table {
+	t := table.Table{Name: "requests", Title: "the slowest requests", Key: "dur_ns", What: "requests"}
+	return table.New(t, r.Slowest,
+		table.Names("url", "request", nameWidth, func(s *SpanRow) string { return s.URL }),
+		table.Moments("ts_ns", "at", r.Start, func(s *SpanRow) timeline.Nanos { return s.Start }),
+		table.Times("dur_ns", "ms", func(s *SpanRow) timeline.Nanos { return s.Length }),
+		table.Times("wait_ns", "until the first byte ms", func(s *SpanRow) timeline.Nanos { return s.Wait }),
+		table.Counts("bytes", "bytes", func(s *SpanRow) int64 { return s.Bytes }),
+		table.Texts("message", "error", func(s *SpanRow) string { return s.Message }).IfAny(),
+	)
+}
+
 func (r *Spans) operationsTable() *table.Table {
 	t := table.Table{Name: "operations", Title: "operations, by self time", Key: "self_ns", What: "operations", Folding: table.RankedBy}
 	return table.New(t, r.Operations,

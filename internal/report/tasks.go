@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
@@ -15,10 +16,12 @@ import (
 type Tasks struct {
 	Start    timeline.Nanos `json:"start_ns"` // of the trace
 	End      timeline.Nanos `json:"end_ns"`
-	Min      timeline.Nanos `json:"min_ns"`      // from this length on a task is long: timeline.LongTaskLength
+	Min      timeline.Nanos `json:"min_ns"`      // from this length on a task is long
 	Blocking timeline.Nanos `json:"blocking_ns"` // of all long tasks together
 	// Uncounted is the number of long tasks that are not in Tasks because there are too many.
 	Uncounted int64 `json:"uncounted"`
+
+	Frames *Frames `json:"frames,omitempty"` // nil: the trace does not know of frames
 
 	Tasks []Task `json:"-"` // the longest first
 }
@@ -70,6 +73,8 @@ type TaskSplit struct {
 
 // TaskOptions say which long tasks count. The zero TaskOptions are for all.
 type TaskOptions struct {
+	// Min is the length from which on a task is long; 0: timeline.LongTaskLength.
+	Min timeline.Nanos
 	// Include says which slices are asked about: a task counts if it is one, or has one inside; nil: all tasks count.
 	Include func(*timeline.Item) bool
 	// Thread says of a thread whether tasks on it count; nil: on all.
@@ -86,7 +91,10 @@ const (
 // samples follow each other without an idle one; and in traces without event loops the outermost slices of other threads. The
 // attribution says for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
 func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) (*Tasks, error) {
-	c := newTaskCollector(tl, attributed, opts)
+	c, err := newTaskCollector(ctx, tl, attributed, opts)
+	if err != nil {
+		return nil, err
+	}
 	if hasSamples(tl) {
 		profiles, err := Collect(ctx, tl, nil)
 		if err != nil {
@@ -97,14 +105,16 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attrib
 	if err := (&threadWork{tl: tl, reader: newWorkReader(tl, attributed), tasks: c}).walk(ctx); err != nil {
 		return nil, err
 	}
-	return c.done(), nil
+	out := c.done()
+	out.Frames, err = c.findFrames(ctx)
+	return out, err
 }
 
 // done returns the tasks when the walk has ended.
 func (c *taskCollector) done() *Tasks {
 	c.addMarked()
 	totals := c.tl.Totals()
-	c.out.Start, c.out.End, c.out.Min = totals.Start, totals.End, timeline.LongTaskLength
+	c.out.Start, c.out.End = totals.Start, totals.End
 	c.keepLongest()
 	return &c.out
 }
@@ -123,7 +133,7 @@ type taskCollector struct {
 	sampled  map[timeline.TrackID]*Thread
 }
 
-// taskPlace is where and when a task begins.
+// taskPlace is where and when a task, or another slice of a thread, begins.
 type taskPlace struct {
 	thread timeline.TrackID
 	ts     timeline.Nanos
@@ -142,7 +152,7 @@ type heaviest struct {
 	longest timeline.Nanos
 }
 
-func newTaskCollector(tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) *taskCollector {
+func newTaskCollector(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) (*taskCollector, error) {
 	c := &taskCollector{
 		tl: tl, opts: opts, costs: attributed, bases: make([]TaskBasis, tl.TrackCount()), left: map[taskPlace]int{},
 	}
@@ -167,7 +177,8 @@ func newTaskCollector(tl *timeline.Timeline, attributed *attribution.Result, opt
 			c.bases[id] = OutermostWork
 		}
 	}
-	list, more := tl.LongTasks()
+	c.out.Min = cmp.Or(opts.Min, timeline.LongTaskLength)
+	list, more, err := tl.LongTasks(ctx, c.out.Min)
 	c.out.Uncounted = more
 	for _, t := range list {
 		if c.bases[t.Thread] == LoopTasks {
@@ -175,7 +186,7 @@ func newTaskCollector(tl *timeline.Timeline, attributed *attribution.Result, opt
 			c.loops = append(c.loops, t)
 		}
 	}
-	return c
+	return c, err
 }
 
 // hasSamples reports whether threads were sampled.
@@ -193,7 +204,7 @@ func hasSamples(tl *timeline.Timeline) bool {
 
 // begin takes in a slice that begins, of which it is known what it does, and reports whether its key has to be.
 func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) bool {
-	if s.task == nil && s.timed && it.Dur >= timeline.LongTaskLength && c.startsTask(it, around) {
+	if s.task == nil && s.timed && it.Dur >= c.out.Min && c.startsTask(it, around) {
 		s.task = &taskBuilder{tally: newWorkTally()}
 		s.isTask = true
 	}
@@ -264,13 +275,13 @@ func (c *taskCollector) finish(it *timeline.Item, s *openWork, step PathStep) {
 	if c.costs != nil {
 		t.Contexts = s.task.tally.contexts(c.costs)
 	}
-	t.Split = splitOf(t.Path, timeline.LongTaskLength)
+	t.Split = splitOf(t.Path, c.out.Min)
 	c.add(t)
 }
 
 // add keeps a task; of too many the longest.
 func (c *taskCollector) add(t Task) {
-	t.Blocking = t.Duration - timeline.LongTaskLength
+	t.Blocking = t.Duration - c.out.Min
 	sum(&c.out.Blocking, t.Blocking)
 	if c.out.Tasks = append(c.out.Tasks, t); len(c.out.Tasks) == 2*maxTasks {
 		c.keepLongest()
@@ -303,6 +314,28 @@ func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 	return &TaskSplit{PathStep: step, Inside: step.Self > step.Duration/2}
 }
 
+// Telling returns the name and the place of what says most about a task: the innermost step of its path that takes half of it or more and
+// has a name; else the function or slice with the most self time.
+func (t *Task) Telling() (name, location string) {
+	tells := func(name string) bool { // that it is a task says nothing
+		return name != "" && name != "(anonymous)" && !strings.HasPrefix(name, "0x") && (t.Basis != LoopTasks || name != t.Name)
+	}
+	for i := range t.Path {
+		if p := &t.Path[i]; p.Duration >= t.Duration-t.Duration/2 && tells(p.Name) {
+			name, location = p.Name, p.Location
+		}
+	}
+	for i := 0; i < len(t.Parts) && name == ""; i++ {
+		if p := &t.Parts[i]; tells(p.Name) {
+			name, location = p.Name, p.Location
+		}
+	}
+	if part := firstPart(&t.Work); name == "" && t.Name == "" && part != nil {
+		name, location = part.Name, part.Location
+	}
+	return cmp.Or(name, t.Name), location
+}
+
 // addSampled adds the busy runs of threads that have no tasks of an event loop.
 func (c *taskCollector) addSampled(p *Profiles) {
 	c.profiles, c.sampled = p, map[timeline.TrackID]*Thread{}
@@ -314,7 +347,7 @@ func (c *taskCollector) addSampled(p *Profiles) {
 		c.bases[t.track] = SampledTasks
 		for i := range t.runs {
 			for _, part := range t.busyParts(&t.runs[i]) {
-				if start := t.observations[part.first].ts; part.dur >= timeline.LongTaskLength && c.includes(t.track, start, part.dur) {
+				if start := t.observations[part.first].ts; part.dur >= c.out.Min && c.includes(t.track, start, part.dur) {
 					task := p.sampledTask(t, &part)
 					task.Start, task.Duration = start, part.dur
 					c.add(task)

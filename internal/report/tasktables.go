@@ -19,12 +19,15 @@ func (r *Tasks) Report(limit int) *table.Report {
 		*Tasks
 		Count int `json:"tasks"`
 	}{"summary", r, len(r.Tasks)})}}
-	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.Table(shown), partsTable(shown, r.Start)}}
+	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.Table(shown), partsTable(shown, r.Start), r.Frames.table(r.Start)}}
+	if r.Frames != nil && r.Frames.All > 0 {
+		s.Lines = append(s.Lines, r.Frames.line(r.Min))
+	}
 	for i := range shown[:min(len(shown), detailed)] {
 		s.Details = append(s.Details, taskDetails(r, &shown[i], i+1))
 	}
 	out.Sections = []table.Section{s}
-	if len(r.Tasks) == 0 {
+	if len(r.Tasks) == 0 && len(s.Lines) == 1 {
 		out.Nothing = noTask(r.Min)
 	}
 	return out
@@ -36,6 +39,9 @@ func noTask(length timeline.Nanos) string {
 }
 
 func (r *Tasks) summary() string {
+	if len(r.Tasks) == 0 {
+		return noTask(r.Min)
+	}
 	threads := map[string]bool{}
 	for i := range r.Tasks {
 		t := &r.Tasks[i].ThreadID
@@ -45,12 +51,10 @@ func (r *Tasks) summary() string {
 		table.WholeMillis(r.Min), table.Count(len(threads), "thread"), table.Millis(r.Blocking))
 }
 
-// taskName is the name of a task for people.
-func taskName(name string, basis TaskBasis) table.Cell {
-	if basis == SampledTasks {
-		return table.Cell{Short: "(samples)"}
-	}
-	return table.Name(name, placeWidth)
+// taskName is the name of a task: for people that of what says most about it.
+func taskName(t *Task) table.Cell {
+	name, _ := t.Telling()
+	return table.Cell{Text: t.Name, Short: shortName(cmp.Or(name, "(none)"))}
 }
 
 // Table has a row for each task: when, where, for whom, and what took most of it.
@@ -65,13 +69,13 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 		threads("", "thread", func(t *Task) *ThreadID { return &t.ThreadID }, placeCell),
 		[]table.Of[Task]{
 			table.Texts("basis", "", func(t *Task) string { return string(t.Basis) }),
-			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t.Name, t.Basis) }).Spare(1),
+			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t) }),
 			table.Cells(table.Column{Key: "for", Title: "for"}, func(t *Task) table.Cell {
 				name := mainContext(t.Contexts)
 				return table.Cell{Text: name, Short: table.Elide(name, nameWidth)}
 			}),
 		},
-		mostParts("most self time", func(t *Task) *WorkPart { return firstPart(&t.Work) }),
+		spare(1, mostParts("most self time", func(t *Task) *WorkPart { return firstPart(&t.Work) })),
 		[]table.Of[Task]{
 			table.Times("forced_ns", "", func(t *Task) timeline.Nanos { return t.Forced }),
 			table.Texts("", "where to split it", func(t *Task) string { return splitText(t, func(name string) string { return name }) }).IfAny().OnlyPage(),

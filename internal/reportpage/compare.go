@@ -8,6 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/verdict"
 )
 
 // Comparison says what is compared, beside the result.
@@ -39,15 +40,15 @@ type comparisonPage struct {
 
 func (p *comparisonPage) write() {
 	r := p.Result
-	p.begin(p.Title, []markup{
+	p.begin(p.Title, "", "", []markup{
 		p.phrase("base: %s", p.recordings(r.Base)), p.phrase("new: %s", p.recordings(r.New)), p.phrase("self time by %s, per %s", p.By, p.Per),
 	}, p.Selected)
-	p.keyNumbers([]keyNumber{
-		{label: "Slower", value: table.Thousands(r.Counts[compare.Slower]), note: "significantly", bad: r.Counts[compare.Slower] > 0},
-		{label: "Faster", value: table.Thousands(r.Counts[compare.Faster]), note: "significantly"},
-		{label: "Undecided", value: table.Thousands(r.Counts[compare.Undecided]), note: undecidedNote(r)},
-		{label: "Noise", value: table.Thousands(r.Counts[compare.Noise]), note: "differ as much within a version"},
-		{label: "Equal", value: table.Thousands(r.Counts[compare.Equal]), note: "in all recordings"},
+	p.tiles([]verdict.Tile{
+		{Label: "Slower", Value: table.Thousands(r.Counts[compare.Slower]), Note: "significantly"},
+		{Label: "Faster", Value: table.Thousands(r.Counts[compare.Faster]), Note: "significantly"},
+		{Label: "Undecided", Value: table.Thousands(r.Counts[compare.Undecided]), Note: undecidedNote(r)},
+		{Label: "Noise", Value: table.Thousands(r.Counts[compare.Noise]), Note: "differ as much within a version"},
+		{Label: "Equal", Value: table.Thousands(r.Counts[compare.Equal]), Note: "in all recordings"},
 	}, nil)
 	p.p("<section id=changes aria-labelledby=changes-title>\n<h2 id=changes-title>What changed?</h2>\n<p class=lead>%s</p>\n", p.verdict())
 	nested := p.rows(func(row *compare.Row) bool { return row.Verdict < compare.Noise && !row.Async() })

@@ -103,11 +103,3 @@ func (p *page) costTable(t *costtables.Table) {
 		},
 	})
 }
-
-// typePrefix says what a context is whose name does not.
-func typePrefix(typ string) string {
-	if costNames[strings.TrimSuffix(typ, " (derived)")] != "" && typ != "Request" {
-		return ""
-	}
-	return typ + " " // names of these do not show what they are of
-}

@@ -12,21 +12,27 @@ var css string
 // document is a page that is written: what all pages have around what they say.
 type document struct{ writer }
 
-// begin writes everything above the numbers; selected says of which part of a trace the page is, "": all of it.
-func (d *document) begin(title string, subtitle []markup, selected string) {
+// begin writes everything above the numbers; heading is a verdict, which has the class rating, "": the title is the heading. selected says of which
+// part of a trace the page is, "": all of it.
+func (d *document) begin(title string, heading, rating markup, subtitle []markup, selected string) {
 	d.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
 	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n",
 		hashOf(css), hashOf(script))
 	d.p("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n")
 	d.p("<title>%s – weft report</title>\n<style>%s</style>\n</head>\n<body>\n", title, markup(css))
-	d.p("<header>\n<div class=top><h1>%s</h1><button type=button id=theme hidden>Dark</button></div>\n<p class=sub>", title)
+	if heading == "" {
+		heading = d.text(title)
+	} else {
+		subtitle = append([]markup{d.text(title)}, subtitle...)
+	}
+	d.p("<header>\n<div class=top><p class=sub>")
 	for i, part := range subtitle {
 		if i > 0 {
 			d.p(" · ")
 		}
 		d.p("%s", part)
 	}
-	d.p("</p>\n")
+	d.p("</p><button type=button id=theme hidden>Dark</button></div>\n<h1%s>%s</h1>\n", rating, heading)
 	if selected != "" {
 		d.p("<p class=sub>Only %s.</p>\n", selected)
 	}

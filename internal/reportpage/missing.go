@@ -3,6 +3,7 @@ package reportpage
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -23,18 +24,20 @@ func (p *page) usual() []trace.Problem {
 	})
 }
 
-// lost returns how many times something of the input is missing.
-func (p *page) lost() (n uint64) {
-	for _, x := range p.problems() {
-		if x.Severity == "lost" {
-			n += x.Count
-		}
+// missing writes what of the input is not in the numbers, what the words on the page mean, and which commands print the same.
+func (p *page) missing() {
+	p.losses()
+	p.p("<p>Read: %s.</p>\n", p.held())
+	sections := p.sections()
+	if len(sections) < 2 {
+		return
 	}
-	return n
+	p.terms(sections)
+	p.commands(sections)
 }
 
-// missing writes what of the input is not in the numbers.
-func (p *page) missing() {
+// losses writes what of the input is not in the numbers.
+func (p *page) losses() {
 	list, usual := p.problems(), p.usual()
 	const means = "<b>Lost</b> is not in these numbers; <b>repaired</b> is, but changed.</p>\n"
 	switch {
@@ -54,6 +57,72 @@ func (p *page) missing() {
 	if len(usual) > 0 {
 		p.problemTable("What most recordings of this format lack", "As usual for this format", usual)
 	}
+}
+
+// term is a word on the page that people need not know.
+type term struct {
+	word, meaning string
+	sections      []Section // that use it; nil: all
+}
+
+// glossary has the words of the page.
+var glossary = []term{
+	{"slice", "A stretch of time in which a thread, or something else, did one thing that has a name. Slices nest.", nil},
+	{"self time", "The time of a slice or function without that of the slices or functions inside it.", []Section{Costs, Code, Slices, Tasks}},
+	{"busy", "Time in which a thread has an open slice, or a sample that is not idle. It may have waited for a CPU meanwhile.", []Section{Busy}},
+	{"on a CPU", "Time in which the operating system let the thread run.", []Section{Busy, Tasks}},
+	{"long task", "A task of 50 ms or more: the thread answers nothing meanwhile. What is beyond 50 ms is its blocking time.", []Section{Tasks}},
+	{"latency", "From an input until its answer was shown, or until it was handled if nothing was shown.", []Section{Inputs}},
+	{"forced layout", "Style and layout that a script waits for, because it asks for a size after a change.", []Section{Layout}},
+	{"span", "What one service did for a request, with what it called. One without a parent is a request itself.", []Section{Spans}},
+	{"arrow", "An event says what it led to, on the same thread or another one.", []Section{Flows}},
+	{"context", "For whom work was done: a page, a script, a request. An entity is a site, with all its hosts.", []Section{Costs}},
+}
+
+// terms writes what the words in the sections mean.
+func (p *page) terms(sections []section) {
+	p.p("<h3>What the words mean</h3>\n<dl class=terms>\n")
+	write := func(word, meaning string) { p.p("<dt>%s</dt><dd>%s</dd>\n", word, meaning) }
+	if l := p.all.Loads; l != nil && len(l.Pages) > 0 {
+		write("LCP, FCP", "From the start of a navigation until the largest content so far, or the first, was painted.")
+	}
+	if l := p.all.Loads; l != nil && l.Shift != nil {
+		write("layout shift (CLS)", "How much of the view moved, and how far, without an input; summed up over at most 5 seconds.")
+	}
+	if p.all.Counts.Samples > 0 {
+		write("sample", "A call stack seen at one moment. It stands for the time until the next one.")
+	}
+	for i := range glossary {
+		if t := &glossary[i]; t.sections == nil || slices.ContainsFunc(t.sections, func(id Section) bool { return has(sections, id) }) {
+			write(t.word, t.meaning)
+		}
+	}
+	p.p("</dl>\n<p class=note>docs/reports.md defines every number, and says when each sentence and issue above is shown.</p>\n")
+}
+
+// reports are the commands that print the numbers of sections.
+var reports = map[Section]string{
+	Busy: "info", Costs: "report cost", Code: "report samples", Inputs: "report input", Tasks: "report tasks", Layout: "report layout-thrashing", GC: "report gc", Spans: "report spans", Slices: "report slices",
+	Flows: "flows",
+}
+
+// commands writes how to print the same numbers.
+func (p *page) commands(sections []section) {
+	file := "FILE"
+	if name := p.src.Name; name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == "" && name[0] != '-' {
+		file = name
+	}
+	p.p("<h3>The same numbers on a terminal</h3>\n<dl class=terms>\n")
+	for _, s := range sections {
+		report := reports[s.id]
+		if s.id == Code && len(p.all.Functions) == 0 { // made of slices
+			continue
+		}
+		if report != "" {
+			p.p("<dt>%s</dt><dd><code>weft %s %s</code></dd>\n", s.question, report, file)
+		}
+	}
+	p.p("</dl>\n")
 }
 
 // NotCounted says what of an input of a merge the numbers of a report leave out, and why, as a sentence without its period.

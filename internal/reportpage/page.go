@@ -12,15 +12,14 @@
 package reportpage
 
 import (
-	"html"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/verdict"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -62,6 +61,7 @@ const (
 	Tasks   Section = "tasks"
 	Layout  Section = "layout"
 	GC      Section = "gc"
+	Spans   Section = "spans"
 	Slices  Section = "slices"
 	Flows   Section = "flows"
 	Missing Section = "missing"
@@ -92,32 +92,20 @@ func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
 	return err
 }
 
-// Findings returns what stands out in a report, the sentences at the top of its page as plain text.
-func Findings(src *Source, all *report.All, opts Options) (sentences []string) {
-	p := newPage(src, all, opts, limits{})
-	for _, f := range p.findings(p.sections()) {
-		sentences = append(sentences, html.UnescapeString(tag.ReplaceAllString(string(f.sentence), "")))
-	}
-	return sentences
-}
-
-// tag matches the tags of markup, whose texts are escaped.
-var tag = regexp.MustCompile("<[^>]*>")
-
 // page is a page about a trace that is written.
 type page struct {
 	document
-	src    *Source
-	all    *report.All
-	opts   Options
-	limits limits
-	kinds  []string // classes of the kinds of work, as Utilisation.Kinds
-	data   pageData // for the script
-	pinned []pin    // moments that the timeline marks beside inputs and milestones
+	src     *Source
+	all     *report.All
+	opts    Options
+	limits  limits
+	verdict *verdict.Verdict
+	kinds   []string // classes of the kinds of work, as Utilisation.Kinds
+	data    pageData // for the script
 }
 
 func newPage(src *Source, all *report.All, opts Options, l limits) *page {
-	p := &page{document: document{writer{keepURLs: opts.KeepURLs}}, src: src, all: all, opts: opts, limits: l}
+	p := &page{document: document{writer{keepURLs: opts.KeepURLs}}, src: src, all: all, verdict: verdict.Of(all, src.Problems, src.Usual), opts: opts, limits: l}
 	if u := all.Utilisation; u != nil {
 		p.kinds = kindClasses(u)
 	}
@@ -143,10 +131,24 @@ func (p *page) sections() []section {
 		{Tasks, "Which tasks were long?", a.Tasks != nil, p.tasks},
 		{Layout, "Who forces layout?", a.Forced != nil && forcedCount(a.Forced) > 0, p.layout},
 		{GC, "What did the garbage collector interrupt?", a.GC != nil, p.gc},
+		{Spans, "What was slow, and what failed?", a.Spans != nil, p.spans},
 		{Slices, "Which slices take the time?", a.Slices != nil, p.slices},
 		{Flows, "Which threads wait for which?", a.FlowPairs != nil && len(a.FlowPairs.Pairs) > 0, p.flows},
-		{Missing, "What is missing in the data?", true, p.missing},
+		{Missing, "How far can you trust this?", true, p.missing},
 	}
+	rank := func(s section) int { // when it was busy comes first, then what issues are about
+		switch i := slices.IndexFunc(p.verdict.Issues, func(x verdict.Issue) bool { return Section(x.Section) == s.id }); {
+		case s.id == Busy:
+			return -1
+		case s.id == Missing:
+			return len(p.verdict.Issues) + 1
+		case i < 0:
+			return len(p.verdict.Issues)
+		default:
+			return i
+		}
+	}
+	slices.SortStableFunc(list, func(a, b section) int { return rank(a) - rank(b) })
 	return slices.DeleteFunc(list, func(s section) bool {
 		wanted := p.opts.Sections == nil || slices.Contains(p.opts.Sections, s.id) || s.id == Missing && len(p.problems())+len(p.all.NotCounted) > 0
 		return !s.has || !wanted
@@ -156,10 +158,19 @@ func (p *page) sections() []section {
 // write writes the page.
 func (p *page) write() {
 	sections := p.sections()
-	p.begin(fileTitle(p.src), p.subtitle(), p.src.Selected)
-	p.keyNumbers(p.keys(), sections)
+	v, rating := p.verdict, markup("")
+	if v.Rating != "" {
+		rating = markup(" class=" + v.Rating)
+	}
 	if p.opts.Sections == nil {
-		p.standsOut(sections)
+		p.begin(fileTitle(p.src), p.marked(v.Heading)+".", rating, p.subtitle(), p.src.Selected)
+		p.sentences("why", v.Why)
+		p.sentences("trust", v.Trust)
+		p.tiles(v.Tiles, sections)
+		p.issues(sections)
+	} else {
+		p.begin(fileTitle(p.src), "", "", p.subtitle(), p.src.Selected)
+		p.tiles(v.Tiles, sections)
 	}
 	if len(sections) > 2 {
 		p.p("<nav aria-label=Sections><ul>\n")
@@ -213,7 +224,7 @@ func fileTitle(src *Source) string {
 // subtitle says in parts what the file is.
 func (p *page) subtitle() (parts []markup) {
 	add := func(format string, args ...any) { parts = append(parts, p.phrase(format, args...)) }
-	src, r, n := p.src, &p.all.Recording, &p.all.Counts
+	src, r := p.src, &p.all.Recording
 	if made := strings.TrimSpace(r.Producer + " " + r.Version); made != "" {
 		if r.System != "" {
 			made += " on " + r.System
@@ -223,23 +234,33 @@ func (p *page) subtitle() (parts []markup) {
 	if r.Recorded != "" {
 		add("recorded %s", strings.Replace(strings.Replace(r.Recorded, "T", " ", 1), "Z", " UTC", 1))
 	}
-	if src.Format != "" {
-		add("%s", strings.Join(append([]string{src.Format}, src.Containers...), " in "))
+	if p.any() {
+		add("%s", length(p.all.End-p.all.Start))
 	}
-	switch {
-	case src.Bytes > 0 && src.Unpacked > src.Bytes:
-		add("%s (%s unpacked)", size(src.Bytes), size(src.Unpacked))
-	case src.Bytes > 0:
+	if src.Bytes > 0 {
 		add("%s", size(src.Bytes))
 	}
-	add("%s, %s", table.Plural(n.Processes, "process", "processes"), table.Count(n.Threads, "thread"))
+	return parts
+}
+
+// held says in a sentence what the file holds.
+func (p *page) held() string {
+	src, n := p.src, &p.all.Counts
+	var words []string
+	if src.Format != "" {
+		words = append(words, strings.Join(append([]string{src.Format}, src.Containers...), " in "))
+	}
+	if src.Bytes > 0 && src.Unpacked > src.Bytes {
+		words = append(words, size(src.Unpacked)+" unpacked")
+	}
+	words = append(words, table.Plural(n.Processes, "process", "processes"), table.Count(n.Threads, "thread"))
 	for _, c := range []struct {
 		n    int64
 		what string
 	}{{n.Slices, "slice"}, {n.Samples, "sample"}, {n.Instants, "instant"}, {n.Counters, "counter value"}, {n.Flows, "arrow"}} {
 		if c.n > 0 {
-			add("%s", table.Count(c.n, c.what))
+			words = append(words, table.Count(c.n, c.what))
 		}
 	}
-	return parts
+	return strings.Join(words, ", ")
 }

@@ -76,8 +76,8 @@ func (p *page) gc() {
 		long += t.LongRuns
 		explained += t.Explained
 	}
-	if bySlices, of := p.gcTime(); bySlices > 0 && of.slices {
-		p.p("<p class=lead>The collector ran for <b>%s</b> on the threads above. Samples saw %s of it, and what it interrupted.", length(bySlices), length(time))
+	if ran, _, ok := p.all.GCTime(); ok && ran > 0 {
+		p.p("<p class=lead>The collector ran for <b>%s</b> on the threads above. Samples saw %s of it, and what it interrupted.", length(ran), length(time))
 	} else {
 		p.p("<p class=lead>By samples the collector ran for <b>%s</b>, %s of the sampled time.", length(time), share(time, covered))
 	}

@@ -1,7 +1,6 @@
 package reportpage
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
@@ -24,6 +23,9 @@ func (p *page) slices() {
 	}
 	p.p("</p>\n")
 	p.devices()
+	if x := p.all.Probes; x != nil && len(x.Values) > 0 {
+		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values)
+	}
 	for i := 0; i < len(s.Groups); {
 		n := i
 		for n < len(s.Groups) && s.Groups[n].Kind == s.Groups[i].Kind {
@@ -33,6 +35,28 @@ func (p *page) slices() {
 			p.sliceTable(title, s.Groups[i:n])
 		}
 		i = n
+	}
+}
+
+// spans writes what the spans of services did, and the requests of archives.
+func (p *page) spans() {
+	s := p.all.Spans
+	what := "span"
+	if s.Requests == s.Spans.Spans {
+		what = "request"
+	}
+	p.p("<p class=lead>%s, of which <b>%s</b> failed.</p>\n", table.Count(s.Spans.Spans, what), table.Thousands(s.Errors))
+	for _, t := range s.Tables() {
+		if len(t.Rows) == 0 {
+			continue
+		}
+		title := strings.ToUpper(t.Title[:1]) + t.Title[1:]
+		p.p("<h3>%s</h3>\n", title)
+		l := look{title: title, report: "spans", spare: 4} // no ids of traces
+		if t.Name == "requests" {
+			l.at = func(i int) span { return at(s.Slowest[i].Start, s.Slowest[i].Length) }
+		}
+		p.show(t, l)
 	}
 }
 
@@ -47,40 +71,6 @@ func (p *page) devices() {
 		title: "Devices", before: "busy_ns", barTitle: "busy",
 		bar: func(i int) markup { return p.bar([]part{{class: "plain", time: list[i].Busy}}, list[i].Window) },
 	})
-}
-
-// deviceTitle names a device: by its rank and number, or where several devices have these by their process.
-func (p *page) deviceTitle(d *report.Device) string {
-	title := fmt.Sprintf("device %d", d.Device)
-	switch job := p.all.Slices.Job; {
-	case job != nil && job.Ranks > 1 && d.Rank != nil:
-		return fmt.Sprintf("rank %d, %s", *d.Rank, title)
-	case d.Recorded.Input != "":
-		return title + " of " + d.Recorded.Input
-	}
-	return title
-}
-
-// deviceFinding says that devices were idle for more than a fifth of the time; false if none was.
-func (p *page) deviceFinding() (finding, bool) {
-	var most *report.Device
-	idle, list := 0, p.all.Slices.Devices
-	for i := range list {
-		if d := &list[i]; d.Window > 0 && d.Idle > d.Window/5 {
-			if idle++; most == nil || d.Idle > most.Idle {
-				most = d
-			}
-		}
-	}
-	switch idle {
-	case 0:
-		return finding{}, false
-	case 1:
-		title := p.deviceTitle(most)
-		return p.finding(most.Idle, Slices, "<b>%s</b> was idle for %s, %s of the time from the first work of a device to the last.", strings.ToUpper(title[:1])+title[1:], length(most.Idle), share(most.Idle, most.Window)), true
-	}
-	return p.finding(most.Idle, Slices, "<b>%s of %s</b> were idle for more than a fifth of the time from the first work of a device to the last; the longest was %s, for %s of it.", table.Thousands(int64(idle)),
-		table.Count(len(list), "device"), p.deviceTitle(most), share(most.Idle, most.Window)), true
 }
 
 // sliceTable writes the groups of a kind.

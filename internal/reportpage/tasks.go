@@ -2,8 +2,6 @@ package reportpage
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
@@ -59,52 +57,4 @@ func tasksOnCPU(tasks []report.Task) string {
 		return ""
 	}
 	return fmt.Sprintf(" They were on a CPU for %s of %s, %s.", length(cpu), length(of), share(cpu, of))
-}
-
-// largestPart returns what has most self time in a task; nil if nothing is recorded inside it.
-func largestPart(t *report.Task) *report.WorkPart {
-	if len(t.Parts) == 0 || t.Parts[0].Self == 0 || len(t.Parts) == 1 && t.Basis != report.SampledTasks && t.Parts[0].Name == t.Name {
-		return nil
-	}
-	return &t.Parts[0]
-}
-
-// partName names a function or slice; of a function of which only the address is known it names the library.
-func partName(name, location string) string {
-	switch {
-	case strings.HasPrefix(name, "0x") && location != "":
-		return "a function of " + path.Base(location)
-	case strings.HasPrefix(name, "0x"), name == "":
-		return "something without a name"
-	default:
-		return name
-	}
-}
-
-// mainly says in a sentence what a task did: mostly one thing only if that is half of it or more, else by the kinds of work.
-func mainly(t *report.Task) string {
-	part := largestPart(t)
-	switch kinds := largestKinds(&t.Work); {
-	case part == nil:
-		return "; nothing is recorded inside it"
-	case part.Self >= t.Duration-t.Duration/2:
-		return ", mostly " + partName(part.Name, part.Location) + ", " + length(part.Self)
-	case kinds != "":
-		return ", spread over " + kinds
-	}
-	return ", " + partName(part.Name, part.Location) + " " + length(part.Self) + " of it"
-}
-
-// largestKinds names the three largest kinds of work; "" if there is one alone.
-func largestKinds(w *report.Work) string {
-	var words []string
-	for _, c := range w.ByCategory[:min(len(w.ByCategory), 3)] {
-		if c.Time > 0 {
-			words = append(words, c.Category+" "+length(c.Time))
-		}
-	}
-	if len(words) < 2 {
-		return ""
-	}
-	return strings.Join(words, ", ")
 }

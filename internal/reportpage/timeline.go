@@ -63,20 +63,32 @@ func (p *page) pins() (pins []pin) {
 			pins = append(pins, pin{list[i].Start, inputName(list[i].Kind) + ", answered after " + length(list[i].Latency), "input"})
 		}
 	}
-	for i := range p.all.Moments {
-		m := &p.all.Moments[i]
-		if row := p.rowOf(m.ThreadID); m.OnThread() && (row < 0 || browserPage(p.all.Utilisation.Threads[row].Shows)) || len(pins) > 2*maxPins {
-			continue
+	pins = append(pins, p.milestones()...)
+	for i := range p.verdict.Issues {
+		if x := &p.verdict.Issues[i]; x.Show != nil {
+			pins = append(pins, pin{x.Show.Start, x.Title.String(), "issue"})
 		}
-		pins = append(pins, pin{m.At, m.Label, "load"})
 	}
-	return append(pins, p.pinned...)
+	return pins
 }
 
-// browserPage reports whether a page is of the browser itself.
-func browserPage(url string) bool {
-	return strings.HasPrefix(url, "chrome://") || strings.HasPrefix(url, "chrome-extension://") || strings.HasPrefix(url, "about:") || strings.HasPrefix(url, "devtools://") ||
-		strings.HasPrefix(url, "chrome-untrusted://")
+// milestones returns when pages were loaded, and first showed something.
+func (p *page) milestones() (pins []pin) {
+	if p.all.Loads == nil {
+		return nil
+	}
+	for i := range p.all.Loads.Pages[:min(len(p.all.Loads.Pages), maxPins)] {
+		l := &p.all.Loads.Pages[i]
+		for _, m := range []struct {
+			after *timeline.Nanos
+			label string
+		}{{l.DOMContent, "DOM ready"}, {l.FirstPaint, "first paint"}, {l.LargestPaint, "largest paint"}, {l.Loaded, "load"}} {
+			if m.after != nil {
+				pins = append(pins, pin{l.Start + *m.after, m.label, "load"})
+			}
+		}
+	}
+	return pins
 }
 
 // rows returns the threads of the timeline in its order: those of the reader's pages first, those of the browser's own last, else the
@@ -88,7 +100,7 @@ func (p *page) rows() (order []int) {
 	}
 	rank := func(t *report.ThreadUse) int {
 		switch {
-		case browserPage(t.Shows):
+		case report.IsOwnPage(t.Shows):
 			return 2
 		case t.Shows != "" && (t.Thread == "CrRendererMain" || t.Thread == "GeckoMain" || t.TID == t.PID):
 			return 0

@@ -56,7 +56,7 @@ func (p *page) waterfall() {
 		p.grid(0, l.length, spanAxis-20, height)
 	} else {
 		p.grid(l.starts[0]-p.all.Start, l.length, spanAxis-20, height)
-		p.milestones(l.starts[0], l.length, height)
+		p.milestoneLines(l.starts[0], l.length, height)
 	}
 	p.p("</svg>\n")
 	y := spanAxis
@@ -90,10 +90,8 @@ func (p *page) waterfallLayout() *waterfallLayout {
 		l.length = max(l.length, s.Start+s.Duration-top)
 	}
 	start, end := w.Start, w.End
-	for i := range p.all.Moments {
-		if m := &p.all.Moments[i]; !m.OnThread() {
-			start, end = min(start, m.At), max(end, m.At)
-		}
+	for _, m := range p.milestones() {
+		start, end = min(start, m.at), max(end, m.at)
 	}
 	if l.relative = w.Traces > 1 && l.length < (end-start)/4; l.relative {
 		l.length += l.length / 7 // for the length of the longest
@@ -180,18 +178,14 @@ func (p *page) serviceLegend(classes map[string]string, failed bool) {
 	p.legend(parts)
 }
 
-// milestones draws lines where a page had loaded.
-func (p *page) milestones(start, length timeline.Nanos, height int) {
-	for i := range p.all.Moments {
-		m := &p.all.Moments[i]
-		if m.OnThread() {
-			continue
-		}
-		x, anchor, class, dx := percent(m.At-start, length), markup("end"), markup("milestone"), -4
-		if m.Label == "load" {
+// milestoneLines draws lines where pages had loaded.
+func (p *page) milestoneLines(start, length timeline.Nanos, height int) {
+	for _, m := range p.milestones() {
+		x, anchor, class, dx := percent(m.at-start, length), markup("end"), markup("milestone"), -4
+		if m.label == "load" {
 			class, anchor, dx = "milestone loaded", "start", 4
 		}
-		p.p("<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=22 y2=%d /><text class=tick x=\"%s\" dx=%d y=32 text-anchor=%s>%s</text>\n", class, x, x, height, x, dx, anchor, m.Label+" "+p.moment(m.At-p.all.Start))
+		p.p("<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=22 y2=%d /><text class=tick x=\"%s\" dx=%d y=32 text-anchor=%s>%s</text>\n", class, x, x, height, x, dx, anchor, m.label+" "+p.moment(m.at-p.all.Start))
 	}
 }
 
@@ -222,10 +216,10 @@ func (p *page) span(l *waterfallLayout, i, y int) {
 	case why == "":
 		p.p("<text class=tick x=\"%s\" dx=%d y=14 text-anchor=%s>%s</text>", x, dx, anchor, length(s.Duration))
 	default:
-		p.p("<text class=why x=\"%s\" dx=%d y=14 text-anchor=%s>%s · %s</text>", x, dx, anchor, length(s.Duration), why)
+		p.p("<text class=reason x=\"%s\" dx=%d y=14 text-anchor=%s>%s · %s</text>", x, dx, anchor, length(s.Duration), why)
 	}
 	if lines > 1 {
-		p.p("<text class=why x=\"%s\" y=%d>%s</text>", percent(from, l.length), spanHeight+13, s.Message)
+		p.p("<text class=reason x=\"%s\" y=%d>%s</text>", percent(from, l.length), spanHeight+13, s.Message)
 	}
 	p.p("</svg></g>\n")
 }

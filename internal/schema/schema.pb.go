@@ -111,6 +111,7 @@ const (
 	ClockSnapshotClock_Timestamp        = 2
 	ClockSnapshotClock_IsIncremental    = 3
 	ClockSnapshotClock_UnitMultiplierNS = 4
+	ClockSnapshotClock_WeftErrorNS      = 9900
 )
 
 // Fields of CounterDescriptor.
@@ -877,7 +878,7 @@ var Messages = [...]Message{
 		{1, length, true, 8}, {2, varint, false, 0},
 	}},
 	MessageClockSnapshotClock: {"Clock", []Field{
-		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, varint, false, 0},
+		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, varint, false, 0}, {9900, varint, false, 0},
 	}},
 	MessageCounterDescriptor: {"CounterDescriptor", []Field{
 		{1, varint, false, 0}, {2, length, true, 0}, {3, varint, false, 0}, {4, varint, false, 0}, {5, varint, false, 0}, {6, length, false, 0},

@@ -505,7 +505,9 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	}
 	b.table.finish(b.opts.Problems)
 	b.unmatched = b.unmatched || b.table.namedLater
-	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}
+	t := &Timeline{
+		tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list, longTasks: longTasks{min: LongTaskLength},
+	}
 	if b.runs != nil && b.records.len() > 0 {
 		if err := b.spill(); err != nil {
 			return nil, errors.Join(err, b.Close())

@@ -21,6 +21,9 @@ type ClockReading struct {
 type Clocks struct {
 	Trace    Clock
 	Readings []ClockReading
+	// Date is set if nothing in Readings is of REALTIME, but the recording tells less directly when a time was by the wall clock: viewers show
+	// dates then. It says nothing about the place of the trace among others.
+	Date *Anchor
 }
 
 // SetClocks says which clock the times given to Add are of. It changes no time.

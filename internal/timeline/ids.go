@@ -169,10 +169,10 @@ type idTable struct {
 // madeUp is the distance of made-up ids from those of the input. No pid or tid of Linux is as high.
 const madeUp = 10_000_000
 
-// like returns a number from which people see an id of the input: the lowest that nothing has, madeUp, or a multiple of it, above the id. For
-// ids that are too high it is the highest number below 2^31 that nothing has.
-func (t *idTable) like(id int64) int64 {
-	for number := id + madeUp; id >= 0 && id <= math.MaxInt32 && number <= math.MaxInt32; number += madeUp {
+// like returns a number from which people see an id of the input: the lowest that nothing has, a multiple of madeUp above the id, from the given one
+// on. For ids that are too high it is the highest number below 2^31 that nothing has.
+func (t *idTable) like(id, multiple int64) int64 {
+	for number := id + max(multiple, 1)*madeUp; id >= 0 && id <= math.MaxInt32 && number <= math.MaxInt32; number += madeUp {
 		if t.reserve(number) != 0 {
 			return number
 		}
@@ -259,7 +259,7 @@ func (t *trackTable) nameAlike() {
 
 func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 	if p.taken { // what reads the output has to tell both apart by their numbers alone
-		p.pid = int32(ids.like(p.key.Num))
+		p.pid = int32(ids.like(p.key.Num, p.madeUp))
 		problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("%s is written as %d", p.whose(), p.pid))
 		if !p.renumbered {
 			p.recorded, p.renumbered = p.key.Num, true
@@ -275,7 +275,7 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 		return
 	}
 	if p.key == (ProcessKey{}) {
-		p.pid = int32(ids.like(0))
+		p.pid = int32(ids.like(0, p.madeUp))
 	} else {
 		p.pid = int32(ids.free())
 	}
@@ -297,7 +297,7 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 		th.key.Num = th.tid
 		return
 	case th.key.Text == "" && th.taken && th.key.Num > 0:
-		th.tid = ids.like(th.key.Num)
+		th.tid = ids.like(th.key.Num, t.process(row.parent).madeUp)
 	case th.key.Text == "" && th.key.Num != 0:
 		th.tid = th.key.Num
 		return

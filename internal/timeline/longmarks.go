@@ -16,14 +16,18 @@ import (
 // input's; the task is above it, at the same time.
 const LongTaskCategory = "weft.long_task"
 
-// blockingKey is the argument that says how much of a task is beyond LongTaskLength, in nanoseconds.
-const blockingKey = "blocking_ns"
+// Arguments of a mark: how much of the task is beyond LongTaskLength, what took longest in it, and that this is the recorder's own work.
+const (
+	blockingKey = "blocking"
+	partKey     = "longest_part"
+	recorderKey = "recorder"
+)
 
 // MarkLongTasks adds marks of long tasks, on tracks beside what else is known of their threads, to what a nested timeline hands out from now
-// on. The marks that it has, read from what weft has written, stay as they are, and their threads get no others. describe, if there is one,
-// adds arguments to a mark.
-func (t *Timeline) MarkLongTasks(describe func(LongTask, *ArgsEncoder)) {
-	found, more := t.LongTasks()
+// on. The marks that it has, read from what weft has written, stay as they are, and their threads get no others. isRecorder tells whether a slice with a
+// name is the recorder's own work; describe, if there is one, adds arguments to a mark.
+func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe func(LongTask, *ArgsEncoder)) {
+	found, more := t.longTasks.list, t.longTasks.more
 	if more > 0 {
 		t.Problems().AddN(problem.LongTaskLimit, uint64(more), problem.NoPosition, "")
 	}
@@ -32,10 +36,11 @@ func (t *Timeline) MarkLongTasks(describe func(LongTask, *ArgsEncoder)) {
 		marked[t.TrackParent(id)] = true
 	}
 	m := &longMarks{
-		t: t, category: t.InternCategory([]byte(LongTaskCategory)), names: map[Nanos]NameID{}, args: t.NewArgs(), describe: describe,
+		t: t, category: t.InternCategory([]byte(LongTaskCategory)), names: map[Nanos]NameID{}, args: t.NewArgs(),
+		isRecorder: isRecorder, describe: describe,
 	}
 	added := map[TrackID]TrackID{}
-	for _, task := range found {
+	for i, task := range found {
 		if marked[task.Thread] {
 			continue
 		}
@@ -47,7 +52,7 @@ func (t *Timeline) MarkLongTasks(describe func(LongTask, *ArgsEncoder)) {
 			})
 			added[task.Thread] = track
 		}
-		m.add(task, track)
+		m.add(task, t.longTasks.parts[i], track)
 	}
 	if len(m.rows) == 0 {
 		return
@@ -84,9 +89,10 @@ type longMarks struct {
 	names    map[Nanos]NameID
 	rows     []markRow
 
-	args     *ArgsEncoder
-	describe func(LongTask, *ArgsEncoder) // nil: nothing is known
-	held     int                          // bytes of arguments
+	args       *ArgsEncoder
+	isRecorder func(name string) bool
+	describe   func(LongTask, *ArgsEncoder) // nil: nothing is known
+	held       int                          // bytes of arguments
 }
 
 // maxMarkArgs bounds the bytes of arguments. The texts in them are interned, as far as there is room.
@@ -108,19 +114,27 @@ const (
 	markBegin
 )
 
-func (m *longMarks) add(task LongTask, track TrackID) {
+func (m *longMarks) add(task LongTask, part longPart, track TrackID) {
 	ms := task.Dur / milli
 	if _, ok := m.names[ms]; !ok {
 		m.names[ms] = m.t.InternName(markName(ms))
 	}
-	m.rows = append(m.rows, markRow{task.TS, task.Dur, track, markBegin, m.encode(task)}, markRow{task.TS + task.Dur, 0, track, markEnd, nil})
+	m.rows = append(m.rows, markRow{task.TS, task.Dur, track, markBegin, m.encode(task, part)}, markRow{task.TS + task.Dur, 0, track, markEnd, nil})
 }
 
 // encode returns the arguments of a mark.
-func (m *longMarks) encode(task LongTask) Args {
+func (m *longMarks) encode(task LongTask, part longPart) Args {
 	m.args.Reset()
-	m.args.Key([]byte(blockingKey))
-	m.args.Int(int64(task.Dur - LongTaskLength))
+	m.args.Duration(blockingKey, task.Dur-LongTaskLength)
+	if part.name != 0 {
+		name := string(m.t.Name(part.name))
+		m.args.Key([]byte(partKey))
+		m.args.InternedString(name + " " + Readable(part.dur))
+		if m.isRecorder(name) && 2*part.dur >= task.Dur {
+			m.args.Key([]byte(recorderKey))
+			m.args.Bool(true)
+		}
+	}
 	switch {
 	case m.describe == nil:
 	case m.held >= maxMarkArgs:
@@ -134,6 +148,23 @@ func (m *longMarks) encode(task LongTask) Args {
 }
 
 const milli = 1000 * Microsecond
+
+// Readable writes a length of time with one decimal, rounded, for people: "211.3 ms", "0.1 µs".
+func Readable(t Nanos) string {
+	unit, name := milli, " ms"
+	if t < milli && t > -milli {
+		unit, name = Microsecond, " µs"
+	}
+	return strconv.FormatFloat(float64(t)/float64(unit), 'f', 1, 64) + name
+}
+
+// Duration writes a length of time as two members of a dictionary: exactly, in nanoseconds, with _ns after the key, and for people.
+func (e *ArgsEncoder) Duration(key string, t Nanos) {
+	e.Key([]byte(key + "_ns"))
+	e.Int(int64(t))
+	e.Key([]byte(key))
+	e.InternedString(Readable(t))
+}
 
 func markName(ms Nanos) string { return "Long task " + strconv.FormatInt(int64(ms), 10) + " ms" }
 

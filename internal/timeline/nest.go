@@ -38,6 +38,7 @@ type lanes struct {
 	lanes  []lane
 	free   collections.Heap[freeLane] // of those beyond maxLanesTried
 	recent uint32                     // the one of these that was used last
+	long   int                        // the long task that may be running, as longTasks.partOf takes it; 0: none is
 
 	now      Nanos
 	instants []uint32 // by lane: the instants of that time, as long as no slice has come after them
@@ -436,8 +437,10 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.countMoved(r, l, end)
 		n.t.table.useLane(r.track, r.lane)
 	}
-	if r.flags&flagLoopTask != 0 && r.Kind() != Instant {
-		n.t.loopTask(r)
+	if n.t.longTasks.add(n.t, r) {
+		l.long = len(n.t.longTasks.list)
+	} else if l.long != 0 && r.Kind() != Instant && r.lane == 0 && r.dur != NoTime {
+		l.long = n.t.longTasks.partOf(l.long, r)
 	}
 	l.follow(r)
 	if end > r.ts {

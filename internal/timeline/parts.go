@@ -1,5 +1,7 @@
 package timeline
 
+import "math"
+
 // Several inputs come onto one timeline through package merge. Each is read into a Builder of its own, a part, which shares the tables of
 // tracks and texts with the Builder of the whole. A part keeps no events: its Intake adds them to the whole, where they belong in it.
 
@@ -76,6 +78,14 @@ func (b *Builder) NumberTaken(id TrackID, input string) {
 		p.taken, p.of = true, input
 	case ThreadTrack:
 		t.thread(id).taken = true
+	}
+}
+
+// MakeUpFrom says which multiple of ten million is in the made-up ids of a process and of its threads, unless something has such an id. Multiples
+// that are too high for Perfetto do not count.
+func (b *Builder) MakeUpFrom(id TrackID, multiple int64) {
+	if multiple > 0 && multiple <= math.MaxInt32/madeUp {
+		b.table.process(id).madeUp = multiple
 	}
 }
 

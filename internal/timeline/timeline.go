@@ -12,10 +12,19 @@
 // stay up to the output (see Args).
 package timeline
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Nanos is a point in time or a duration in nanoseconds. Points in time count from whatever the input counts from.
 type Nanos int64
+
+// Duration returns a duration as Go's.
+func (n Nanos) Duration() time.Duration { return time.Duration(n) }
+
+// String returns the number as a duration is written in Go: 4ms, 1.5µs.
+func (n Nanos) String() string { return n.Duration().String() }
 
 // Microsecond is the unit in which many formats give times.
 const Microsecond Nanos = 1000

@@ -149,6 +149,7 @@ type process struct {
 	recorded int64      // the number in its recording, if renumbered
 	moved    Nanos      // by how much its events are later than in its recording
 	of       string     // the name of its input, if taken
+	madeUp   int64      // the multiple of madeUp from which on its made-up ids are, see MakeUpFrom; 0: 1
 	shown    string     // its name if that is not name, see ShowProcess
 
 	renumbered bool // another recording has a process of its number
@@ -447,10 +448,14 @@ func (b *Builder) Alias(from, to TrackID) {
 	}
 }
 
-// Counter returns the counter track under parent with this key, which it creates at the first call.
+// Counter returns the counter track under parent with this key, which it creates at the first call. It shares its scale from the first call on
+// that says with which others.
 func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	t := b.table
 	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
+		if row := &t.counters[t.tracks[id].index]; row.ShareKey == "" {
+			row.ShareKey = k.ShareKey
+		}
 		return id
 	}
 	key := string(k.Name)

@@ -186,6 +186,14 @@ func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 // SegmentCount returns the number of parts in which the timeline can be walked. It does not depend on the memory budget.
 func (t *Timeline) SegmentCount() int { return len(t.segments) }
 
+// SegmentAfter returns a time that is no later than what is in a segment, and no earlier than what is in those before.
+func (t *Timeline) SegmentAfter(i int) Nanos {
+	if i == 0 {
+		return t.totals.Start
+	}
+	return t.segments[i].after
+}
+
 // SegmentOf returns the number of the segment in which WalkSegment gives the slice or instant of an ordinal.
 func (t *Timeline) SegmentOf(ordinal uint64) int {
 	return sort.Search(len(t.segments), func(i int) bool { return t.segments[i].first > ordinal }) - 1

@@ -90,8 +90,11 @@ type ClockSnapshot_Clock struct {
 	IsIncremental *bool `protobuf:"varint,3,opt,name=is_incremental,json=isIncremental" json:"is_incremental,omitempty"`
 	// Nanoseconds in one unit of the clock; 1 if absent. 1000 makes a microsecond clock.
 	UnitMultiplierNs *uint64 `protobuf:"varint,4,opt,name=unit_multiplier_ns,json=unitMultiplierNs" json:"unit_multiplier_ns,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Not part of Perfetto's schema: the input has no such reading, weft works it out from what else it tells. It is wrong by
+	// this many nanoseconds at most.
+	WeftErrorNs   *uint64 `protobuf:"varint,9900,opt,name=weft_error_ns,json=weftErrorNs" json:"weft_error_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClockSnapshot_Clock) Reset() {
@@ -152,19 +155,27 @@ func (x *ClockSnapshot_Clock) GetUnitMultiplierNs() uint64 {
 	return 0
 }
 
+func (x *ClockSnapshot_Clock) GetWeftErrorNs() uint64 {
+	if x != nil && x.WeftErrorNs != nil {
+		return *x.WeftErrorNs
+	}
+	return 0
+}
+
 var File_perfetto_protos_clock_snapshot_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_clock_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"$perfetto/protos/clock_snapshot.proto\x12\x0fperfetto.protos\x1a#perfetto/protos/builtin_clock.proto\"\xb4\x02\n" +
+	"$perfetto/protos/clock_snapshot.proto\x12\x0fperfetto.protos\x1a#perfetto/protos/builtin_clock.proto\"\xd9\x02\n" +
 	"\rClockSnapshot\x12<\n" +
 	"\x06clocks\x18\x01 \x03(\v2$.perfetto.protos.ClockSnapshot.ClockR\x06clocks\x12M\n" +
-	"\x13primary_trace_clock\x18\x02 \x01(\x0e2\x1d.perfetto.protos.BuiltinClockR\x11primaryTraceClock\x1a\x95\x01\n" +
+	"\x13primary_trace_clock\x18\x02 \x01(\x0e2\x1d.perfetto.protos.BuiltinClockR\x11primaryTraceClock\x1a\xba\x01\n" +
 	"\x05Clock\x12\x19\n" +
 	"\bclock_id\x18\x01 \x01(\rR\aclockId\x12\x1c\n" +
 	"\ttimestamp\x18\x02 \x01(\x04R\ttimestamp\x12%\n" +
 	"\x0eis_incremental\x18\x03 \x01(\bR\risIncremental\x12,\n" +
-	"\x12unit_multiplier_ns\x18\x04 \x01(\x04R\x10unitMultiplierNsB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
+	"\x12unit_multiplier_ns\x18\x04 \x01(\x04R\x10unitMultiplierNs\x12#\n" +
+	"\rweft_error_ns\x18\xacM \x01(\x04R\vweftErrorNsB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
 
 var (
 	file_perfetto_protos_clock_snapshot_proto_rawDescOnce sync.Once

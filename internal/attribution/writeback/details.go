@@ -89,10 +89,6 @@ func (d *details) encode(key shownContext) {
 			enc.InternedString(v)
 		}
 	}
-	number := func(name string, v timeline.Nanos) {
-		enc.Key([]byte(name))
-		enc.Int(int64(v))
-	}
 	text("type", c.Types[key.typ])
 	text("id", c.Nodes[key.node].Identity.String())
 	text("class", c.Class(key.node, ts))
@@ -101,12 +97,12 @@ func (d *details) encode(key shownContext) {
 		text("parent", c.Label(parent, ts))
 	}
 	if in, ok := r.InputOf(key.node); ok && in.Latency != timeline.NoTime {
-		number("latency_ns", in.Latency)
+		enc.Duration("latency", in.Latency)
 	}
 	if spent, ok := d.costs[key.contextOf]; ok {
-		number("self_ns", spent.wall)
+		enc.Duration("self", spent.wall)
 		if spent.cpu > 0 {
-			number("self_cpu_ns", spent.cpu)
+			enc.Duration("self_cpu", spent.cpu)
 		}
 	}
 }

@@ -339,21 +339,18 @@ func (a *Additions) statesOf(node attribution.NodeID) []timeline.Nanos {
 // describeInput encodes what is known of an input event for the catalogue.
 func describeInput(i *attribution.Input, enc *timeline.ArgsEncoder, put func(key, text string)) {
 	put("type", i.Type)
-	for _, n := range []struct {
-		key   string
-		value int64
-		known bool
-	}{
-		{"start_ns", int64(i.Start), true},
-		{"latency_ns", int64(i.Latency), i.Latency != timeline.NoTime},
-		{"presented_ns", int64(i.Presented), i.Presented != timeline.NoTime},
-		{"interaction_id", i.Interaction, i.Interaction != 0},
-	} {
-		if n.known {
-			enc.Key([]byte(n.key))
-			enc.Int(n.value)
+	number := func(key string, value int64, known bool) {
+		if known {
+			enc.Key([]byte(key))
+			enc.Int(value)
 		}
 	}
+	number("start_ns", int64(i.Start), true)
+	if i.Latency != timeline.NoTime {
+		enc.Duration("latency", i.Latency)
+	}
+	number("presented_ns", int64(i.Presented), i.Presented != timeline.NoTime)
+	number("interaction_id", i.Interaction, i.Interaction != 0)
 	if i.Dropped {
 		enc.Key([]byte("dropped"))
 		enc.Bool(true)

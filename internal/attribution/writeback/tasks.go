@@ -33,8 +33,7 @@ func (a *Additions) DescribeTask() func(timeline.LongTask, *timeline.ArgsEncoder
 			enc.BeginDict()
 			enc.Key([]byte("name"))
 			enc.InternedString(c.Name)
-			enc.Key([]byte("self_ns"))
-			enc.Int(int64(c.Self))
+			enc.Duration("self", c.Self)
 			enc.EndDict()
 		}
 		enc.EndDict()

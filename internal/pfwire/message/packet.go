@@ -193,6 +193,9 @@ func (c *ClockReading) Parse(msg []byte) error { return c.parse(msg, schema.Mess
 
 func (c *ClockReading) ID() uint32       { return uint32(c.uint(schema.ClockSnapshotClock_ClockID)) }
 func (c *ClockReading) Timestamp() int64 { return c.int(schema.ClockSnapshotClock_Timestamp) }
+
+// IsWorkedOut reports whether weft has worked out the reading, which no clock has given.
+func (c *ClockReading) IsWorkedOut() bool { return c.has(schema.ClockSnapshotClock_WeftErrorNS) }
 func (c *ClockReading) IsIncremental() bool {
 	return c.uint(schema.ClockSnapshotClock_IsIncremental) != 0
 }

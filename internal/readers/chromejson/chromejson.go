@@ -107,7 +107,7 @@ type reader struct {
 	objects map[objectsKey]timeline.TrackID
 	meta    metadata
 	stacks  stacks
-	clues   *producers.ChromeClues // nil: nobody wants them
+	clues   *producers.ChromeClues
 }
 
 // maxWorkers bounds Options.Workers: each goroutine holds blocks of the input.
@@ -185,6 +185,9 @@ func (rd *reader) finish() error {
 	}
 	rd.resolveStacks()
 	rd.clues.Facts()
+	if rd.opts.Offset == 0 {
+		rd.clues.Date()
+	}
 	return nil
 }
 

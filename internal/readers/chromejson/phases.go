@@ -119,7 +119,7 @@ func (rd *reader) send() error {
 		rd.rareFields()
 	}
 	rd.out.Args = rd.encoded()
-	if err := rd.b.Add(&rd.out); err != nil || rd.clues == nil {
+	if err := rd.b.Add(&rd.out); err != nil {
 		return err
 	}
 	return rd.clues.Event(&rd.out)

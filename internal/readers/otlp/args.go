@@ -272,8 +272,8 @@ func (e *encoder) duplicates() {
 	e.CountCut(e.log, e.at)
 }
 
-// span returns the arguments of a span.
-func (e *encoder) span(f *spanFields, h *head, scope *scope) timeline.Args {
+// span returns the arguments of a span. The first span of a resource has what that says, the others have nil.
+func (e *encoder) span(f *spanFields, h *head, scope *scope, resource *entry) timeline.Args {
 	e.Reset()
 	e.attributes(f.encoded, spanAttributes)
 	e.beginOwn()
@@ -294,6 +294,7 @@ func (e *encoder) span(f *spanFields, h *head, scope *scope) timeline.Args {
 		e.Uint(endOf(f.encoded))
 	}
 	e.scope(scope)
+	e.resource(resource)
 	e.linkList(f)
 	e.EndDict()
 	e.duplicates()
@@ -395,11 +396,14 @@ func (e *encoder) event(ev *event, spanID []byte) timeline.Args {
 	return e.Args()
 }
 
-// resource returns the arguments of a resource.
-func (e *encoder) resource(r *entry) timeline.Args {
-	e.Reset()
-	e.attributes(r.encoded, resourceAttributes)
-	e.beginOwn()
+// resource writes what a resource says of itself.
+func (e *encoder) resource(r *entry) {
+	if r == nil {
+		return
+	}
+	e.name("resource")
+	e.BeginDict()
+	e.attributesDict(r.encoded, resourceAttributes)
 	e.schemas(r.schemas)
 	var dropped uint64
 	for f := wire.NewReader(r.encoded); f.Next(); {
@@ -410,8 +414,6 @@ func (e *encoder) resource(r *entry) timeline.Args {
 	e.dropped("dropped_attributes", dropped)
 	e.entities(r.encoded)
 	e.EndDict()
-	e.duplicates()
-	return e.Args()
 }
 
 // entities writes what entities a resource is, by the names of their attributes.

@@ -198,7 +198,7 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	if e.requests.begins(h, fields.kind) {
 		e.args.request = e.requests.nameOf(e.hosts.of[h.resource].name(), &fields)
 	}
-	e.out.Category, e.out.Args = scope.name, e.args.span(&fields, h, scope)
+	e.out.Category, e.out.Args = scope.name, e.args.span(&fields, h, scope, e.resourceOf(h))
 	event := e.events
 	if err := e.emit(h.offset); err != nil {
 		return err
@@ -208,9 +208,6 @@ func (e *emitter) span(h *head, encoded []byte) error {
 	}
 	m := mention{event: event, track: track, process: process, ts: h.start, offset: h.offset}
 	if err := e.mention(h, &fields, m, nested); err != nil {
-		return err
-	}
-	if err := e.resource(h, track); err != nil {
 		return err
 	}
 	return e.spanEvents(h, &fields, track, scope)
@@ -303,6 +300,7 @@ func (e *emitter) rowsOf(process timeline.TrackID, h *head, fields *spanFields) 
 	r := e.rows[parent]
 	if r == nil {
 		r = newRows(e.b, process, parent, e.onThreads)
+		r.description = e.describe(h)
 		e.rows[parent] = r
 	}
 	return r

@@ -15,6 +15,7 @@ import (
 type rows struct {
 	b               *timeline.Builder
 	process, parent timeline.TrackID
+	description     string // of the tracks
 	blocks          []*block
 	free            collections.Heap[int]     // blocks
 	busy            collections.Heap[running] // blocks, and a time until which they are not free
@@ -135,7 +136,8 @@ func (r *rows) take(now timeline.Nanos) (block int) {
 // newBlock makes a block. The first track of the first one below a thread is that of the thread.
 func (r *rows) newBlock(number int) *block {
 	spec := timeline.TrackSpec{
-		Name: timeline.RoleSpans.String(), Role: timeline.RoleSpans, Merge: timeline.MergeByKey, MergeKey: strconv.Itoa(min(number, maxRows-1) + 1),
+		Name: timeline.RoleSpans.String(), Description: r.description, Role: timeline.RoleSpans,
+		Merge: timeline.MergeByKey, MergeKey: strconv.Itoa(min(number, maxRows-1) + 1),
 	}
 	var first []timeline.TrackID
 	if number == 0 && r.parent != r.process {

@@ -18,7 +18,7 @@ type hosts struct {
 	byID      map[identity]timeline.TrackID
 	pids      map[int64]bool       // that a process has
 	names     timeline.UniqueNames // of processes without pid
-	told      []bool               // by entry: its instant is there
+	told      []bool               // by entry: a span has it
 	several   bool                 // there are several hosts
 	b         *timeline.Builder
 }
@@ -157,17 +157,46 @@ func (hs *hosts) find(id *identity) timeline.TrackID {
 	return process
 }
 
-// resource adds an instant with the attributes of a resource to its first span: on a track of its own it would take a row.
-func (e *emitter) resource(h *head, track timeline.TrackID) error {
+// resourceOf returns the resource of a span that is the first with it, else nil.
+func (e *emitter) resourceOf(h *head) *entry {
 	r := &e.resources.entries[h.resource]
 	if e.hosts.told[h.resource] || len(r.encoded)+len(r.schemas) == 0 {
 		return nil
 	}
 	e.hosts.told[h.resource] = true
-	e.out = timeline.Event{
-		Kind: timeline.Instant, TS: h.start, Track: track, Name: []byte("resource"), Args: e.args.resource(r),
+	return r
+}
+
+// maxDescription bounds the description of the rows of a process, in bytes: each of their tracks has it.
+const maxDescription = 512
+
+// describe returns the attributes of a resource as viewers show them beside its rows: those that are texts or integers. All are arguments of its first
+// span.
+//
+//	service.name shop, process.pid 10
+func (e *emitter) describe(h *head) string {
+	var b []byte
+	for r := wire.NewReader(e.resources.entries[h.resource].encoded); r.Next() && len(b) < maxDescription; {
+		if r.Tag() != wire.Tag(resourceAttributes, wire.Len) {
+			continue
+		}
+		key, value := readKeyValue(r.Bytes())
+		text := validText(textOf(value))
+		if v := wire.NewReader(value); v.Next() && v.Tag() == wire.Tag(valueInt, wire.Varint) {
+			text = strconv.AppendInt(nil, v.Int(), 10)
+		}
+		if len(text) == 0 || !e.args.keep.Keeps(key) {
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(append(append(b, validText(key)...), ' '), text...)
 	}
-	return e.emit(h.offset)
+	if len(b) > maxDescription {
+		b = append(bytes.ToValidUTF8(b[:maxDescription], nil), "…"...)
+	}
+	return string(b)
 }
 
 // scope is an entry of the table of scopes, read.

@@ -181,7 +181,7 @@ func (r *reader) addOut() error {
 	if err := r.b.Add(&r.out); err != nil {
 		return err
 	}
-	if r.clues != nil && r.out.Kind != timeline.End {
+	if r.out.Kind != timeline.End {
 		if err := r.clues.Event(&r.out); err != nil {
 			return err
 		}

@@ -167,7 +167,7 @@ type reader struct {
 	started    *pfwire.Stamp               // when the service began to trace
 	occurs     []occurrence                // stack of schema.go
 	text       []byte                      // scratch
-	clues      *producers.ChromeClues      // nil: nobody wants them
+	clues      *producers.ChromeClues
 	skipped    map[string]*tally
 	tallies    []*tally // in order of first occurrence
 }
@@ -314,6 +314,7 @@ func (r *reader) finish() error {
 	} else {
 		r.clues.Facts()
 	}
+	r.clues.Date()
 	r.setStarted()
 	if r.writer.seq != nil && !r.writer.others && r.alone {
 		r.b.SetOrdered()

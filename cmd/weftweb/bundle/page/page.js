@@ -313,18 +313,17 @@ async function standsOut(large) {
 	}
 }
 
-// showFindings shows the sentences of the report about what stands out.
+// showFindings shows the verdict of the report, and what to change.
 function showFindings() {
 	const page = new DOMParser().parseFromString(reportText, "text/html");
-	$("findings").replaceChildren(...[...page.querySelectorAll("#stands-out li")].map(sentence));
-	$("looking").textContent = $("findings").childElementCount > 0 ? "" : "Nothing stands out.";
+	$("findings").replaceChildren(...[...page.querySelectorAll("h1, #issues h3")].map(sentence));
+	$("looking").textContent = "";
 }
 
-// sentence makes an item of one of the report: its text, with what is bold, and without its link into the report.
-function sentence(item) {
-	const parts = [...item.childNodes].filter((n) => n.nodeName === "#text" || n.nodeName === "B");
+// sentence makes an item of one of the report: its text, with what is bold.
+function sentence(said) {
 	const li = document.createElement("li");
-	li.append(...parts.map((n) => n.nodeName === "B" ? element("b", n.textContent) : n.textContent));
+	li.append(...[...said.childNodes].map((n) => n.nodeName === "B" ? element("b", n.textContent) : n.textContent));
 	return li;
 }
 

@@ -1,0 +1,273 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Loads says how pages were loaded, as their browser or an HTTP archive recorded it. Times are nanoseconds; points in time are on the trace's clock.
+type Loads struct {
+	Pages []Load `json:"pages"`          // in the order of time; pages of the browser itself and empty ones do not count
+	More  int64  `json:"more,omitempty"` // pages for which there was no room
+	// Shift is the thread whose page moved most; nil: none did.
+	Shift *LayoutShift `json:"layout_shift,omitempty"`
+}
+
+// Load is the load of a page. Its times count from its start; nil: not recorded.
+type Load struct {
+	URL          string          `json:"url"`
+	Start        timeline.Nanos  `json:"ts_ns"` // of the navigation
+	FirstPaint   *timeline.Nanos `json:"first_contentful_paint_ns,omitempty"`
+	LargestPaint *timeline.Nanos `json:"largest_contentful_paint_ns,omitempty"`
+	DOMContent   *timeline.Nanos `json:"dom_content_loaded_ns,omitempty"`
+	Loaded       *timeline.Nanos `json:"load_ns,omitempty"`
+}
+
+// LayoutShift is the cumulative layout shift of the page of a thread: the largest sum of the shifts in a session window, which ends when none comes for
+// a second, or after five. Shifts right after an input do not count.
+type LayoutShift struct {
+	ThreadID
+	Score  float64        `json:"score"`
+	Start  timeline.Nanos `json:"ts_ns"` // of the first shift of the window
+	End    timeline.Nanos `json:"end_ns"`
+	Shifts int            `json:"shifts"`
+}
+
+// Limits of what is kept.
+const (
+	maxLoads       = 1 << 10
+	maxLoadText    = 1 << 12 // bytes of an argument
+	maxShiftTracks = 1 << 10
+	shiftGap       = timeline.Nanos(1e9)
+	shiftWindow    = timeline.Nanos(5e9)
+)
+
+// loadEvent is an event that tells something about a load.
+type loadEvent uint8
+
+const (
+	noLoadEvent loadEvent = iota
+	navigated
+	paintedFirst
+	paintedLargest
+	parsed
+	loadEnded
+	shifted
+	archivePage
+	archiveDOMContent
+	archiveLoaded
+	markedFirstPaint // of Firefox, whose markers last from the start of the navigation on
+	markedLargestPaint
+	markedLoaded
+)
+
+// loadEvents are the names of events of Chrome and of archives.
+var loadEvents = map[string]loadEvent{
+	"navigationStart": navigated, "firstContentfulPaint": paintedFirst, "largestContentfulPaint::Candidate": paintedLargest, "MarkDOMContent": parsed,
+	"MarkLoad": loadEnded, "LayoutShift": shifted, "page": archivePage, "onContentLoad": archiveDOMContent, "onLoad": archiveLoaded,
+}
+
+// loadEventOf returns what the events of a name tell.
+func loadEventOf(name string) loadEvent {
+	switch {
+	case loadEvents[name] != noLoadEvent:
+		return loadEvents[name]
+	case strings.HasPrefix(name, "Contentful paint after "):
+		return markedFirstPaint
+	case strings.HasPrefix(name, "Largest contentful paint after "):
+		return markedLargestPaint
+	case strings.HasPrefix(name, "Document ") && strings.Contains(name, " loaded after "):
+		return markedLoaded
+	}
+	return noLoadEvent
+}
+
+// loadCollector finds loads in a walk over all events.
+type loadCollector struct {
+	tl       *timeline.Timeline
+	selected *selection.Selection
+	events   []loadEvent // by NameID
+	out      Loads
+	index    map[string]int    // in Pages, by what a navigation is known by
+	frames   map[string]string // the latest navigation of a frame
+	shifts   map[timeline.TrackID]*LayoutShift
+	args     map[string]string // of the event that is read
+}
+
+func newLoadCollector(tl *timeline.Timeline, selected *selection.Selection) *loadCollector {
+	c := &loadCollector{
+		tl: tl, selected: selected, events: make([]loadEvent, tl.NameCount()+1), index: map[string]int{}, frames: map[string]string{},
+		shifts: map[timeline.TrackID]*LayoutShift{}, args: map[string]string{},
+	}
+	for id := range tl.NameCount() {
+		c.events[id+1] = loadEventOf(string(tl.Name(timeline.NameID(id + 1))))
+	}
+	return c
+}
+
+// item takes in an item of the walk.
+func (c *loadCollector) item(it *timeline.Item) error {
+	if it.Kind != timeline.ItemInstant && it.Kind != timeline.ItemBegin {
+		return nil
+	}
+	event := c.events[it.NameID]
+	if it.NameID == 0 {
+		event = loadEventOf(string(it.Name))
+	}
+	if event == noLoadEvent || !c.selected.Item(it) {
+		return nil
+	}
+	if err := c.readArgs(it); err != nil {
+		return err
+	}
+	frame := cmp.Or(c.args["frame"], c.args["data.frame"])
+	switch event {
+	case navigated:
+		url, id := c.args["data.documentLoaderURL"], c.args["data.navigationId"]
+		if c.args["data.isOutermostMainFrame"] != "false" && isURL(url) && !IsOwnPage(url) && c.load(id, url, it.TS) != nil {
+			c.frames[frame] = id
+		} else {
+			delete(c.frames, frame)
+		}
+	case paintedFirst, paintedLargest:
+		c.passed(c.args["data.navigationId"], event, it.TS)
+	case parsed, loadEnded:
+		c.passed(c.frames[frame], event, it.TS)
+	case shifted:
+		c.shift(it)
+	case archivePage:
+		if isURL(c.args["title"]) && c.args["startedDateTime"] != "" {
+			c.load(strconv.Itoa(int(it.Track)), c.args["title"], it.TS)
+		}
+	case archiveDOMContent, archiveLoaded:
+		c.passed(strconv.Itoa(int(it.Track)), event, it.TS)
+	case markedFirstPaint, markedLargestPaint, markedLoaded:
+		c.marker(it, event)
+	}
+	return nil
+}
+
+// readArgs reads the arguments of an event that are texts and numbers, those in a dictionary with its name before a dot.
+func (c *loadCollector) readArgs(it *timeline.Item) error {
+	clear(c.args)
+	if err := it.ReadArgs(); err != nil {
+		return err
+	}
+	for arg := range c.tl.ArgList(it.Args) {
+		c.readArg("", &arg)
+	}
+	return nil
+}
+
+func (c *loadCollector) readArg(path string, arg *timeline.Arg) {
+	switch {
+	case arg.Kind != timeline.ArgDict:
+		if len(arg.Text()) <= maxLoadText {
+			c.args[path+string(arg.Key)] = argText(arg)
+		}
+	case path == "":
+		for member := range c.tl.Members(*arg) {
+			c.readArg(string(arg.Key)+".", &member)
+		}
+	}
+}
+
+// load adds a load that is known by a key.
+func (c *loadCollector) load(key, url string, start timeline.Nanos) *Load {
+	if i, ok := c.index[key]; ok {
+		return &c.out.Pages[i]
+	}
+	if len(c.out.Pages) == maxLoads {
+		c.out.More++
+		return nil
+	}
+	c.index[key] = len(c.out.Pages)
+	c.out.Pages = append(c.out.Pages, Load{URL: strings.Clone(url), Start: start})
+	return &c.out.Pages[len(c.out.Pages)-1]
+}
+
+// passed notes when a load came to an event: the last candidate for the largest paint counts, of all else the first event.
+func (c *loadCollector) passed(key string, event loadEvent, at timeline.Nanos) {
+	i, ok := c.index[key]
+	if !ok {
+		return
+	}
+	l := &c.out.Pages[i]
+	to := map[loadEvent]**timeline.Nanos{
+		paintedFirst: &l.FirstPaint, paintedLargest: &l.LargestPaint, parsed: &l.DOMContent, loadEnded: &l.Loaded, archiveDOMContent: &l.DOMContent, archiveLoaded: &l.Loaded,
+		markedFirstPaint: &l.FirstPaint, markedLargestPaint: &l.LargestPaint, markedLoaded: &l.Loaded,
+	}[event]
+	if at >= l.Start && (*to == nil || event == paintedLargest || event == markedLargestPaint) {
+		*to = new(at - l.Start)
+	}
+}
+
+// marker takes in a marker of Firefox. Those of one load start together on one thread; the url is in the names of some.
+func (c *loadCollector) marker(it *timeline.Item, event loadEvent) {
+	if !hasEnd(&it.Head) || !strings.HasPrefix(string(it.Category), "DOM") {
+		return
+	}
+	url := string(it.Name)
+	if _, after, ok := strings.Cut(url, " for URL "); ok {
+		url = after
+	} else if url, ok = strings.CutPrefix(url, "Document "); ok {
+		url, _, _ = strings.Cut(url, " loaded after ")
+	}
+	url, _, _ = strings.Cut(url, ", foreground tab")
+	key := strconv.Itoa(int(ownerOf(c.tl, it.Track))) + " " + strconv.FormatInt(int64(it.TS), 10)
+	if !isURL(url) {
+		url = ""
+	}
+	if l := c.load(key, url, it.TS); l != nil {
+		l.URL = cmp.Or(l.URL, url)
+		c.passed(key, event, endOf(&it.Head))
+	}
+}
+
+// shift adds a layout shift to the window of its thread.
+func (c *loadCollector) shift(it *timeline.Item) {
+	score, err := strconv.ParseFloat(cmp.Or(c.args["data.weighted_score_delta"], c.args["data.score"]), 64)
+	if err != nil || !(score > 0 && score < 1e6) || c.args["data.had_recent_input"] != "false" {
+		return
+	}
+	thread := ownerOf(c.tl, it.Track)
+	w := c.shifts[thread]
+	switch {
+	case w == nil && len(c.shifts) == maxShiftTracks:
+		return
+	case w == nil || it.TS-w.End >= shiftGap || it.TS-w.Start >= shiftWindow:
+		w = &LayoutShift{ThreadID: threadID(c.tl, thread), Start: it.TS}
+		c.shifts[thread] = w
+	}
+	w.Score, w.End, w.Shifts = w.Score+score, it.TS, w.Shifts+1
+	if c.out.Shift == nil || w.Score > c.out.Shift.Score {
+		c.out.Shift = new(*w)
+	}
+}
+
+// done returns the loads when the walk has ended; nil: there is none, and no shift.
+func (c *loadCollector) done() *Loads {
+	c.out.Pages = slices.DeleteFunc(c.out.Pages, func(l Load) bool { return l.URL == "" || IsOwnPage(l.URL) })
+	if len(c.out.Pages) == 0 && c.out.Shift == nil {
+		return nil
+	}
+	return &c.out
+}
+
+// end returns when the last page of an archive, or another load, was loaded; 0: not known.
+func (l *Loads) end() (end timeline.Nanos) {
+	if l == nil {
+		return 0
+	}
+	for i := range l.Pages {
+		if p := &l.Pages[i]; p.Loaded != nil {
+			end = max(end, p.Start+*p.Loaded)
+		}
+	}
+	return end
+}

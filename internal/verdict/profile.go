@@ -1,0 +1,50 @@
+package verdict
+
+import (
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// profile judges samples of call stacks.
+func (j *judge) profile() {
+	thread := &j.Functions[0]
+	total := j.treeTotal(&thread.ThreadID)
+	top := (*report.Function)(nil)
+	if len(thread.Functions) > 0 {
+		top = &thread.Functions[0]
+	}
+	j.functionIssues(3)
+	j.gcIssue()
+	j.taskIssues()
+	self := timeline.Nanos(0)
+	if top != nil {
+		self = top.Self.Sum().Time
+	}
+	switch {
+	case top == nil || total <= 0:
+		j.heading("", "No function was seen at work")
+	case self >= total/10:
+		j.heading("", "%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
+	default:
+		j.heading("", "No function dominates: the largest, %s%s, uses %s of the time in functions", partName(top.Function, top.URL), in(top.Location()), percent(self, total))
+	}
+	if t := j.main; t != nil && t.Sampled {
+		span := j.Utilisation.End - j.Utilisation.Start
+		j.tile(Tile{Label: "Busy", Value: table.Percent(t.Busy, span), Note: "of the " + table.Length(span) + " that were sampled", Section: "busy"})
+		j.out.Why = append(j.out.Why, text("The thread was busy for %s of %s.", length(t.Busy), length(span)))
+	}
+	if top != nil {
+		j.tile(Tile{Label: "Top function", Value: table.Length(self), Note: partName(top.Function, top.URL).Text + ", itself", Section: "code"})
+	}
+	j.tile(Tile{Label: "Functions", Value: table.Thousands(thread.Count), Note: "seen in " + table.Count(j.Counts.Samples, "sample"), Section: "code"})
+	if time, of, _ := j.GCTime(); time > 0 {
+		j.tile(Tile{Label: "Garbage collection", Value: table.Length(time), Note: table.Percent(time, of), Section: "gc"})
+	}
+	if n := len(j.tasks); n > 0 {
+		j.tile(Tile{Label: "Busy for 50 ms", Value: table.Thousands(n), Note: "times at a stretch, up to " + table.Length(j.tasks[0].Duration), Section: "tasks"})
+	}
+	if n := j.Counts.Samples; n > 1 {
+		j.out.Trust = append(j.out.Trust, text("Times are made of %s: what was seen a few times only is chance.", count(n, "sample")))
+	}
+}

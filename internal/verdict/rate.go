@@ -1,0 +1,52 @@
+package verdict
+
+import "github.com/weft-trace/weft/internal/timeline"
+
+// Rating says how good a number is, by a threshold that is public.
+type Rating string
+
+// The ratings; "" is that of numbers without a threshold.
+const (
+	Good Rating = "good"
+	Fair Rating = "fair"
+	Poor Rating = "poor"
+)
+
+const millisecond = 1000 * timeline.Microsecond
+
+// thresholds are up to where a time is good, and beyond where it is poor.
+type thresholds struct{ good, poor timeline.Nanos }
+
+// The thresholds of Core Web Vitals, and of Lighthouse for the blocking time.
+var (
+	largestPaint = thresholds{2500 * millisecond, 4000 * millisecond}
+	firstPaint   = thresholds{1800 * millisecond, 3000 * millisecond}
+	interaction  = thresholds{200 * millisecond, 500 * millisecond}
+	blocking     = thresholds{200 * millisecond, 600 * millisecond}
+)
+
+// layoutShift are the thresholds of the cumulative layout shift.
+const (
+	goodShift = 0.1
+	poorShift = 0.25
+)
+
+func (t thresholds) rate(v timeline.Nanos) Rating {
+	switch {
+	case v <= t.good:
+		return Good
+	case v <= t.poor:
+		return Fair
+	}
+	return Poor
+}
+
+func rateShift(score float64) Rating {
+	switch {
+	case score <= goodShift:
+		return Good
+	case score <= poorShift:
+		return Fair
+	}
+	return Poor
+}

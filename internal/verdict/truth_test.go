@@ -1,0 +1,581 @@
+package verdict
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/load"
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// judged returns the verdict on a recording, or on several that are merged.
+func judged(t *testing.T, inputs ...[]byte) *Verdict {
+	t.Helper()
+	job := &merge.Job{Options: merge.Options{Reference: -1}}
+	for i, input := range inputs {
+		job.Sources = append(job.Sources, merge.Source{Name: fmt.Sprintf("rank%d", i), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(input)), nil }})
+	}
+	read := func() (*load.Trace, error) { return load.One(t.Context(), bytes.NewReader(inputs[0]), load.Options{}) }
+	if len(inputs) > 1 {
+		read = func() (*load.Trace, error) { return load.Many(t.Context(), job, load.Options{}) }
+	}
+	loaded, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Close()
+	all, err := report.CollectAll(t.Context(), loaded.Timeline, attribution.Rules{}, report.AllOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded.Count()
+	return Of(all, loaded.Report.Problems, loaded.Report.Usual)
+}
+
+// said are all statements of a verdict, one a line.
+func said(v *Verdict) string {
+	lines := []string{"kind: " + string(v.Kind), "heading: " + v.Heading.String()}
+	for _, t := range slices.Concat(v.Why, v.Trust) {
+		lines = append(lines, t.String())
+	}
+	for _, t := range v.Tiles {
+		lines = append(lines, fmt.Sprintf("tile %s: %s %s %s", t.Label, t.Value, t.Rating, t.Note))
+	}
+	for _, x := range v.Issues {
+		lines = append(lines, fmt.Sprintf("%s: %s. %s", x.Class, x.Title, x.Proof))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// expect reports statements that a verdict lacks, and forms that none may have.
+func expect(t *testing.T, v *Verdict, want ...string) {
+	t.Helper()
+	text := said(v)
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("the verdict lacks %q:\n%s", w, text)
+		}
+	}
+	for _, never := range []string{"0x", "mostly .", "of .", "%!", "NaN"} {
+		if strings.Contains(text, never) {
+			t.Errorf("the verdict has %q:\n%s", never, text)
+		}
+	}
+	if n := len(v.Tiles); n < 3 || n > maxTiles {
+		t.Errorf("%d tiles", n)
+	}
+	for i, x := range v.Issues {
+		if x.Title == nil || x.Proof == nil || x.Action == nil || x.Class == "" || i > 0 && x.Gain > v.Issues[i-1].Gain {
+			t.Errorf("issue %+v", x)
+		}
+	}
+}
+
+func micros(us float64) timeline.Nanos { return timeline.Nanos(math.Round(us * 1000)) }
+
+// chromeEvent is what the tests read of an event of Chrome.
+type chromeEvent struct {
+	Name     string
+	Ph       string
+	PID, TID int64
+	ID       json.RawMessage
+	ID2      json.RawMessage
+	TS       float64
+	Dur      float64
+	TDur     *float64
+	Args     struct {
+		Frame string
+		Name  string
+		Data  struct {
+			Score    float64 `json:"weighted_score_delta"`
+			Recent   bool    `json:"had_recent_input"`
+			ID       string  `json:"navigationId"`
+			URL      string  `json:"documentLoaderURL"`
+			IsOutest bool    `json:"isOutermostMainFrame"`
+		}
+	}
+}
+
+func chromeEvents(t *testing.T, input []byte) []chromeEvent {
+	t.Helper()
+	var file struct{ TraceEvents []json.RawMessage }
+	if err := json.Unmarshal(input, &file); err != nil {
+		t.Fatal(err)
+	}
+	var events []chromeEvent
+	for _, raw := range file.TraceEvents {
+		var e chromeEvent
+		if json.Unmarshal(raw, &e) == nil || e.Name != "" { // arguments of other events have other types
+			events = append(events, e)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b chromeEvent) int { return cmp.Compare(a.TS, b.TS) })
+	return events
+}
+
+// rawShift returns the largest session window of layout shifts of a thread.
+func rawShift(events []chromeEvent) (worst float64) {
+	type window struct{ first, last, sum float64 }
+	open := map[int64]*window{}
+	for _, e := range events {
+		if e.Name != "LayoutShift" || e.Args.Data.Recent {
+			continue
+		}
+		w := open[e.TID]
+		if w == nil || e.TS-w.last >= 1e6 || e.TS-w.first >= 5e6 {
+			w = &window{first: e.TS}
+			open[e.TID] = w
+		}
+		w.last, w.sum = e.TS, w.sum+e.Args.Data.Score
+		worst = max(worst, w.sum)
+	}
+	return worst
+}
+
+// rawCPU returns the length and the CPU time of the outermost slices of a thread that tell it.
+func rawCPU(events []chromeEvent, pid, tid int64) (cpu, of float64) {
+	end := 0.0
+	for _, e := range events {
+		if e.Ph == "X" && e.PID == pid && e.TID == tid && e.TDur != nil && e.TS >= end {
+			cpu, of, end = cpu+*e.TDur, of+e.Dur, e.TS+e.Dur
+		}
+	}
+	return cpu, of
+}
+
+// What the verdict states of a page of Chrome is in its events: layout shift, inputs, long tasks, CPU time.
+func TestTruthChrome(t *testing.T) {
+	input := recording.Bytes(t, "traces/chrome/chrome-devtools-small.json.gz")
+	events := chromeEvents(t, input)
+	v := judged(t, input)
+	type key struct {
+		pid int64
+		id  string
+	}
+	begun, slowest := map[key]float64{}, 0.0
+	names := map[[2]int64]string{}
+	for _, e := range events {
+		k := key{e.PID, e.Name + string(e.ID) + string(e.ID2)}
+		switch {
+		case e.Name == "thread_name":
+			names[[2]int64{e.PID, e.TID}] = e.Args.Name
+		case !strings.HasPrefix(e.Name, "InputLatency::") || strings.HasSuffix(e.Name, "MouseMove"):
+		case e.Ph == "b":
+			begun[k] = e.TS
+		case e.Ph == "e":
+			slowest = max(slowest, e.TS-begun[k])
+		}
+	}
+	long, busiest := 0, [3]float64{}
+	for thread, name := range names {
+		if name != "CrRendererMain" {
+			continue
+		}
+		if cpu, of := rawCPU(events, thread[0], thread[1]); of > busiest[1] {
+			busiest = [3]float64{cpu, of}
+		}
+		for _, e := range events {
+			if e.PID == thread[0] && e.TID == thread[1] && strings.HasSuffix(e.Name, "RunTask") && e.Dur >= 50_000 {
+				long++
+			}
+		}
+	}
+	expect(t, v, "kind: web page", "tile Layout shift: "+fmt.Sprintf("%.2f good", rawShift(events)), "tile Slowest input: "+table.Length(micros(slowest)),
+		"the slowest input after "+table.Length(micros(slowest)), fmt.Sprintf("tile Long tasks: %d ", long), "heading: a.localhost:8701/main.js answered fast: no long task")
+	if long != 0 {
+		t.Error("there are long tasks")
+	}
+	cpu := table.Percent(timeline.Nanos(busiest[0]*1000), timeline.Nanos(busiest[1]*1000))
+	expect(t, v, "on a CPU for "+cpu+" of the time of its slices", "tile On a CPU: "+cpu)
+}
+
+// The largest content of a page came so long after the start of its navigation, and the recorder's tasks are not the reader's.
+func TestTruthChromeLoad(t *testing.T) {
+	input := recording.Read(t, recording.Large(t, "traces/chrome/chrome-devtools-medium.json.gz"))
+	events := chromeEvents(t, input)
+	starts, painted := map[string]float64{}, 0.0
+	for _, e := range events {
+		switch e.Name {
+		case "navigationStart":
+			if e.Args.Data.IsOutest && strings.HasPrefix(e.Args.Data.URL, "http") {
+				starts[e.Args.Data.ID] = e.TS
+			}
+		case "largestContentfulPaint::Candidate":
+			if start, ok := starts[e.Args.Data.ID]; ok {
+				painted = max(painted, e.TS-start)
+			}
+		}
+	}
+	recorders, long := 0, 0
+	for _, e := range events {
+		if !strings.HasSuffix(e.Name, "RunTask") || e.Dur < 50_000 {
+			continue
+		}
+		long++
+		for _, in := range events {
+			if strings.HasPrefix(in.Name, "CpuProfiler::") && in.PID == e.PID && in.TID == e.TID && in.TS >= e.TS && in.TS+in.Dur <= e.TS+e.Dur && in.Dur >= e.Dur/2 {
+				recorders++
+				break
+			}
+		}
+	}
+	expect(t, judged(t, input), "tile Largest content: "+table.Length(micros(painted))+" good LCP of page2.html", fmt.Sprintf("%d of %d long tasks is the recorder's own work", recorders, long),
+		fmt.Sprintf("heading: a.localhost:8701/page2.html was slow to answer: %d long tasks", long-recorders))
+}
+
+// The function that a profile names has this self time: of each of its samples the time until the next one.
+func TestTruthProfile(t *testing.T) {
+	input := recording.Bytes(t, "traces/cpuprofile/cdp-page-small.cpuprofile.gz")
+	var p struct {
+		Nodes []struct {
+			ID        int64
+			CallFrame struct {
+				FunctionName, URL string
+				LineNumber        int64
+			}
+		}
+		Samples    []int64
+		TimeDeltas []int64
+	}
+	if err := json.Unmarshal(input, &p); err != nil {
+		t.Fatal(err)
+	}
+	functions, self, all, idle := map[int64]string{}, map[string]float64{}, 0.0, 0.0
+	for _, n := range p.Nodes {
+		functions[n.ID] = n.CallFrame.FunctionName
+		if n.CallFrame.URL != "" {
+			functions[n.ID] += fmt.Sprintf(" (%s:%d)", path.Base(n.CallFrame.URL), n.CallFrame.LineNumber+1)
+		}
+	}
+	for i, id := range p.Samples {
+		if i+1 == len(p.Samples) {
+			break
+		}
+		until := float64(p.TimeDeltas[i+1])
+		switch all += until; functions[id] {
+		case "(idle)":
+			idle += until
+		case "(program)", "(garbage collector)", "(root)":
+		default:
+			self[functions[id]] += until
+		}
+	}
+	total := 0.0
+	for _, t := range self {
+		total += t
+	}
+	names := slices.SortedFunc(maps.Keys(self), func(a, b string) int { return cmp.Compare(self[b], self[a]) })
+	top := self[names[0]]
+	expect(t, judged(t, input), "kind: profile", fmt.Sprintf("heading: %s uses %s of the time in functions: ", names[0], table.Percent(micros(top), micros(total))),
+		"tile Functions: ", "tile Busy: "+table.Percent(micros(all-idle), micros(all)), fmt.Sprintf("seen in %d samples", len(p.Samples)))
+}
+
+// The largest content of a page of Firefox is that of its marker.
+func TestTruthFirefox(t *testing.T) {
+	input := recording.Bytes(t, "traces/firefox/gecko/ff-gecko-tiny.json.gz")
+	painted := 0.0
+	for _, part := range strings.Split(string(input), `"type":"LargestContentfulPaint","timeMs":`)[1:] {
+		var ms float64
+		if _, err := fmt.Sscanf(part, "%g", &ms); err != nil {
+			t.Fatal(err)
+		}
+		painted = max(painted, ms)
+	}
+	expect(t, judged(t, input), "kind: web page", "tile Largest content: "+table.Length(micros(painted*1000))+" good LCP of tiny.html")
+}
+
+// rawDevices returns how long each device had a kernel, copy or fill that ran, by rank and number, the time from the first to the last of them, and the number of
+// kernels.
+func rawDevices(t *testing.T, inputs ...[]byte) (busy map[[2]int]timeline.Nanos, window timeline.Nanos, kernels int) {
+	t.Helper()
+	type span struct{ from, to timeline.Nanos }
+	busy = map[[2]int]timeline.Nanos{}
+	first, last := timeline.Nanos(math.MaxInt64), timeline.Nanos(0)
+	for rank, input := range inputs {
+		var file struct {
+			TraceEvents []struct {
+				Ph, Cat string
+				TS, Dur json.Number
+				Args    struct{ Device int }
+			}
+		}
+		if err := json.Unmarshal(input, &file); err != nil {
+			t.Fatal(err)
+		}
+		spans := map[int][]span{}
+		for _, e := range file.TraceEvents {
+			if e.Ph != "X" || e.Cat != "kernel" && e.Cat != "gpu_memcpy" && e.Cat != "gpu_memset" {
+				continue
+			}
+			if e.Cat == "kernel" {
+				kernels++
+			}
+			from := exact(t, e.TS)
+			spans[e.Args.Device] = append(spans[e.Args.Device], span{from, from + exact(t, e.Dur)})
+		}
+		for device, list := range spans {
+			slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+			end := timeline.Nanos(0)
+			for _, s := range list {
+				busy[[2]int{rank, device}] += max(s.to-max(s.from, end), 0)
+				end = max(end, s.to)
+				first, last = min(first, s.from), max(last, s.to)
+			}
+		}
+	}
+	return busy, last - first, kernels
+}
+
+// exact reads microseconds with up to three decimals.
+func exact(t *testing.T, n json.Number) timeline.Nanos {
+	t.Helper()
+	whole, fraction, _ := strings.Cut(n.String(), ".")
+	ns, err := strconv.ParseInt(whole+(fraction + "000")[:3], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timeline.Nanos(ns)
+}
+
+// Devices are busy while any of their kernels, copies or fills runs.
+func TestTruthJob(t *testing.T) {
+	input := recording.Bytes(t, "traces/pytorch/pytorch-small.json.gz")
+	busy, window, kernels := rawDevices(t, input)
+	one, two := busy[[2]int{0, 0}], busy[[2]int{0, 1}]
+	expect(t, judged(t, input), "kind: GPU job", "heading: 2 devices were busy for "+table.Percent(one+two, 2*window), "tile GPU 0: "+table.Percent(one, window),
+		"tile GPU 1: "+table.Percent(two, window), fmt.Sprintf("tile Kernels: %d", kernels))
+}
+
+// Of several ranks the verdict names the device that idled longest, by its rank.
+func TestTruthRanks(t *testing.T) {
+	var inputs [][]byte
+	for i := range 4 {
+		inputs = append(inputs, recording.Bytes(t, fmt.Sprintf("traces/merge/rank%d.json.gz", i)))
+	}
+	busy, window, kernels := rawDevices(t, inputs...)
+	all, least := timeline.Nanos(0), [2]int{}
+	for device, b := range busy {
+		if all += b; b < busy[least] {
+			least = device
+		}
+	}
+	n := timeline.Nanos(len(busy))
+	expect(t, judged(t, inputs...), fmt.Sprintf("heading: %d devices were idle for %s of the time; the most, rank %d, GPU %d, for %s", n, table.Percent(n*window-all, n*window), least[0], least[1], table.Percent(window-busy[least], window)),
+		fmt.Sprintf("tile Kernels: %d", kernels), "tile Devices busy: "+table.Percent(all, n*window), fmt.Sprintf("rank %d, GPU %d works for %s of %s only", least[0], least[1], table.Length(busy[least]), table.Length(window)))
+}
+
+// rawSpan is what the tests read of a span of OpenTelemetry.
+type rawSpan struct {
+	id, parent, name, message string
+	failed                    bool
+	start, end                uint64
+}
+
+// protoFields calls a function for the fields of a message of protobuf.
+func protoFields(b []byte, field func(n uint64, v uint64, text []byte)) {
+	for len(b) > 0 {
+		key, n := binary.Uvarint(b)
+		b = b[n:]
+		switch key & 7 {
+		case 0:
+			v, n := binary.Uvarint(b)
+			b = b[n:]
+			field(key>>3, v, nil)
+		case 1:
+			field(key>>3, binary.LittleEndian.Uint64(b), nil)
+			b = b[8:]
+		case 2:
+			size, n := binary.Uvarint(b)
+			field(key>>3, 0, b[n:n+int(size)])
+			b = b[n+int(size):]
+		case 5:
+			field(key>>3, uint64(binary.LittleEndian.Uint32(b)), nil)
+			b = b[4:]
+		}
+	}
+}
+
+// rawSpans reads the messages of a collector's file, each after its size.
+func rawSpans(input []byte) (spans []rawSpan) {
+	readSpan := func(b []byte) {
+		var s rawSpan
+		protoFields(b, func(n, v uint64, text []byte) {
+			switch n {
+			case 2:
+				s.id = string(text)
+			case 4:
+				s.parent = string(text)
+			case 5:
+				s.name = string(text)
+			case 7:
+				s.start = v
+			case 8:
+				s.end = v
+			case 15:
+				protoFields(text, func(n, v uint64, text []byte) {
+					if n == 2 {
+						s.message = string(text)
+					}
+					s.failed = s.failed || n == 3 && v == 2
+				})
+			}
+		})
+		spans = append(spans, s)
+	}
+	for len(input) >= 4 {
+		size := binary.BigEndian.Uint32(input)
+		protoFields(input[4:4+size], func(n, _ uint64, resource []byte) {
+			protoFields(resource, func(n, _ uint64, scope []byte) {
+				if n != 2 {
+					return
+				}
+				protoFields(scope, func(n, _ uint64, span []byte) {
+					if n == 2 {
+						readSpan(span)
+					}
+				})
+			})
+		})
+		input = input[4+size:]
+	}
+	return spans
+}
+
+// The spans that fail, and the ones from which the errors come, are those of the file.
+func TestTruthService(t *testing.T) {
+	input := recording.Bytes(t, "traces/otlp/collector.proto.gz")
+	spans := rawSpans(input)
+	failed, origins, roots, longest, message, rootFails := 0, map[string]int{}, 0, uint64(0), "", 0
+	passed := map[string]bool{}
+	for _, s := range spans {
+		if s.failed {
+			failed++
+			passed[s.parent] = true
+		}
+	}
+	for _, s := range spans {
+		if s.failed && !passed[s.id] {
+			origins[s.name]++
+			message = s.message
+		}
+		if s.parent == "" {
+			roots++
+			longest = max(longest, s.end-s.start)
+			if s.failed {
+				rootFails++
+			}
+		}
+	}
+	if failed == 0 || len(origins) != 1 || rootFails != 0 {
+		t.Fatalf("%d fail, from %v, %d without a parent", failed, origins, rootFails)
+	}
+	v := judged(t, input)
+	expect(t, v, "kind: service trace", fmt.Sprintf("heading: %d of %d spans failed, and no request did", failed, len(spans)), fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
+		fmt.Sprintf("tile Requests: %d ", roots), "tile Slowest request: "+table.Length(timeline.Nanos(longest)))
+	for name, n := range origins {
+		expect(t, v, name+" of go-back fails first: “"+message, fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
+	}
+}
+
+// Requests, failures, the load and the slowest request are those of the archive.
+func TestTruthArchive(t *testing.T) {
+	input := recording.Bytes(t, "clocks/node/page.har.gz")
+	var file struct {
+		Log struct {
+			Pages []struct {
+				StartedDateTime time.Time
+				PageTimings     struct{ OnContentLoad, OnLoad float64 }
+			}
+			Entries []struct {
+				StartedDateTime time.Time
+				Time            float64
+				Request         struct{ URL string }
+				Response        struct{ Status int }
+				Timings         struct{ Wait float64 }
+			}
+		}
+	}
+	if err := json.Unmarshal(input, &file); err != nil {
+		t.Fatal(err)
+	}
+	page := file.Log.Pages[0]
+	failed, late, slowest := 0, 0, 0
+	loaded := page.StartedDateTime.Add(time.Duration(page.PageTimings.OnLoad * 1e6))
+	for i, e := range file.Log.Entries {
+		if e.Response.Status >= 400 {
+			failed++
+		}
+		if e.StartedDateTime.After(loaded) {
+			late++
+		}
+		if e.Time > file.Log.Entries[slowest].Time {
+			slowest = i
+		}
+	}
+	e := file.Log.Entries[slowest]
+	expect(t, judged(t, input), "kind: HTTP archive", fmt.Sprintf("heading: 127.0.0.1:4500/page.html loaded in %s, and %d of %d requests failed", table.Length(micros(page.PageTimings.OnLoad*1000)), failed, len(file.Log.Entries)),
+		"tile DOM ready: "+table.Length(micros(page.PageTimings.OnContentLoad*1000)), fmt.Sprintf("tile Requests: %d ", len(file.Log.Entries)), fmt.Sprintf("tile Failed: %d poor", failed),
+		fmt.Sprintf("tile After load: %d ", late), "took "+table.Length(micros(e.Time*1000)), table.Length(micros(e.Timings.Wait*1000))+" of it waiting for the first byte")
+}
+
+// The slowest statement is the one from whose start to its end most time goes by.
+func TestTruthProbes(t *testing.T) {
+	input := recording.Bytes(t, "traces/probes/postgres-queries.probelines.gz")
+	type started struct {
+		text string
+		at   int64
+	}
+	var open []started
+	statements := map[string]int64{}
+	for line := range strings.Lines(string(input)) {
+		var l struct {
+			Type string
+			Data json.RawMessage
+		}
+		var data []any
+		if json.Unmarshal([]byte(line), &l) != nil || l.Type != "value" || json.Unmarshal(l.Data, &data) != nil || len(data) < 6 {
+			continue
+		}
+		at := int64(data[1].(float64))
+		switch data[5] {
+		case "postgresql:query-start":
+			open = append(open, started{data[6].(string), at})
+		case "postgresql:query-done":
+			s := open[len(open)-1]
+			open = open[:len(open)-1]
+			statements[s.text] += at - s.at
+		}
+	}
+	texts := slices.SortedFunc(maps.Keys(statements), func(a, b string) int { return cmp.Compare(statements[b], statements[a]) })
+	top := texts[0]
+	expect(t, judged(t, input), "kind: probes", fmt.Sprintf("heading: The slowest statement took %s: “%s”", table.Length(timeline.Nanos(statements[top])), quote(top).Text))
+}
+
+// A recording without events or times says so, and makes no statement about time.
+func TestTruthOther(t *testing.T) {
+	for input, want := range map[string]string{
+		`[]`: "heading: The recording has no events",
+		`[{"ph":"C","pid":1,"ts":1,"name":"memory","args":{"bytes":1}}]`: "heading: The recording has no slices and no samples",
+	} {
+		if text := said(judged(t, []byte(input))); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", input, text)
+		}
+	}
+}

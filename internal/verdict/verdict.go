@@ -1,0 +1,413 @@
+// Package verdict says what a reader should know first of a recording: a sentence with the numbers that matter for the kind of recording, how far to
+// trust it, a few key numbers, and what to change, the largest gain first.
+//
+// A verdict is data made of a report.All: texts are of typed parts, so that a page marks up what a terminal prints. Each rule is a function that
+// reads the structs of internal/report; none guesses from names of files. What is public knowledge, such as the thresholds of Core Web Vitals, is
+// in rate.go.
+//
+// What does not live here: measuring (internal/report), markup (internal/reportpage), and reading files.
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+// Kind is what was recorded.
+type Kind string
+
+// The kinds of recordings.
+const (
+	WebPage Kind = "web page"
+	Profile Kind = "profile" // samples of call stacks without tasks of a page
+	Service Kind = "service trace"
+	Archive Kind = "HTTP archive"
+	Job     Kind = "GPU job"
+	Probes  Kind = "probes"
+	Program Kind = "program" // slices of anything else
+	Other   Kind = "other"   // neither slices nor samples
+)
+
+// Verdict is what a recording says. Times are nanoseconds; points in time are on the trace's clock.
+type Verdict struct {
+	Kind    Kind    `json:"kind"`
+	Heading Text    `json:"heading"`          // a sentence without its period
+	Rating  Rating  `json:"rating,omitempty"` // of its number
+	Why     []Text  `json:"why"`              // sentences
+	Trust   []Text  `json:"trust"`            // sentences: how far the numbers go
+	Tiles   []Tile  `json:"tiles"`            // at most maxTiles
+	Issues  []Issue `json:"issues"`           // what would win most first, at most maxIssues
+}
+
+// Tile is a key number.
+type Tile struct {
+	Label   string `json:"label"`
+	Value   string `json:"value"`
+	Note    string `json:"note,omitempty"`
+	Rating  Rating `json:"rating,omitempty"`
+	Section string `json:"section,omitempty"` // of a page, that says more
+}
+
+// Class says who can change something.
+type Class string
+
+// The classes.
+const (
+	Yours    Class = "yours"
+	Browser  Class = "browser"
+	Machine  Class = "machine"
+	Recorder Class = "recorder"
+)
+
+// Issue is something that a reader can change.
+type Issue struct {
+	Title  Text           `json:"title"` // a sentence without its period
+	Proof  Text           `json:"proof"`
+	Action Text           `json:"action"`
+	Class  Class          `json:"class"`
+	Gain   timeline.Nanos `json:"gain_ns"` // time of the reader that would go away, times how sure that is
+	// Show is what to look at; nil: no single moment.
+	Show    *Moment `json:"show,omitempty"`
+	Section string  `json:"section,omitempty"`
+}
+
+// Moment is a time on a thread.
+type Moment struct {
+	Start    timeline.Nanos   `json:"ts_ns"`
+	Duration timeline.Nanos   `json:"dur_ns"`
+	Thread   *report.ThreadID `json:"thread,omitempty"`
+}
+
+// PartKind is how a part of a text is marked up.
+type PartKind string
+
+// The kinds of parts.
+const (
+	Plain  PartKind = "plain"
+	Name   PartKind = "name" // of the input
+	Number PartKind = "number"
+	Place  PartKind = "place" // in code: main.js:8
+)
+
+// Part is a part of a text.
+type Part struct {
+	Kind PartKind `json:"kind"`
+	Text string   `json:"text"`
+}
+
+// Text is a text of typed parts.
+type Text []Part
+
+// String returns the text without its types.
+func (t Text) String() string {
+	var b strings.Builder
+	for _, p := range t {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// text makes a text of a format, in which each %s stands for what is one of the arguments: a string, which is plain, a Part, or a Text.
+func text(format string, args ...any) (t Text) {
+	pieces := strings.Split(format, "%s")
+	for i, piece := range pieces {
+		if piece != "" {
+			t = append(t, Part{Plain, piece})
+		}
+		if i == len(pieces)-1 {
+			break
+		}
+		switch arg := args[i].(type) {
+		case Part:
+			t = append(t, arg)
+		case Text:
+			t = append(t, arg...)
+		case string:
+			t = append(t, Part{Plain, arg})
+		}
+	}
+	return slices.DeleteFunc(t, func(p Part) bool { return p.Text == "" })
+}
+
+// nameWidth is the width of names in texts.
+const nameWidth = 60
+
+// quoteLength is the number of characters of what an input says.
+const quoteLength = 120
+
+func name(s string) Part {
+	return Part{Name, table.Elide(strings.Join(strings.Fields(s), " "), nameWidth)}
+}
+
+// quote makes a part of what an input says, cut at its end.
+func quote(s string) Part {
+	words := strings.Join(strings.Fields(s), " ")
+	if runes := []rune(words); len(runes) > quoteLength {
+		words = strings.TrimRight(string(runes[:quoteLength]), " ") + "…"
+	}
+	return Part{Name, words}
+}
+
+func number(s string) Part { return Part{Number, s} }
+
+func length(t timeline.Nanos) Part { return number(table.Length(t)) }
+
+func percent(part, whole timeline.Nanos) Part { return number(table.Percent(part, whole)) }
+
+func count[N table.Integer](n N, what string) Part { return number(table.Count(n, what)) }
+
+func times[N table.Integer](n N) Part {
+	if n == 1 {
+		return number("once")
+	}
+	return number(table.Thousands(n) + " times")
+}
+
+// place returns where code is, in short: the last part of its path, and the line.
+func place(location string) Part {
+	short := ShortURL(location)
+	if i := strings.LastIndexByte(strings.TrimRight(short, "/"), '/'); i >= 0 {
+		short = short[i+1:]
+	}
+	if parts := strings.Split(short, ":"); len(parts) > 2 { // without the column
+		short = strings.Join(parts[:len(parts)-1], ":")
+	}
+	return Part{Place, table.Elide(short, nameWidth)}
+}
+
+// in returns the place of something in parentheses, with a space before it; nothing if it is not known, or only as a library.
+func in(location string) Text {
+	if p := place(location); strings.Contains(p.Text, ":") || strings.Contains(location, "://") {
+		return text(" (%s)", p)
+	}
+	return nil
+}
+
+// ShortURL returns a url without its scheme, the name of a user, query and fragment. The line and column after it stay; other texts stay as they are.
+func ShortURL(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		host = host[at+1:]
+	}
+	line := ""
+	if q := strings.IndexAny(host+"/"+path, "?#"); q >= 0 {
+		if q < len(host) {
+			host, path = host[:q], ""
+		} else {
+			cut := q - len(host) - 1
+			if i := strings.IndexByte(path[cut:], ':'); i >= 0 && strings.Trim(path[cut+i:], ":0123456789") == "" {
+				line = path[cut+i:]
+			}
+			path = path[:cut]
+		}
+	}
+	if path = strings.TrimSuffix(path, "/"); path == "" {
+		return host + line
+	}
+	return host + "/" + path + line
+}
+
+// Limits of a verdict.
+const (
+	maxTiles  = 6
+	maxIssues = 5
+)
+
+// Lost returns how many times something of the input is missing, without what most recordings of its format lack.
+func Lost(problems []trace.Problem, usual []string) (n uint64) {
+	for _, x := range problems {
+		if x.Severity == "lost" && !slices.Contains(usual, x.Name) {
+			n += x.Count
+		}
+	}
+	return n
+}
+
+// Of judges a recording; problems are what its reading said, usual the names of those that most recordings of its format have.
+func Of(all *report.All, problems []trace.Problem, usual []string) *Verdict {
+	j := newJudge(all, Lost(problems, usual))
+	switch j.kind() {
+	case WebPage:
+		j.web()
+	case Profile:
+		j.profile()
+	case Service:
+		j.service()
+	case Archive:
+		j.archive()
+	case Job:
+		j.job()
+	case Probes:
+		j.probes()
+	case Program:
+		j.program()
+	default:
+		j.other()
+	}
+	j.finish()
+	return &j.out
+}
+
+// judge makes a verdict.
+type judge struct {
+	*report.All
+	lost uint64
+	out  Verdict
+
+	shows map[report.ThreadID]string // the urls of threads
+	main  *report.ThreadUse          // the thread that the verdict is about; nil: none
+	tasks []report.Task              // long tasks without those of the recorder
+	noise []report.Task              // those of the recorder
+}
+
+func newJudge(all *report.All, lost uint64) *judge {
+	j := &judge{All: all, lost: lost, shows: map[report.ThreadID]string{}}
+	j.out = Verdict{Why: []Text{}, Trust: []Text{}, Tiles: []Tile{}, Issues: []Issue{}}
+	if u := all.Utilisation; u != nil {
+		for i := range u.Threads {
+			j.shows[u.Threads[i].ThreadID] = u.Threads[i].Shows
+		}
+		j.main = j.mainThread()
+	}
+	if all.Tasks != nil {
+		for _, t := range all.Tasks.Tasks.Tasks {
+			if isRecorders(&t) {
+				j.noise = append(j.noise, t)
+			} else {
+				j.tasks = append(j.tasks, t)
+			}
+		}
+	}
+	return j
+}
+
+// kind returns what was recorded, by what there is.
+func (j *judge) kind() Kind {
+	j.out.Kind = Other
+	switch u := j.Utilisation; {
+	case j.Slices != nil && len(j.Slices.Devices) > 0:
+		j.out.Kind = Job
+	case j.Inputs != nil, j.Loads != nil && u != nil, j.ofPage():
+		j.out.Kind = WebPage
+	case j.Spans != nil && j.Spans.Requests == j.Spans.Spans.Spans:
+		j.out.Kind = Archive
+	case j.Spans != nil:
+		j.out.Kind = Service
+	case j.All.Probes != nil && (u != nil || j.Counts.Slices > 0):
+		j.out.Kind = Probes
+	case len(j.Functions) > 0:
+		j.out.Kind = Profile
+	case u != nil:
+		j.out.Kind = Program
+	}
+	return j.out.Kind
+}
+
+// ofPage reports whether a browser recorded tasks of pages, and not samples alone.
+func (j *judge) ofPage() bool {
+	if j.All.Probes != nil || j.Utilisation == nil || j.main == nil || j.main.Sampled && !strings.HasPrefix(j.main.Thread, "GeckoMain") {
+		return false
+	}
+	return j.main.Shows != "" || j.main.Thread == "CrRendererMain" || j.main.Thread == "GeckoMain"
+}
+
+// mainThread returns the busiest thread of a page of the reader, else of a page, else the busiest.
+func (j *judge) mainThread() *report.ThreadUse {
+	list := j.Utilisation.Threads
+	for _, is := range []func(t *report.ThreadUse) bool{
+		func(t *report.ThreadUse) bool { return isPage(t.Shows) && !strings.Contains(t.Thread, "Worker") },
+		func(t *report.ThreadUse) bool { return t.Thread == "CrRendererMain" && t.Shows == "" },
+	} {
+		if i := slices.IndexFunc(list, func(t report.ThreadUse) bool { return is(&t) }); i >= 0 {
+			return &list[i]
+		}
+	}
+	return &list[0]
+}
+
+// isPage reports whether a url is that of a page of the reader, not of the browser itself.
+func isPage(url string) bool { return strings.Contains(url, "://") && !report.IsOwnPage(url) }
+
+// classOf says whose the work of a thread is, in a recording of a browser.
+func (j *judge) classOf(t *report.ThreadID) Class {
+	shows := j.shows[*t]
+	switch {
+	case j.out.Kind != WebPage, isPage(shows):
+		return Yours
+	case shows == "" && (t.Thread == "CrRendererMain" || strings.Contains(t.Thread, "Worker")):
+		return Yours
+	}
+	return Browser
+}
+
+// tile adds a key number, if there is room.
+func (j *judge) tile(t Tile) {
+	if len(j.out.Tiles) < maxTiles {
+		j.out.Tiles = append(j.out.Tiles, t)
+	}
+}
+
+// several returns a time n times, as far as there are such times.
+func several(t timeline.Nanos, n int64) timeline.Nanos {
+	if n > 0 && t > math.MaxInt64/timeline.Nanos(n) {
+		return math.MaxInt64
+	}
+	return t * timeline.Nanos(n)
+}
+
+// issue adds an issue that would win time, of which so many percent are sure.
+func (j *judge) issue(i Issue, sure timeline.Nanos) {
+	if first := i.Title; len(first) > 0 && first[0].Kind == Plain && first[0].Text[0] < 0x80 {
+		first[0].Text = strings.ToUpper(first[0].Text[:1]) + first[0].Text[1:]
+	}
+	if i.Gain = i.Gain / 100 * sure; i.Gain > 0 {
+		j.out.Issues = append(j.out.Issues, i)
+	}
+}
+
+// inside returns a sentence as a part of another one: with a small first letter, unless that is of a name.
+func inside(t Text) Text {
+	t = slices.Clone(t)
+	if p := &t[0]; p.Kind == Plain && p.Text[0] < 0x80 {
+		p.Text = strings.ToLower(p.Text[:1]) + p.Text[1:]
+	}
+	return t
+}
+
+// heading sets the sentence, and how good its number is; "": no threshold is known.
+func (j *judge) heading(r Rating, format string, args ...any) {
+	j.out.Heading, j.out.Rating = text(format, args...), r
+}
+
+// finish sorts the issues and completes the key numbers.
+func (j *judge) finish() {
+	slices.SortStableFunc(j.out.Issues, func(a, b Issue) int { return cmp.Compare(b.Gain, a.Gain) })
+	j.out.Issues = j.out.Issues[:min(len(j.out.Issues), maxIssues)]
+	if i := slices.IndexFunc(j.out.Issues, func(i Issue) bool { return i.Class == Yours }); i >= 0 && len(j.out.Why) < 2 {
+		j.out.Why = append(j.out.Why, text("What to change first: %s.", inside(j.out.Issues[i].Title)))
+	}
+	j.trust()
+	if len(j.out.Tiles) < 4 && j.Utilisation != nil && j.main != nil {
+		j.tile(Tile{Label: "Busiest thread", Value: table.Percent(j.main.Busy, j.Utilisation.End-j.Utilisation.Start), Note: "of " + table.Length(j.Utilisation.End-j.Utilisation.Start) + ": " + j.main.ThreadTitle(), Section: "busy"})
+	}
+	if len(j.out.Tiles) < 4 {
+		j.tile(Tile{Label: "Recorded", Value: table.Length(j.End - j.Start), Note: table.Plural(j.Counts.Processes, "process", "processes") + ", " + table.Count(j.Counts.Threads, "thread")})
+	}
+	if len(j.out.Tiles) < 4 && j.Counts.Slices > 0 {
+		j.tile(Tile{Label: "Slices", Value: table.Thousands(j.Counts.Slices), Section: "slices"})
+	}
+	if len(j.out.Tiles) < 4 && j.Counts.Samples > 0 {
+		j.tile(Tile{Label: "Samples", Value: table.Thousands(j.Counts.Samples)})
+	}
+}

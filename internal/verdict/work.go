@@ -1,0 +1,288 @@
+package verdict
+
+import (
+	"path"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// isRecorders reports whether half of a task or more is the recorder's own work.
+func isRecorders(t *report.Task) bool {
+	for i := range t.Path {
+		if s := &t.Path[i]; producers.IsRecorderWork(s.Name) {
+			return s.Duration >= t.Duration-t.Duration/2
+		}
+	}
+	own := timeline.Nanos(0)
+	for i := range t.Parts {
+		if p := &t.Parts[i]; producers.IsRecorderWork(p.Name) {
+			own += p.Self
+		}
+	}
+	return own > 0 && own >= t.Duration-t.Duration/2
+}
+
+// largestPart returns what has most self time in a task; nil if nothing is recorded inside it.
+func largestPart(t *report.Task) *report.WorkPart {
+	if len(t.Parts) == 0 || t.Parts[0].Self == 0 || len(t.Parts) == 1 && t.Basis != report.SampledTasks && t.Parts[0].Name == t.Name {
+		return nil
+	}
+	return &t.Parts[0]
+}
+
+// partName names a function or slice; of a function of which only the address is known it names the library.
+func partName(function, location string) Part {
+	switch {
+	case strings.HasPrefix(function, "0x") && location != "":
+		return Part{Plain, "a function of " + path.Base(location)}
+	case strings.HasPrefix(function, "0x"), function == "":
+		return Part{Plain, "something without a name"}
+	case function == "(anonymous)":
+		return Part{Plain, "a function without a name"}
+	default:
+		return name(function)
+	}
+}
+
+// mainly says in a sentence what a task did: mostly one thing only if that is half of it or more, else by the kinds of work.
+func mainly(t *report.Task) Text {
+	part := largestPart(t)
+	switch kinds := largestKinds(&t.Work); {
+	case part == nil:
+		return text("nothing is recorded inside it")
+	case part.Self >= t.Duration-t.Duration/2:
+		return text("mostly %s%s, %s", partName(part.Name, part.Location), in(part.Location), length(part.Self))
+	case kinds != nil:
+		return text("spread over %s", kinds)
+	}
+	return text("%s%s %s of it", partName(part.Name, part.Location), in(part.Location), length(part.Self))
+}
+
+// largestKinds names the three largest kinds of work; nil if there is one alone.
+func largestKinds(w *report.Work) (kinds Text) {
+	n := 0
+	for _, c := range w.ByCategory[:min(len(w.ByCategory), 3)] {
+		if c.Time <= 0 {
+			continue
+		}
+		if n++; n > 1 {
+			kinds = append(kinds, Part{Plain, ", "})
+		}
+		kinds = append(kinds, text("%s %s", c.Category, length(c.Time))...)
+	}
+	if n < 2 {
+		return nil
+	}
+	return kinds
+}
+
+// onCPU returns how long a thread was on a CPU, of the time of which that is known; ok is false if that is not most of its busy time.
+func onCPU(t *report.ThreadUse) (cpu, of timeline.Nanos, ok bool) {
+	if t == nil || t.CPU == nil || t.CPUOf <= t.Busy/2 {
+		return 0, 0, false
+	}
+	return *t.CPU, t.CPUOf, true
+}
+
+// waits reports whether a thread was on a CPU for less than three fifths of the time of its slices.
+func waits(cpu, of timeline.Nanos) bool { return cpu < of/5*3 }
+
+// trust says how far the numbers go.
+func (j *judge) trust() {
+	say := func(t Text) { j.out.Trust = append(j.out.Trust, t) }
+	if cpu, of, ok := onCPU(j.main); ok && !waits(cpu, of) { // else it is the reason why
+		say(text("%s was on a CPU for %s of the time of its slices: the lengths here are those of its work.", j.threadName(j.main), percent(cpu, of)))
+	}
+	if len(j.noise) > 0 {
+		is := table.Plural(len(j.noise), "is", "are") // with the number
+		say(text("%s of %s %s the recorder's own work and left out here.", number(table.Thousands(len(j.noise))), count(len(j.noise)+len(j.tasks), "long task"), is[strings.LastIndexByte(is, ' ')+1:]))
+	}
+	switch {
+	case j.lost > 0:
+		say(text("Data is lost in %s: the totals are too low.", count(j.lost, "case")))
+	case len(j.NotCounted) > 0:
+		say(text("Some threads were recorded twice, and count once."))
+	default:
+		say(text("Nothing is missing that changes these numbers."))
+	}
+}
+
+// threadName names a thread in a sentence: by its page, else by itself.
+func (j *judge) threadName(t *report.ThreadUse) Text {
+	if isPage(t.Shows) {
+		return text("The main thread of %s", name(ShortURL(t.Shows)))
+	}
+	return text("Thread %s", name(t.ThreadTitle()))
+}
+
+// moment writes a time since the start of the recording.
+func (j *judge) moment(at timeline.Nanos) Part { return length(at - j.Start) }
+
+// cpuIssue says that the machine kept the main thread waiting.
+func (j *judge) cpuIssue() {
+	cpu, of, ok := onCPU(j.main)
+	if !ok || !waits(cpu, of) {
+		return
+	}
+	thread := text("its main thread")
+	if !isPage(j.main.Shows) {
+		thread = inside(j.threadName(j.main))
+	}
+	j.out.Why = append(j.out.Why, text("%s of the lengths here is waiting: %s was on a CPU for %s of the time of its slices.", mostOrMuch(of-cpu, of), thread, percent(cpu, of)))
+	j.issue(Issue{
+		Title:  text("The thread waited for %s of %s instead of running", length(of-cpu), length(of)),
+		Proof:  text("On a CPU for %s, %s of it: the machine was busy with something else, or the thread slept.", length(cpu), percent(cpu, of)),
+		Action: text("Record again on an idle machine, or compare CPU times."),
+		Class:  Machine, Gain: of - cpu, Section: "busy",
+	}, 50)
+}
+
+// mostOrMuch returns a word for a part of a whole.
+func mostOrMuch(part, whole timeline.Nanos) string {
+	if part >= whole-whole/2 {
+		return "Most"
+	}
+	return "Much"
+}
+
+// taskIssues are about long tasks.
+func (j *judge) taskIssues() {
+	var worst *report.Task
+	n, blocked := 0, timeline.Nanos(0)
+	for i := range j.tasks {
+		if t := &j.tasks[i]; j.classOf(&t.ThreadID) == Yours {
+			n, blocked = n+1, blocked+t.Blocking
+			if worst == nil {
+				worst = t
+			}
+		}
+	}
+	if worst == nil {
+		return
+	}
+	action := text("Divide it: let the thread return to its event loop within %s.", number("50 ms"))
+	if s := worst.Split; s != nil && s.Name != "" && s.Name != worst.Name {
+		action = text("Divide %s%s, which takes %s of it.", partName(s.Name, s.Location), in(s.Location), length(s.Duration))
+	}
+	title := text("The thread is busy for %s at a stretch", length(worst.Duration))
+	if what := taskName(worst); what != nil {
+		title = text("%s blocks its thread for %s", what, length(worst.Duration))
+	}
+	proof := text("At %s: %s.", j.moment(worst.Start), mainly(worst))
+	if n > 1 {
+		proof = append(proof, text(" It is the longest of %s that together block for %s beyond %s each.", count(n, "long task"), length(blocked), number("50 ms"))...)
+	}
+	j.issue(Issue{
+		Title: title, Proof: proof,
+		Action: action, Class: Yours, Gain: blocked, Show: &Moment{worst.Start, worst.Duration, &worst.ThreadID}, Section: "tasks",
+	}, 60)
+}
+
+// taskName names a task by what it is for most of the time; nil: nothing is, or only a state of the thread.
+func taskName(t *report.Task) Text {
+	if p := largestPart(t); p != nil && p.Self >= t.Duration-t.Duration/2 && (p.Location != "" || t.Basis != report.SampledTasks) {
+		return text("%s", partName(p.Name, p.Location))
+	}
+	for i := range t.Path {
+		if s := &t.Path[i]; i > 0 && s.Name != "" && !isWrapper(s.Name) && s.Duration >= t.Duration-t.Duration/2 {
+			return text("A task with %s%s", partName(s.Name, s.Location), in(s.Location))
+		}
+	}
+	return nil
+}
+
+// isWrapper reports whether a slice is only around what a task does.
+func isWrapper(name string) bool {
+	return strings.HasPrefix(name, "ThreadControllerImpl") || strings.HasPrefix(name, "RunTask") || strings.HasPrefix(name, "v8.") || name == "FunctionCall" || strings.HasPrefix(name, "SimpleWatcher") ||
+		strings.HasPrefix(name, "Receive mojo") || name == "(program)" || name == "(root)"
+}
+
+// forcedIssue is about style and layout that script forces.
+func (j *judge) forcedIssue() (all report.ForcedTime) {
+	var worst *report.StackForced
+	if j.Forced == nil {
+		return all
+	}
+	for i := range j.Forced.Threads {
+		t := &j.Forced.Threads[i]
+		if j.classOf(&t.ThreadID) != Yours {
+			continue
+		}
+		all.Count += t.Count
+		all.Total += t.Total
+		if len(t.ByStack) > 0 && (worst == nil || t.ByStack[0].Total > worst.Total) {
+			worst = &t.ByStack[0]
+		}
+	}
+	if worst == nil || len(worst.Frames) == 0 || worst.Total < millisecond {
+		return all
+	}
+	f := worst.Frames[len(worst.Frames)-1]
+	part := text("")
+	if worst.Count < all.Count {
+		part = text(", of %s by all functions", length(all.Total))
+	}
+	j.issue(Issue{
+		Title:  text("%s forces layout %s", partName(f.Function, f.URL), times(worst.Count)),
+		Proof:  text("Style and layout for %s%s%s.", length(worst.Total), in(f.Location()), part),
+		Action: text("Read sizes and positions before you change styles, or in the next frame."),
+		Class:  Yours, Gain: worst.Total, Section: "layout",
+	}, 90)
+	return all
+}
+
+// gcIssue is about the garbage collector.
+func (j *judge) gcIssue() {
+	time, of, _ := j.GCTime()
+	if time < 5*millisecond || time < of/50 {
+		return
+	}
+	action := text("Allocate less: reuse objects and arrays in loops.")
+	if j.GC != nil && len(j.GC.Threads) > 0 && len(j.GC.Threads[0].ByFunction) > 0 {
+		if f := j.GC.Threads[0].ByFunction[0]; f.GC > 0 && f.Function != "" {
+			action = text("Allocate less in %s%s, which it interrupts most.", partName(f.Function, f.URL), in(f.Location()))
+		}
+	}
+	j.issue(Issue{
+		Title: text("Garbage collection uses %s of the busy time", percent(time, of)), Proof: text("%s of %s.", length(time), length(of)),
+		Action: action, Class: Yours, Gain: time, Section: "gc",
+	}, 50)
+}
+
+// functionIssues are about the functions with the most self time.
+func (j *judge) functionIssues(max int) {
+	for i := range j.Functions[:min(len(j.Functions), 1)] {
+		total := j.treeTotal(&j.Functions[i].ThreadID)
+		for k := range j.Functions[i].Functions[:min(len(j.Functions[i].Functions), max)] {
+			f := &j.Functions[i].Functions[k]
+			self := f.Self.Sum().Time
+			if self < total/20 || self <= 0 {
+				break
+			}
+			class, sure := Yours, timeline.Nanos(50)
+			if j.out.Kind == WebPage && (strings.HasPrefix(f.Function, "0x") || f.URL != "" && !strings.Contains(f.URL, "://")) {
+				class, sure = Browser, 5
+			}
+			j.issue(Issue{
+				Title:  text("%s uses %s of the sampled time itself", partName(f.Function, f.URL), percent(self, total)),
+				Proof:  text("%s of %s%s; with what it calls %s.", length(self), length(total), in(f.Location()), length(f.Total.Time)),
+				Action: text("Look at what it does in its own lines, or at how often it is called."),
+				Class:  class, Gain: self, Section: "code",
+			}, sure)
+		}
+	}
+}
+
+// treeTotal returns the time of the flame graph of a thread.
+func (j *judge) treeTotal(t *report.ThreadID) timeline.Nanos {
+	for i := range j.StackTrees {
+		if j.StackTrees[i].ThreadID == *t && j.StackTrees[i].From == report.TreeOfSamples {
+			return j.StackTrees[i].Total
+		}
+	}
+	return 0
+}
