@@ -298,11 +298,6 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 		ofSlices = newSliceTrees(c.tl, c.use)
 		passes = append(passes, timeline.Nested(c.tl, ofSlices.item))
 	}
-	waterfall := newWaterfallCollector(c.tl, c.include())
-	if waterfall != nil {
-		passes = append(passes, timeline.Nested(c.tl, waterfall.item))
-		wanted = func(timeline.TrackID) bool { return true }
-	}
 	var groups, values *sliceCounter
 	var spans *spanCollector
 	if c.slicesMatter() {
@@ -317,6 +312,7 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	}
 	if c.tl.MayHaveArg("span_id") || c.tl.MayHaveArg("startedDateTime") {
 		spans = newSpanCollector(c.tl, SpanOptions{Include: c.include(), Path: true, Loaded: c.out.Loads.end()})
+		spans.waterfall = newWaterfallCollector(maxWaterfall)
 		defer spans.lengths.Close()
 		passes, wanted = append(passes, timeline.Nested(c.tl, spans.item)), everyTrack
 	}
@@ -325,9 +321,6 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	}
 	if err := c.addGroups(ctx, groups, values, spans); err != nil {
 		return err
-	}
-	if waterfall != nil {
-		c.out.Waterfall = waterfall.done()
 	}
 	c.addUse(ofSlices)
 	c.addTasks(tasks.done())
@@ -367,6 +360,7 @@ func (c *allCollector) addGroups(ctx context.Context, groups, values *sliceCount
 	all, err := spans.done(ctx)
 	if err == nil && all.Spans > 0 {
 		c.addSpans(all)
+		c.out.Waterfall = spans.waterfall.done()
 	}
 	return err
 }

@@ -29,7 +29,7 @@ type ChartSlice struct {
 	Start, Duration timeline.Nanos
 	Depth           int
 	Name            int            // index in Chart.Names
-	Kind            int            // index in Utilisation.Kinds
+	Kind            int            // index in Utilisation.Kinds; their number: it waits
 	CPU             timeline.Nanos // that it used; −1: not known
 }
 
@@ -84,13 +84,17 @@ func newChartCollector(use *useCollector, limit int) *chartCollector {
 // item takes in a slice that begins, of a thread that is not known by its samples.
 func (c *chartCollector) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) {
 	thread := c.use.places[it.Track]
-	if thread == 0 || c.use.rows[thread] == nil || it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !c.use.selected.Item(it) || sleeps(it) {
+	if thread == 0 || c.use.rows[thread] == nil || it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !c.use.selected.Item(it) {
 		return
 	}
 	from, to := c.use.selected.Clip(it.TS, endOf(&it.Head))
 	from, to = max(from, c.use.out.Start), min(to, c.use.out.End) // its thread may sleep at the end
+	kind := c.use.kindOf(&open.Innermost().note)
+	if sleeps(it) {
+		kind = len(c.use.out.Kinds)
+	}
 	if depth := int(open.Innermost().depth); from < to && (depth == 0 || to-from >= c.least) {
-		s := chartSlice{ChartSlice: ChartSlice{Start: from, Duration: to - from, Depth: depth, Kind: c.use.kindOf(&open.Innermost().note), CPU: -1}}
+		s := chartSlice{ChartSlice: ChartSlice{Start: from, Duration: to - from, Depth: depth, Kind: kind, CPU: -1}}
 		if cpu, ok := it.ThreadDuration.Nanos(); ok && to-from == it.Dur {
 			s.CPU = cpu
 		}
@@ -160,7 +164,8 @@ func (c *chartCollector) drop(r *chartRow) int {
 
 // addShort adds the time of a short slice, if it is an outermost one: the time of the others is in what is around them.
 func (c *chartCollector) addShort(row *chartRow, s *chartSlice) {
-	for from, end := s.Start, s.Start+s.Duration; s.Depth == 0 && from < end; {
+	counts := s.Depth == 0 && s.Kind < len(c.use.out.Kinds)
+	for from, end := s.Start, s.Start+s.Duration; counts && from < end; {
 		at := from - c.use.out.Start
 		to := from + min(end-from, c.step-at%c.step)
 		sum(&row.short[int(at/c.step)*len(c.use.out.Kinds)+s.Kind], to-from)

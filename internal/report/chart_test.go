@@ -60,7 +60,7 @@ func (c *Chart) texts() (rows []string) {
 
 // A chart has the slices of threads at their depths, what overlaps below them, and the time of short outermost ones.
 func TestChart(t *testing.T) {
-	_, c := chartOf(t, `[
+	u, c := chartOf(t, `[
 		{"ph":"X","pid":1,"tid":1,"ts":0,"dur":80000,"tts":5000,"tdur":20000,"name":"outer"},
 		{"ph":"X","pid":1,"tid":1,"ts":10000,"dur":30000,"name":"inner"},
 		{"ph":"X","pid":1,"tid":1,"ts":10000,"dur":3,"name":"too short, inside"},
@@ -68,15 +68,16 @@ func TestChart(t *testing.T) {
 		{"ph":"X","pid":1,"tid":1,"ts":88000,"dur":3,"name":"too short"},
 		{"ph":"X","pid":1,"tid":1,"ts":70000,"dur":30000,"name":"overlaps"},
 		{"ph":"B","pid":1,"tid":1,"ts":99000,"name":"never ends"},
+		{"ph":"X","pid":1,"tid":2,"cat":"syscall","ts":10000,"dur":20000,"name":"futex"},
 		{"ph":"X","pid":1,"tid":2,"ts":50000,"dur":50000,"name":"outer"}]`, maxChartSlices)
 	want := []string{
 		"0 outer 0+80000000 cpu 20000000, 1 inner 10000000+30000000 cpu -1, 2 overlaps 70000000+30000000 cpu -1, short 5000",
-		"0 outer 50000000+50000000 cpu -1, short 0",
+		"0 futex 10000000+20000000 cpu -1, 0 outer 50000000+50000000 cpu -1, short 0",
 	}
 	if got := c.texts(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if c.Least != 25001 || len(c.Names) != 3 {
+	if c.Least != 25001 || len(c.Names) != 4 || c.Rows[1].Slices[0].Kind != len(u.Kinds) {
 		t.Errorf("slices from %d on, names %q", c.Least, c.Names)
 	}
 }
@@ -143,7 +144,7 @@ func TestChartOfSamples(t *testing.T) {
 
 // A waterfall has each span below its parent, and of too many those that failed and took longest.
 func TestWaterfall(t *testing.T) {
-	c := waterfallCollector{limit: 4, traces: map[string]*waterfallTrace{}}
+	c := newWaterfallCollector(4)
 	add := func(trace, id, parent string, start, dur timeline.Nanos, failed bool) {
 		s := &waterfallSpan{WaterfallSpan: WaterfallSpan{Start: start, Duration: dur, Name: trace + id, Failed: failed}, id: spanID{trace, id}, parent: spanID{trace, parent}}
 		c.add(trace, s)
@@ -165,7 +166,7 @@ func TestWaterfall(t *testing.T) {
 
 // Spans that are each other's parents, and a trace that is too large, end.
 func TestHostileWaterfall(t *testing.T) {
-	c := waterfallCollector{limit: 50, traces: map[string]*waterfallTrace{}}
+	c := newWaterfallCollector(50)
 	for i := range 2000 {
 		id := fmt.Sprint(i)
 		c.add("t", &waterfallSpan{WaterfallSpan: WaterfallSpan{Start: timeline.Nanos(i), Duration: timeline.Nanos(i % 7)}, id: spanID{"t", id}, parent: spanID{"t", fmt.Sprint((i + 1) % 2000)}})

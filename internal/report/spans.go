@@ -173,6 +173,7 @@ type span struct {
 	called    bool // a child is of another service
 	passed    bool // a child failed
 	failure   int  // index in Failures of one that failed and counts; -1: it did not
+	drawn     *waterfallSpan
 }
 
 // row returns what a span says of itself.
@@ -197,6 +198,7 @@ type spanCollector struct {
 	calls      map[string]int
 	lengths    *extsort.Ranks // twice the index in Operations, or twice that in Calls plus one
 	longest    *span
+	waterfall  *waterfallCollector // gets the spans that count; nil: none is wanted
 }
 
 // item takes in an item of the walk.
@@ -205,6 +207,9 @@ func (c *spanCollector) item(it *timeline.Item, open *timeline.OpenSlices[*span]
 	case timeline.ItemBegin:
 		s, err := c.begin(it)
 		*open.Innermost() = s
+		if n := open.Len(); s == nil && n > 1 && *open.At(n - 2) != nil {
+			(*open.At(n - 2)).drawn.addPhase(it)
+		}
 		return err
 	case timeline.ItemEnd:
 		if o := open.Innermost(); o != nil && *o != nil {
@@ -240,6 +245,9 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 		return s, nil
 	}
 	c.count(s)
+	if c.waterfall != nil {
+		s.drawn = c.waterfall.span(&facts, it)
+	}
 	return s, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -36,18 +35,18 @@ type SpanPhase struct {
 	Start, Duration timeline.Nanos
 }
 
-// maxWaterfall bounds the spans of a waterfall.
-const maxWaterfall = 200
+// Limits of what is kept.
+const (
+	maxWaterfall = 200 // spans
+	maxPhases    = 16  // of a request
+)
 
-// waterfallCollector keeps the traces that matter most in a walk: those that failed, then the longest.
+// waterfallCollector keeps the traces that matter most: those that failed, then the longest.
 type waterfallCollector struct {
-	reader  *spanReader
-	include func(*timeline.Item) bool
-	spans   bool // there may be spans; else there are requests alone
-	limit   int
-	traces  map[string]*waterfallTrace
-	kept    int
-	out     Waterfall
+	limit  int
+	traces map[string]*waterfallTrace
+	kept   int
+	out    Waterfall
 }
 
 // waterfallTrace is a trace, or a request of an archive.
@@ -67,38 +66,29 @@ type waterfallSpan struct {
 	kids       []*waterfallSpan
 }
 
-// newWaterfallCollector returns a collector; nil if there are neither spans nor requests.
-func newWaterfallCollector(tl *timeline.Timeline, include func(*timeline.Item) bool) *waterfallCollector {
-	c := &waterfallCollector{include: include, spans: tl.MayHaveArg("span_id"), limit: maxWaterfall, traces: map[string]*waterfallTrace{}}
-	if !c.spans && !tl.MayHaveArg("request") {
-		return nil
-	}
-	c.reader = newSpanReader(tl)
-	return c
+func newWaterfallCollector(limit int) *waterfallCollector {
+	return &waterfallCollector{limit: limit, traces: map[string]*waterfallTrace{}}
 }
 
-// item takes in an item of the walk; open has the requests in which phases are.
-func (c *waterfallCollector) item(it *timeline.Item, open *timeline.OpenSlices[*waterfallSpan]) error {
-	if it.Kind != timeline.ItemBegin || !c.spans && !strings.HasPrefix(string(it.Category), "network") {
-		return nil
+// span takes in a span that begins. A request of an archive is called as its slice.
+func (c *waterfallCollector) span(f *spanFacts, it *timeline.Item) *waterfallSpan {
+	s := &waterfallSpan{
+		WaterfallSpan: WaterfallSpan{Start: f.start, Duration: f.length, Name: f.operationName, Service: f.service, Request: f.url != "", Failed: f.failed, Message: f.message},
+		id:            f.id, parent: f.parent,
 	}
-	if n := open.Len(); n > 1 && *open.At(n - 2) != nil && (*open.At(n - 2)).Request {
-		around := *open.At(n - 2)
-		around.Phases = append(around.Phases, SpanPhase{string(it.Name), it.TS, max(it.Dur, 0)})
-		return nil
-	}
-	f, ok, err := c.reader.read(it)
-	if err != nil || !ok || c.include != nil && !c.include(it) {
-		return err
-	}
-	s := &waterfallSpan{WaterfallSpan: WaterfallSpan{Start: f.start, Duration: f.length, Name: f.operationName, Service: f.service, Failed: f.failed, Message: f.message}, id: f.id, parent: f.parent}
 	key := f.id.trace
-	if s.Request = strings.HasPrefix(string(it.Category), "network") && f.kind == "client" && f.parent == (spanID{}); s.Request {
+	if s.Request {
 		s.Name, key = string(it.Name), ""
 	}
-	*open.Innermost() = s
 	c.add(key, s)
-	return nil
+	return s
+}
+
+// addPhase adds a part of a request.
+func (s *waterfallSpan) addPhase(it *timeline.Item) {
+	if s != nil && s.Request && len(s.Phases) < maxPhases {
+		s.Phases = append(s.Phases, SpanPhase{string(it.Name), it.TS, max(it.Dur, 0)})
+	}
 }
 
 // add keeps a span, and leaves out what matters least if there are too many.

@@ -88,7 +88,7 @@ var whose = map[verdict.Class]string{
 	verdict.Yours: "yours", verdict.Browser: "the browser’s", verdict.Machine: "the machine’s", verdict.Recorder: "the recorder’s",
 }
 
-// shown returns the attribute that says what is to be looked at.
+// shown returns the attributes of what is to be looked at: its time, and its row of the timeline.
 func (p *page) shown(m *verdict.Moment) markup {
 	switch {
 	case m == nil:

@@ -144,6 +144,12 @@ func (p *page) busy() {
 		p.waterfall()
 		return
 	}
+	pins := p.pins()
+	p.timelineLegend(pins)
+	p.lanes(pins)
+	if p.all.Chart != nil {
+		p.chart()
+	}
 	length0, top := u.End-u.Start, &u.Threads[0]
 	p.p("<p class=lead><b>%s</b> was busy for %s, %s of the %s from the first to the last slice on a thread.", top.ThreadID.ThreadTitle(),
 		length(top.Busy), share(top.Busy, length0), length(length0))
@@ -151,12 +157,6 @@ func (p *page) busy() {
 		p.p(" %s worked too and %s not shown.", table.Plural(u.More, "other thread", "other threads"), plural(u.More, "is", "are"))
 	}
 	p.p("</p>\n")
-	pins := p.pins()
-	p.timelineLegend(pins)
-	p.lanes(pins)
-	if p.all.Chart != nil {
-		p.chart()
-	}
 	p.show(u.Table(), look{fold: "The numbers"})
 	if p.all.Waterfall != nil {
 		p.p("<h3>Requests</h3>\n")
@@ -300,6 +300,8 @@ func (p *page) chart() {
 			d.Kinds, d.Titles = append(d.Kinds, class), append(d.Titles, p.clean(familyName(class, u.Kinds[i])))
 		}
 	}
+	kinds = append(kinds, len(d.Kinds))
+	d.Kinds, d.Titles = append(d.Kinds, "waits"), append(d.Titles, "waiting")
 	for _, i := range p.rows() {
 		row := p.chartRow(&c.Rows[i], c, d.Unit, kinds, len(d.Kinds))
 		row.Name = p.clean(p.laneTitle(&u.Threads[i]))

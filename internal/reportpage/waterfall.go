@@ -56,7 +56,7 @@ func (p *page) waterfall() {
 		p.grid(0, l.length, spanAxis-20, height)
 	} else {
 		p.grid(l.starts[0]-p.all.Start, l.length, spanAxis-20, height)
-		p.milestones(l.starts[0], l.length, height)
+		p.milestoneLines(l.starts[0], l.length, height)
 	}
 	p.p("</svg>\n")
 	y := spanAxis
@@ -96,6 +96,7 @@ func (p *page) waterfallLayout() *waterfallLayout {
 		}
 	}
 	if l.relative = w.Traces > 1 && l.length < (end-start)/4; l.relative {
+		l.length += l.length / 7 // for the length of the longest
 		return l
 	}
 	if start-p.all.Start < (end-start)/4 {
@@ -104,7 +105,7 @@ func (p *page) waterfallLayout() *waterfallLayout {
 	for i := range l.starts {
 		l.starts[i] = start
 	}
-	l.length = end - start
+	l.length = (end - start) / 7 * 8
 	return l
 }
 
@@ -179,8 +180,8 @@ func (p *page) serviceLegend(classes map[string]string, failed bool) {
 	p.legend(parts)
 }
 
-// milestones draws lines where a page had loaded.
-func (p *page) milestones(start, length timeline.Nanos, height int) {
+// milestoneLines draws lines where a page had loaded.
+func (p *page) milestoneLines(start, length timeline.Nanos, height int) {
 	for _, m := range p.all.Loads.Moments() {
 		if !m.Archive {
 			continue
@@ -220,10 +221,10 @@ func (p *page) span(l *waterfallLayout, i, y int) {
 	case why == "":
 		p.p("<text class=tick x=\"%s\" dx=%d y=14 text-anchor=%s>%s</text>", x, dx, anchor, length(s.Duration))
 	default:
-		p.p("<text class=why x=\"%s\" dx=%d y=14 text-anchor=%s>%s · %s</text>", x, dx, anchor, length(s.Duration), why)
+		p.p("<text class=reason x=\"%s\" dx=%d y=14 text-anchor=%s>%s · %s</text>", x, dx, anchor, length(s.Duration), why)
 	}
 	if lines > 1 {
-		p.p("<text class=why x=\"%s\" y=%d>%s</text>", percent(from, l.length), spanHeight+13, s.Message)
+		p.p("<text class=reason x=\"%s\" y=%d>%s</text>", percent(from, l.length), spanHeight+13, s.Message)
 	}
 	p.p("</svg></g>\n")
 }

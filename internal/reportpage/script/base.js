@@ -71,7 +71,7 @@ if (beside || chart) {
     button.type = "button";
     button.title = "Show it in the timeline";
     button.onclick = () => beside ? window.parent.postMessage({weft: {from_ns: from, dur_ns: dur}}, "*") : chart.show(from - data.chart.begin, dur, at - 1);
-    (row.cells ? row.cells[0] : row).append(button);
+    (row.querySelector(".more") || row.cells[0]).append(button);
   }
 }
 if (data?.trees) flameGraphs();

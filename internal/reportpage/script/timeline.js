@@ -92,7 +92,7 @@ function timeline(c) {
     return list;
   }
 
-  const deeper = $("deeper"), levels = r => deeper.ariaPressed === "true" ? r.all : r.depths, hidden = Math.max(...rows.map(r => r.all - r.depths));
+  const deeper = $("deeper"), levels = r => r.empty ? 1 : deeper.ariaPressed === "true" ? r.all : r.depths, hidden = Math.max(...rows.map(r => r.all - r.depths));
   deeper.hidden = hidden === 0;
   deeper.textContent = "Deeper (+" + hidden + ")";
   deeper.onclick = () => { deeper.ariaPressed = deeper.ariaPressed !== "true"; draw(); };
@@ -103,8 +103,8 @@ function timeline(c) {
     const style = getComputedStyle(root), get = n => style.getPropertyValue("--" + n).trim();
     palette = {fg: get("fg"), soft: get("soft"), line: get("line"), bg: get("bg"), ground: get("ground")};
     palette.kinds = c.kinds.map(k => {
-      const fill = get(k), [r, gr, b] = [1, 3, 5].map(i => parseInt(fill.slice(i, i + 2), 16)), light = 0.3 * r + 0.59 * gr + 0.11 * b > 140;
-      return {fill, text: light ? "#111" : "#fff", hatched: k === "gc"};
+      const fill = get(k), [r, gr, b] = [1, 3, 5].map(i => parseInt(fill.slice(i, i + 2), 16)), light = 0.3 * r + 0.59 * gr + 0.11 * b > 140, hollow = k === "waits";
+      return hollow ? {fill: palette.ground, text: palette.fg, hollow} : {fill, text: light ? "#111" : "#fff", hatched: k === "gc"};
     });
   }
 
@@ -112,7 +112,12 @@ function timeline(c) {
     colours();
     const width = canvas.clientWidth, scale = devicePixelRatio || 1, perNano = width / (to - from), X = t => (t - from) * perNano;
     let y = AXIS;
-    tops = rows.map(r => { const top = y; y += HEAD + levels(r) * LINE + 6; return top; });
+    tops = rows.map(r => {
+      const top = y;
+      r.empty = !r.slices.some(s => s.from < to && s.to > from);
+      y += HEAD + levels(r) * LINE + 6;
+      return top;
+    });
     const height = y;
     canvas.width = width * scale;
     canvas.height = height * scale;
@@ -143,8 +148,8 @@ function timeline(c) {
         g.fillStyle = colour.fill;
         g.fillRect(x, line, Math.max(w - (w > 3 ? 0.7 : 0), 0.7), LINE - 1);
         if (colour.hatched && w > 2) hatch(x, line, w);
-        if (s === at || s === over) {
-          g.strokeStyle = palette.fg;
+        if (s === at || s === over || colour.hollow) {
+          g.strokeStyle = s === at || s === over ? palette.fg : palette.soft;
           g.lineWidth = s === at ? 2 : 1;
           g.strokeRect(x + 0.5, line + 0.5, Math.max(w - 1.5, 1), LINE - 2);
         }
@@ -187,7 +192,7 @@ function timeline(c) {
         if (part <= 0) continue;
         times[s.kind] += part;
         if (s.up) times[s.up.kind] -= part;
-        else busy += part;
+        else if (c.kinds[s.kind] !== "waits") busy += part;
         if (s.cpu >= 0) { cpu += s.cpu * part; of += part; }
         const n = names.get(s.name);
         if (n) { n.time += part; n.count++; } else names.set(s.name, {time: part, count: 1});
@@ -199,7 +204,7 @@ function timeline(c) {
     }
     $("range").textContent = moment(from) + " – " + moment(to) + " (" + time(to - from) + ")";
     const list = make("ul", "legend");
-    times.map((t, i) => [t, i]).filter(([t]) => t > busy / 1000).sort((a, b) => b[0] - a[0]).forEach(([t, i]) => {
+    times.map((t, i) => [t, i]).filter(([t]) => t > (to - from) / 1000).sort((a, b) => b[0] - a[0]).forEach(([t, i]) => {
       const li = make("li"), key = make("span", "key " + c.kinds[i]);
       li.append(key, c.titles[i] + " " + time(t));
       list.append(li);
