@@ -28,8 +28,8 @@ type Overview struct {
 	HasPages   bool                   `json:"-"`          // of the contexts, some are frames of pages, and not only isolates
 	Tasks      []OverviewTask         `json:"long_tasks"` // the longest first
 
-	Busy [busySteps]timeline.Nanos `json:"-"` // of all threads, in steps of equal length
-	Inputs     []OverviewInput        `json:"inputs"`     // the slowest first
+	Busy   [busySteps]timeline.Nanos `json:"-"`      // of all threads, in steps of equal length
+	Inputs []OverviewInput           `json:"inputs"` // the slowest first
 
 	// Devices reports whether devices of machine learning, such as GPUs, worked.
 	Devices bool `json:"devices"`
