@@ -178,7 +178,7 @@ func TestAttributionOfThreadWithoutTrack(t *testing.T) {
 		if again := attributed(t, once, convert.Options{KeepPackets: true}); !bytes.Equal(again, once) {
 			t.Errorf("attributing again gives\n%q, want\n%q", again, once)
 		}
-		const want = `1 100 3/4/Context: Frame 0/0 frame F context frame/F  id="frame/F" self_ns=2:100 type="Frame"`
+		const want = `1 100 3/4/Context: Frame 0/0 frame F context frame/F  id="frame/F" self="0.1 µs" self_ns=2:100 type="Frame"`
 		if lines := seen(t, once); !slices.Contains(lines, want) {
 			t.Errorf("there is no %q in %q", want, lines)
 		}

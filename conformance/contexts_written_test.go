@@ -348,7 +348,7 @@ func TestInputsInCatalogue(t *testing.T) {
 	}
 	want := map[string]any{
 		"id": "latency/1594091997043666985", "class": "KeyUp", "type": "KeyUp", "start_ns": int64(3736770262_000),
-		"latency_ns": int64(858_000), "dropped": true, "interaction_id": int64(2645),
+		"latency_ns": int64(858_000), "latency": "858.0 µs", "dropped": true, "interaction_id": int64(2645),
 	}
 	if diff := cmp.Diff(want, got["latency/1594091997043666985"]); diff != "" || len(got) != 7 {
 		t.Errorf("%d inputs; (-want +got)\n%s", len(got), diff)

@@ -111,6 +111,32 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// A group and a row beside it may have one name: viewers do not show them as one.
+func TestGroupsAreNotMergedWithRows(t *testing.T) {
+	var events []string
+	for i, of := range []string{"cc,benchmark A", "cc,benchmark B", "cc,benchmark C", "v8 D", "v8 E", "v8 F", "v8 G", "navigation Frames"} {
+		category, name, _ := strings.Cut(of, " ")
+		for _, ph := range "be" {
+			events = append(events, fmt.Sprintf(`{"ph":"%c","cat":%q,"name":%q,"id":"0x%x","pid":1,"tid":2,"ts":5}`, ph, category, name, i))
+		}
+	}
+	input := "[" + strings.Join(events, ",") + "]"
+	for range 2 {
+		v := view(t, input, convert.Options{})
+		var got []string
+		for _, d := range v.tracks {
+			if d.GetName() == "Frames" {
+				got = append(got, fmt.Sprint(d.GetChildOrdering(), " ", d.GetSiblingMergeBehavior()))
+			}
+		}
+		slices.Sort(got)
+		if want := []string{"EXPLICIT SIBLING_MERGE_BEHAVIOR_NONE", "UNKNOWN SIBLING_MERGE_BEHAVIOR_UNSPECIFIED"}; !slices.Equal(got, want) {
+			t.Errorf("tracks %q, want %q", got, want)
+		}
+		input = string(v.bytes)
+	}
+}
+
 // The members of one counter share their scale, also if the first event has one only, and when the output is converted again.
 func TestSharedScales(t *testing.T) {
 	input := []byte(`[{"ph":"C","name":"GPU memory","pid":1,"ts":0,"args":{"allocated":2}}, {"ph":"C","name":"GPU memory","pid":1,"ts":1,"args":{"allocated":1,"reserved":5}}, {"ph":"C","name":"load","pid":1,"ts":1,"args":{"x":1}}]`)

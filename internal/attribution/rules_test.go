@@ -162,7 +162,7 @@ func TestNestedSnapshots(t *testing.T) {
 	for i := range a.Contexts.Snapshots[1:] {
 		s := &a.Contexts.Snapshots[i+1]
 		name := s.Class + " " + a.identity(s.Node)
-		states[name] = append(states[name], fmt.Sprint(s.TS/1000))
+		states[name] = append(states[name], fmt.Sprintf("%d", s.TS/1000))
 	}
 	want := map[string]string{
 		"outer ptr/0x1000@1": "15 20", "subObject ptr/0x1@1": "15 20", "Base ptr/0x2@1": "20", "deep ptr/0x3@1": "20", "plain ptr/0x9@1": "25",

@@ -177,7 +177,7 @@ func TestMatchNavigation(t *testing.T) {
 				if m.Own {
 					own = " own"
 				}
-				got = append(got, fmt.Sprint(m.Origin, own))
+				got = append(got, fmt.Sprintf("%d%s", m.Origin, own))
 			}
 			if err != nil {
 				got = []string{err.Error()}

@@ -311,7 +311,7 @@ func TestLinksToParents(t *testing.T) {
 		chains := map[uint64][]string{}
 		must(tl.Walk(context.Background(), func(it *timeline.Item) error {
 			for _, f := range it.Flows {
-				chains[f.ID] = append(chains[f.ID], fmt.Sprint(it.TS))
+				chains[f.ID] = append(chains[f.ID], fmt.Sprintf("%d", it.TS))
 			}
 			return nil
 		}))

@@ -2,7 +2,6 @@ package pfwire
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -25,8 +24,8 @@ type group struct {
 	name  string
 	uuid  uint64           // 0: it is not written, and what it has is shown in its place
 	outer *group           // of a part of a group
-	names map[string]int32 // of its rows, those of its parts included, with the ranks of their places
-	ranks map[string]int32 // of what is right below it
+	names map[string]int32 // of its rows, those of its parts included, with the ranks of their places; after order, with their ranks in the group
+	rank  int32            // of a part, in its group
 }
 
 // findGroups collects the rows below processes and threads and gives ids to their groups.
@@ -113,19 +112,32 @@ func (w *writer) chooseGroups(r *rows) {
 
 // order ranks what is right below a group: its parts, and the rows that are in none of them.
 func (g *group) order(parts []*group) {
-	below := maps.Clone(g.names)
+	type ranked struct {
+		rank int32
+		name string
+		part *group
+	}
+	below := make([]ranked, 0, len(g.names)+len(parts))
+	inParts := map[string]bool{}
 	for _, part := range parts {
+		below = append(below, ranked{0, part.name, part})
 		for name := range part.names {
-			delete(below, name)
+			inParts[name] = true
 		}
 	}
-	for _, part := range parts {
-		below[part.name] = 0
+	for name, rank := range g.names {
+		if !inParts[name] {
+			below = append(below, ranked{rank, name, nil})
+		}
 	}
-	names := slices.SortedFunc(maps.Keys(below), func(a, b string) int { return cmp.Or(cmp.Compare(below[a], below[b]), cmp.Compare(a, b)) })
-	g.ranks = make(map[string]int32, len(names))
-	for i, name := range names {
-		g.ranks[name] = below[name]<<timeline.PlaceRankShift | int32(min(i, math.MaxUint16))
+	slices.SortFunc(below, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name)) })
+	for i, r := range below {
+		rank := r.rank<<timeline.PlaceRankShift | int32(min(i, math.MaxUint16))
+		if r.part != nil {
+			r.part.rank = rank
+		} else {
+			g.names[r.name] = rank
+		}
 	}
 }
 
@@ -137,7 +149,7 @@ func (w *writer) below(tr *timeline.Track) (parent uint64, rank int32, ranked bo
 	if r := w.rows[tr.Parent]; r != nil && w.isGrouped(tr.ID, tr.Parent) {
 		for g := r.group(w.t.Place(tr.ID), false); g != nil; g = g.outer {
 			if g.uuid != 0 {
-				return g.uuid, g.ranks[tr.Name], true
+				return g.uuid, g.names[tr.Name], true
 			}
 		}
 	}
@@ -151,10 +163,12 @@ func (w *writer) describeGroups(id timeline.TrackID) error {
 		return nil
 	}
 	for _, g := range r.groups {
-		tr := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: timeline.RoleGroup, Ordering: timeline.OrderExplicit}}
+		tr := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{
+			Role: timeline.RoleGroup, Ordering: timeline.OrderExplicit, Merge: timeline.MergeNone, // a row beside it may have its name
+		}}
 		parent := uint64(id)
 		if g.outer != nil && g.outer.uuid != 0 {
-			parent, tr.Rank, tr.HasRank = g.outer.uuid, g.outer.ranks[g.name], true
+			parent, tr.Rank, tr.HasRank = g.outer.uuid, g.rank, true
 		}
 		if err := w.describe(&tr, g.uuid, parent, g.name); err != nil {
 			return err

@@ -161,7 +161,7 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	walk(t, tl, func(it *Item) { got = append(got, fmt.Sprint(it.TS, it.Event)) })
+	walk(t, tl, func(it *Item) { got = append(got, fmt.Sprintf("%d %d", it.TS, it.Event)) })
 	if want := []string{"10 1", "10 3", "15 0", "16 0", "20 2", "30 0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

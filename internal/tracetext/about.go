@@ -41,7 +41,7 @@ func About(t *timeline.Timeline) string {
 		}
 	}
 	if c := t.Clocks(); c.Trace != 0 || len(c.Readings) > 0 {
-		fmt.Fprintf(&out, "clock %d %v\n", c.Trace, c.Readings)
+		fmt.Fprintf(&out, "clock %d %d\n", c.Trace, c.Readings)
 	}
 	if d := t.SampleDescription(); d != (timeline.SampleDescription{}) {
 		fmt.Fprintf(&out, "samples %+v\n", d)

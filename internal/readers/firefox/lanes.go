@@ -17,16 +17,22 @@ const timerWait = "TimerThread::Wait"
 // as they nest, and as the thread works in them. All other intervals of one name share a track below the thread, with lanes
 // for those that overlap, as in the front end's marker chart.
 type placer struct {
-	c     *converter
-	th    *threadState
-	open  []float64 // ends of the slices on the thread's track, the outermost first
-	lanes map[int32]*readers.Lanes[float64]
-	net   *readers.Lanes[float64]
+	c    *converter
+	th   *threadState
+	open []float64      // ends of the slices on the thread's track, the outermost first
+	rows map[int32]*row // by the name of their markers
+	net  *readers.Lanes[float64]
+}
+
+// row is the tracks of the intervals of a name, which viewers show as one. All are in the group of the first interval.
+type row struct {
+	lanes *readers.Lanes[float64]
+	place timeline.Place
 }
 
 // place gives all markers of a thread their tracks. They are sorted by start.
 func (c *converter) place(th *threadState) {
-	p := &placer{c: c, th: th, lanes: map[int32]*readers.Lanes[float64]{}}
+	p := &placer{c: c, th: th, rows: map[int32]*row{}}
 	order := make([]int32, 0, len(th.markers))
 	for i := range th.markers {
 		m := &th.markers[i]
@@ -107,13 +113,13 @@ func (p *placer) place(m *marker) timeline.Place {
 }
 
 func (p *placer) lane(key int32, name []byte, m *marker, place timeline.Place) timeline.TrackID {
-	l := p.lanes[key]
-	if l == nil {
-		l = p.newLanes(p.th.track, string(name), timeline.NoRole)
-		p.lanes[key] = l
+	r := p.rows[key]
+	if r == nil {
+		r = &row{p.newLanes(p.th.track, string(name), timeline.NoRole), place}
+		p.rows[key] = r
 	}
-	track, _ := l.Take(m.start, m.end)
-	p.c.b.SetPlace(track, place)
+	track, _ := r.lanes.Take(m.start, m.end)
+	p.c.b.SetPlace(track, r.place)
 	return track
 }
 

@@ -69,3 +69,27 @@ func TestOrder(t *testing.T) {
 		})
 	}
 }
+
+// Intervals of one name are one row, which is in one group: that of the first interval, whatever the categories of the others.
+func TestRowsAreInOneGroup(t *testing.T) {
+	tl, _, err := suite.Load(t, strings.NewReader(`{"meta":{"preprocessedProfileVersion":66,"startTime":0,"categories":[{"name":"DOM"},{"name":"Timer"}],
+		"markerSchema":[{"name":"T","isStackBased":false,"fields":[]},{"name":"S","isStackBased":true,"fields":[]}]},"shared":{"stringArray":["m"]},
+		"threads":[{"processType":"default","pid":"1","tid":2,"name":"GeckoMain","markers":{"length":3,"name":[0,0,0],"startTime":[2,1,1.5],"endTime":[5,3,4],"phase":[1,1,1],
+		"category":[1,0,1],"data":[{"type":"T"},{"type":"T"},{"type":"T"}]}}]}`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	rows := 0
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tr := tl.Track(id); tr.Name == "m" {
+			rows++
+			if place := tl.Place(id); place != (timeline.Place{Group: "Markers", Within: "DOM"}) {
+				t.Errorf("a track of the row is in %+v", place)
+			}
+		}
+	}
+	if rows != 3 {
+		t.Errorf("%d tracks", rows)
+	}
+}
