@@ -191,9 +191,7 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 		return nil
 	case r.hides(c.String("table")) && takesMany(c):
 		return usagef("--table %s takes one file; weft merge puts several recordings on one timeline", c.String("table"))
-	case r.hides(c.String("table")) && c.Bool("json") && r.oneObject:
-		return usagef("--table %s has no JSON form; use --csv", c.String("table"))
-	case c.Bool("json") && c.IsSet("table") && r.oneObject:
+	case c.Bool("json") && c.IsSet("table") && r.oneObject && !r.hides(c.String("table")):
 		return usagef("--table and --json cannot be combined; the JSON form has all tables")
 	case r.many != nil && takesMany(c) && c.IsSet("bucket"):
 		return usagef("--bucket: times of different recordings have nothing in common; name one file")
@@ -266,6 +264,9 @@ func (p *printing) print(c *cli.Context, env *environment, name string, r *table
 	r.Apply(&p.order)
 	switch {
 	case c.Bool("json"):
+		if p.shown.Hidden && !r.Lines { // it is not in the object that the report is
+			r.Head, r.Lines = nil, true
+		}
 		return r.WriteJSON(env.stdout, p.only)
 	case c.Bool("csv"):
 		p.order.Apply(p.shown)

@@ -9,12 +9,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -65,7 +63,7 @@ const (
 	maxText   = 1000
 	maxPlaces = 8
 	maxDepth  = 200
-	maxScheme = 10 // of a URL, such as https
+	maxScheme = len("chrome-extension") // of a URL
 
 	lookAhead = 256 // hits after those that are kept, which relate looks at as well
 )
@@ -136,7 +134,7 @@ type finder struct {
 	name    []byte
 	network bool // its category is that of requests
 	path    []byte
-	number  []byte
+	value   []byte // text of the value of an argument
 }
 
 // function is a function with the text. Those that differ in the line alone are one.
@@ -341,7 +339,11 @@ func (f *finder) arg(arg *timeline.Arg, depth int) {
 		f.path = f.path[:before]
 		return
 	}
-	text := f.value(arg)
+	text := arg.Text() // texts may be long: they are not copied
+	if arg.Kind != timeline.ArgString && arg.Kind != timeline.ArgJSON {
+		f.value = arg.AppendText(f.value[:0])
+		text = f.value
+	}
 	if f.in(text) || len(arg.Key) > 0 && f.in(arg.Key) {
 		f.found(f.path, text)
 	}
@@ -357,28 +359,8 @@ func (f *finder) arg(arg *timeline.Arg, depth int) {
 // isURL reports whether a text is a URL and no more, of a length that is kept.
 func isURL(text []byte) bool {
 	at := bytes.Index(text[:min(len(text), maxScheme+len("://"))], []byte("://"))
-	return at > 0 && len(text) <= maxText && bytes.IndexByte(text, ' ') < 0
-}
-
-// value returns the text of a value.
-func (f *finder) value(arg *timeline.Arg) []byte {
-	b := f.number[:0]
-	switch arg.Kind {
-	case timeline.ArgString, timeline.ArgJSON:
-		return arg.Text()
-	case timeline.ArgBool:
-		b = strconv.AppendBool(b, arg.Bool())
-	case timeline.ArgInt:
-		b = strconv.AppendInt(b, arg.Int(), 10)
-	case timeline.ArgUint:
-		b = strconv.AppendUint(b, arg.Uint(), 10)
-	case timeline.ArgPointer:
-		b = strconv.AppendUint(append(b, "0x"...), arg.Uint(), 16)
-	case timeline.ArgDouble:
-		b = jsonscan.AppendDouble(b, arg.Double())
-	}
-	f.number = b
-	return b
+	other := func(c rune) bool { return c < '0' && c != '+' && c != '-' && c != '.' || c > '9' && c < 'A' }
+	return at > 0 && len(text) <= maxText && bytes.IndexByte(text, ' ') < 0 && bytes.IndexFunc(text[:at], other) < 0
 }
 
 // sample counts the functions with the text on the stack of a sample.

@@ -63,7 +63,7 @@ func TestLongPath(t *testing.T) {
 
 func TestIsURL(t *testing.T) {
 	for text, want := range map[string]bool{
-		"https://a.test/x": true, "chrome-ext://a": true, "chrome-extension://a": false, "://a": false, "see https://a.test": false, "https://a.test b": false,
+		"https://a.test/x": true, "chrome-ext://a": true, "chrome-extension://a": true, "chrome-extensions://a": false, "://a": false, "see https://a.test": false, "https://a.test b": false,
 		"a=1;b=2;u=https://a.test": false, "https://" + strings.Repeat("x", maxText): false, "": false,
 	} {
 		if got := isURL([]byte(text)); got != want {

@@ -149,9 +149,9 @@ func calledFunction(tl *timeline.Timeline, it *timeline.Item) (path, function st
 	read := func(arg *timeline.Arg) {
 		switch string(arg.Key) {
 		case "url":
-			path = argText(arg)
+			path = string(arg.AppendText(nil))
 		case "functionName":
-			function, ok = argText(arg), true
+			function, ok = string(arg.AppendText(nil)), true
 		}
 	}
 	for arg := range tl.ArgList(it.Args) {

@@ -155,26 +155,7 @@ func contextOf(arg *timeline.Arg) layoutContext {
 	case timeline.ArgUint, timeline.ArgPointer:
 		return layoutContext{number: arg.Uint()}
 	}
-	return layoutContext{text: argText(arg), isText: true}
-}
-
-// argText returns an argument as text, "" for dictionaries and arrays.
-func argText(arg *timeline.Arg) string {
-	switch arg.Kind {
-	case timeline.ArgString, timeline.ArgJSON:
-		return string(arg.Text())
-	case timeline.ArgInt:
-		return strconv.FormatInt(arg.Int(), 10)
-	case timeline.ArgUint:
-		return strconv.FormatUint(arg.Uint(), 10)
-	case timeline.ArgPointer:
-		return "0x" + strconv.FormatUint(arg.Uint(), 16)
-	case timeline.ArgDouble:
-		return strconv.FormatFloat(arg.Double(), 'g', -1, 64)
-	case timeline.ArgBool:
-		return strconv.FormatBool(arg.Bool())
-	}
-	return ""
+	return layoutContext{text: string(arg.AppendText(nil)), isText: true}
 }
 
 // probeArg is an argument of a probe, and what the end has in its place.
@@ -264,7 +245,7 @@ func (a *probeArg) text() string {
 	if a == nil {
 		return ""
 	}
-	return argText(&a.value)
+	return string(a.value.AppendText(nil))
 }
 
 // atEnd returns the argument of the end.
@@ -281,7 +262,7 @@ func phaseName(arg *timeline.Arg) string {
 	if arg.Kind == timeline.ArgInt && arg.Int() >= 0 && arg.Int() < int64(len(names)) {
 		return names[arg.Int()]
 	}
-	return argText(arg)
+	return string(arg.AppendText(nil))
 }
 
 // layoutStart returns what a probe of layout says. Arguments that it lacks are empty texts.

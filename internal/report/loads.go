@@ -171,7 +171,7 @@ func (c *loadCollector) readArg(path string, arg *timeline.Arg) {
 	switch {
 	case arg.Kind != timeline.ArgDict:
 		if len(arg.Text()) <= maxLoadText {
-			c.args[path+string(arg.Key)] = argText(arg)
+			c.args[path+string(arg.Key)] = string(arg.AppendText(nil))
 		}
 	case path == "":
 		for member := range c.tl.Members(*arg) {

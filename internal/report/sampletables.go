@@ -99,7 +99,8 @@ func (t *ThreadSamples) callTree(name, title string) *table.Table {
 		}
 		form.Notes = append(form.Notes, fmt.Sprintf("shares are of %s ms; left out: %s", table.Millis(tree.Total), strings.Join(left, ", ")))
 	}
-	return table.New(form, tree.largest(t.TreeRows), columns(ofThread[TreeNode](&t.ThreadID), []table.Of[TreeNode]{
+	nodes := tree.largest(t.TreeRows)
+	out := table.New(form, nodes, columns(ofThread[TreeNode](&t.ThreadID), []table.Of[TreeNode]{
 		table.Times("total_ns", "total ms", func(n *TreeNode) timeline.Nanos { return n.Total }),
 		table.Shares("share", func(n *TreeNode) (part, all timeline.Nanos) { return n.Total, tree.Total }),
 		table.Times("self_ns", "self ms", func(n *TreeNode) timeline.Nanos { return n.Self }).Only(name != callersTable),
@@ -110,6 +111,13 @@ func (t *ThreadSamples) callTree(name, title string) *table.Table {
 		}),
 		table.Texts("location", "location", func(n *TreeNode) string { return n.Location() }),
 	})...)
+	for i := range nodes {
+		out.Rows[i].Record = table.JSON(struct {
+			*ThreadID
+			*TreeNode
+		}{&t.ThreadID, &nodes[i]})
+	}
+	return out
 }
 
 // largest returns the nodes that take longest, in the order of the tree. A node takes no longer than the one around it, so they are a tree; 0: all.

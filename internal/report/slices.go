@@ -465,7 +465,7 @@ func atRank(i, n int64, length timeline.Nanos, p50, p95, p99 *timeline.Nanos) {
 // argument returns the argument that slices are grouped by, as text.
 func (c *sliceCounter) argument(it *timeline.Item) []byte {
 	if arg, ok := findArg(c.tl, c.tl.ArgList(it.Args), c.opts.Argument); ok {
-		return []byte(argText(&arg))
+		return arg.AppendText(nil)
 	}
 	return nil
 }

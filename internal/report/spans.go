@@ -456,9 +456,13 @@ func (r *spanReader) read(it *timeline.Item) (f spanFacts, ok bool, err error) {
 	}
 	a := &r.found
 	*a = spanArgs{}
-	for arg := range r.args.List(it.Args) {
-		r.readArg("", &arg, 0)
-	}
+	r.args.Paths(it.Args, func(path string, arg *timeline.Arg) bool {
+		first := strings.TrimSuffix(path, "[]") // a header that is there twice
+		if text := r.texts[first]; text != nil && (first == path || *text == "") {
+			*text = string(arg.AppendText(nil))
+		}
+		return true
+	})
 	switch {
 	case a.own.spanID != "":
 		r.ofOTLP(&f, a, it)
@@ -495,27 +499,6 @@ func (a *spanArgs) texts() map[string]*string {
 		"request.method": &a.method, "request.url": &a.url, "request.headers.traceparent": &a.traceparent, "response.status": &a.status,
 		"response.statusText": &a.statusText, "response._error": &a.failure, "_error": &a.failure,
 		"response._transferSize": &a.transferred, "response.bodySize": &a.body, "response.content.size": &a.content, "timings.wait": &a.wait,
-	}
-}
-
-// maxSpanArgs bounds how deep arguments are looked for.
-const maxSpanArgs = 4
-
-// readArg reads an argument below a path.
-func (r *spanReader) readArg(path string, arg *timeline.Arg, depth int) {
-	path += string(arg.Key)
-	switch text := r.texts[path]; {
-	case arg.Kind == timeline.ArgDict && depth < maxSpanArgs:
-		for member := range r.args.Members(*arg) {
-			r.readArg(path+".", &member, depth+1)
-		}
-	case arg.Kind == timeline.ArgArray && text != nil: // a header that is there twice
-		for member := range r.tl.Members(*arg) {
-			*text = strings.Clone(argText(&member))
-			break
-		}
-	case text != nil:
-		*text = strings.Clone(argText(arg))
 	}
 }
 

@@ -42,14 +42,10 @@ func AppendValue(b []byte, tl *timeline.Timeline, arg timeline.Arg) []byte {
 
 func appendJSON(b []byte, tl *timeline.Timeline, arg *timeline.Arg, depth int) []byte {
 	switch arg.Kind {
-	case timeline.ArgBool:
-		return strconv.AppendBool(b, arg.Bool())
-	case timeline.ArgInt:
-		return strconv.AppendInt(b, arg.Int(), 10)
-	case timeline.ArgUint:
-		return strconv.AppendUint(b, arg.Uint(), 10)
+	case timeline.ArgBool, timeline.ArgInt, timeline.ArgUint:
+		return arg.AppendText(b)
 	case timeline.ArgPointer:
-		return append(strconv.AppendUint(append(b, `"0x`...), arg.Uint(), 16), '"')
+		return append(arg.AppendText(append(b, '"')), '"')
 	case timeline.ArgDouble:
 		return jsonscan.AppendDouble(b, arg.Double())
 	case timeline.ArgString:

@@ -91,11 +91,14 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 		if err := it.ReadArgs(); err != nil {
 			return err
 		}
-		for arg := range args.List(it.Args) {
-			if traceOf(args, "", arg, matches) {
-				found.add(it.Ordinal)
+		args.Paths(it.Args, func(path string, arg *timeline.Arg) bool {
+			id := traceOf(path, arg)
+			if id == "" || !matches(id) {
+				return true
 			}
-		}
+			found.add(it.Ordinal)
+			return false
+		})
 		return nil
 	})
 	if err == nil && len(found) == 0 {
@@ -104,33 +107,15 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 	return found, err
 }
 
-// traceOf reports whether an argument below a path is, or holds, the id of a trace that matches: of a span, or in the header of a request.
-func traceOf(args *timeline.ArgSelection, path string, arg timeline.Arg, matches func(id string) bool) bool {
-	switch path += string(arg.Key); path {
-	case timeline.OwnArgs, "request", "request.headers":
-		if arg.Kind == timeline.ArgDict {
-			path += "."
-			break
-		}
-		return false
+// traceOf returns the id of a trace that an argument with a path is: of a span, or in the header of a request; "": it is none.
+func traceOf(path string, arg *timeline.Arg) (id string) {
+	switch path {
 	case timeline.OwnArgs + ".trace_id":
-		return matches(string(arg.Text()))
+		return string(arg.Text())
 	case "request.headers.traceparent", "request.headers.traceparent[]": // an array if the header is there twice
-		if arg.Kind == timeline.ArgArray {
-			path += "[]"
-			break
-		}
-		id, _ := timeline.Traceparent(string(arg.Text()))
-		return id != "" && matches(id)
-	default:
-		return false
+		id, _ = timeline.Traceparent(string(arg.Text()))
 	}
-	for member := range args.Members(arg) {
-		if traceOf(args, path, member, matches) {
-			return true
-		}
-	}
-	return false
+	return id
 }
 
 // wantedSets returns the sets of contexts in which one is that is asked for.

@@ -208,5 +208,38 @@ func (s *ArgSelection) List(args Args) iter.Seq[Arg] {
 	return s.t.annotations(args, schema.TrackEvent_DebugAnnotations, s.wanted)
 }
 
+// maxPathArgs bounds how deep Paths looks into dictionaries and arrays.
+const maxPathArgs = 4
+
+// Paths calls fn for the values in arguments with their paths, in which members of a dictionary follow a dot, and the elements of an array
+// have the path of the array with [] after it; until it returns false.
+func (s *ArgSelection) Paths(args Args, fn func(path string, arg *Arg) bool) {
+	for arg := range s.List(args) {
+		if !s.paths("", &arg, 0, fn) {
+			return
+		}
+	}
+}
+
+func (s *ArgSelection) paths(path string, arg *Arg, depth int, fn func(path string, arg *Arg) bool) bool {
+	path += string(arg.Key)
+	switch {
+	case arg.Kind != ArgDict && arg.Kind != ArgArray:
+		return fn(path, arg)
+	case depth == maxPathArgs:
+		return true
+	case arg.Kind == ArgDict:
+		path += "."
+	default:
+		path += "[]"
+	}
+	for member := range s.Members(*arg) {
+		if !s.paths(path, &member, depth+1, fn) {
+			return false
+		}
+	}
+	return true
+}
+
 // Members is Timeline.Members, of an ArgDict as List.
 func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.t.members(a, s.wanted) }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -344,6 +345,25 @@ func (a *Arg) Double() float64 { return math.Float64frombits(a.bits) }
 
 // Text returns the value of an ArgString or ArgJSON.
 func (a *Arg) Text() []byte { return a.bytes }
+
+// AppendText appends a value as text for people and for searches; dictionaries and arrays have none.
+func (a *Arg) AppendText(b []byte) []byte {
+	switch a.Kind {
+	case ArgString, ArgJSON:
+		return append(b, a.Text()...)
+	case ArgBool:
+		return strconv.AppendBool(b, a.Bool())
+	case ArgInt:
+		return strconv.AppendInt(b, a.Int(), 10)
+	case ArgUint:
+		return strconv.AppendUint(b, a.Uint(), 10)
+	case ArgPointer:
+		return strconv.AppendUint(append(b, "0x"...), a.Uint(), 16)
+	case ArgDouble:
+		return strconv.AppendFloat(b, a.Double(), 'g', -1, 64)
+	}
+	return b
+}
 
 // WithTrue returns an ArgDict with one more member, which is true. It may have none before.
 func (a Arg) WithTrue(key string) Arg {
