@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
@@ -237,7 +238,7 @@ func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
 			}
 			return strconv.Itoa(int(*h.Event)) // without commas: --marker takes it
 		}).Words().Spare(5),
-		table.Names("name", "name", 60, func(h *hitRow) string { return h.Name }),
+		table.Names("name", "name", 60, func(h *hitRow) string { return h.Name }).Noted(producers.RecorderNote),
 		table.Texts("category", "", func(h *hitRow) string { return h.Category }),
 		table.Cells(table.Column{Key: "track", Title: "track"}, func(h *hitRow) table.Cell { return table.Cell{Text: h.Track, Short: h.place} }),
 		table.Texts("where", "where", func(h *hitRow) string { return strings.Join(h.Where, ", ") }),

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -275,7 +276,9 @@ func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []strin
 		t := &tasks[i]
 		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), table.MomentText(t.Start-start), t.ShownTID().Title(table.Elide(t.Thread, 24), "tid"))
 		if t.Name != "" {
-			line += ": " + placeText(t.Name, t.Location, screenWidth-labelWidth-4-cellwidth.Of(line))
+			note := producers.RecorderNote(t.Name)
+			line += ": " + placeText(t.Name, t.Location, screenWidth-labelWidth-5-cellwidth.Of(line+note))
+			line = strings.TrimSuffix(line+" "+note, " ")
 		}
 		lines = append(lines, line)
 	}

@@ -367,6 +367,7 @@ func makeProfiles(shown bool, nothing string, of func(*report.Profiles, report.O
 		case err != nil:
 			return nil, err
 		}
+		r.Notes = append(r.Notes, p.Notes()...)
 		return in.nothing(r, nothing), nil
 	}
 }

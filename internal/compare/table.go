@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -26,7 +27,7 @@ func (r *Result) Table(by By, perSecond bool, shown func(*Row) bool) *table.Tabl
 	}
 	return table.New(table.Table{Name: "changes", Key: "change_ns"}, rows,
 		table.Texts("kind", kind, func(row *Row) string { return row.Kind }).Spare(4),
-		table.Names("name", by.String(), nameWidth, func(row *Row) string { return row.Name }),
+		table.Names("name", by.String(), nameWidth, func(row *Row) string { return row.Name }).Noted(producers.RecorderNote),
 		table.Cells(table.Column{Key: "location", Title: "location"}, func(row *Row) table.Cell {
 			return table.Cell{Text: row.Location, Short: table.Elide(row.Location, nameWidth)}
 		}).Spare(1).IfAny(),

@@ -8,6 +8,14 @@ var recorderWork = []string{
 	"PProfiler::…", "PContent::Msg_InitProfiler", "ProfilerChild", "profiler-started", "profiler-stopped", "profiler-paused", // of Firefox
 }
 
+// RecorderNote is what people are told of a slice with a name that is the recorder's own work; "": it is not.
+func RecorderNote(name string) string {
+	if !IsRecorderWork(name) {
+		return ""
+	}
+	return "(the recorder)"
+}
+
 // IsRecorderWork reports whether a slice with a name is the recorder's own work: the overhead of the recording, which nobody waits for
 // where nothing is recorded.
 func IsRecorderWork(name string) bool { return matchesAny(name, recorderWork) }

@@ -104,12 +104,9 @@ func columns[T any](parts ...[]table.Of[T]) []table.Of[T] { return slices.Concat
 // partText names a part of some work in one text.
 func partText(p *WorkPart) string { return strings.TrimSpace(p.Name + " " + p.Location) }
 
-// shortName is the name of a function or slice for people, which says so if that is the recorder's own work.
-func shortName(name string) string {
-	if producers.IsRecorderWork(name) {
-		return table.Elide(name, nameWidth) + " (the recorder)"
-	}
-	return table.Elide(name, nameWidth)
+// sliceNames is a column of names of functions or slices, which says so where they are the recorder's own work.
+func sliceNames[T any](key, title string, width int, of func(*T) string) table.Of[T] {
+	return table.Names(key, title, width, of).Noted(producers.RecorderNote)
 }
 
 // mostParts are the columns about what has most self time.
@@ -117,7 +114,7 @@ func mostParts[T any](title string, of func(*T) *WorkPart) []table.Of[T] {
 	or := func(row *T) *WorkPart { return cmp.Or(of(row), &WorkPart{}) }
 	return []table.Of[T]{
 		table.Cells(table.Column{Key: "most", Title: title}, func(row *T) table.Cell {
-			return table.Cell{Text: partText(or(row)), Short: shortName(or(row).Name)}
+			return table.Cell{Text: partText(or(row)), Short: table.Elide(or(row).Name, nameWidth), Note: producers.RecorderNote(or(row).Name)}
 		}),
 		table.Times("most_self_ns", "ms", func(row *T) timeline.Nanos { return or(row).Self }),
 	}

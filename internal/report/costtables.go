@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -81,6 +82,10 @@ func CostTable(t *costtables.Table) *table.Table {
 	out := table.New(table.Table{Name: "costs", Key: "self_ns", Flush: true, All: len(t.Rows) + t.Omitted, Folding: table.Grouped, Total: int64(t.Busy)}, t.Rows, append(columns, costNumbers(t)...)...)
 	for i := range t.Rows {
 		out.Rows[i].Last = t.Rows[i].None
+	}
+	if t.Unattributed >= t.Busy/10 && t.Elsewhere.Time > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s: %s ms of it on threads that work for no %s, most on %s", attribution.Unattributed,
+			table.Millis(t.Elsewhere.Time), t.Type, table.Elide(t.Elsewhere.Thread, MaxName)))
 	}
 	if t.Limited > 0 {
 		out.Notes = append(out.Notes, "too many rows: "+table.Thousands(t.Limited)+" costs are in (others) or are uncounted input events")

@@ -225,8 +225,8 @@ func (r *Frames) table(start timeline.Nanos) *table.Table {
 		spare(1, threads("", "of", func(f *ShownFrame) *ThreadID { return &f.ThreadID }, placeCell)),
 		[]table.Of[ShownFrame]{
 			table.Cells(table.Column{Key: "task", Title: "longest task meanwhile"}, func(f *ShownFrame) table.Cell {
-				return table.Cell{Text: f.Task, Short: shortName(f.Task)}
-			}).IfAny(),
+				return table.Cell{Text: f.Task, Short: table.Elide(f.Task, nameWidth)}
+			}).Noted(producers.RecorderNote).IfAny(),
 			table.OptionalTimes("task_ns", "ms of it", func(f *ShownFrame) *timeline.Nanos { return f.TaskTime }).IfAny(),
 		},
 	)...)

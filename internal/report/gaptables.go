@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -58,7 +59,7 @@ func (r *Slices) gapsTable(g *Gaps) *table.Table {
 			table.Cells(table.Column{Key: "cause", Title: "waits for"}, func(g *Gap) table.Cell {
 				return table.Cell{Text: string(g.Cause), Short: gapWords[g.Cause]}
 			}).Words().Only(slices.ContainsFunc(g.Gaps, func(g Gap) bool { return g.Cause != GapUnknown })),
-			table.Names("ended_by", "until", placeWidth, func(g *Gap) string { return g.EndedBy }),
+			sliceNames("ended_by", "until", placeWidth, func(g *Gap) string { return g.EndedBy }),
 			table.MomentCells("launch_ts_ns", "launched at", func(g *Gap) table.Cell { return r.moment(g.LaunchedAt) }).Spare(2).IfAny(),
 		},
 		optionalThreads(1, threads("launch_", "launched by", func(g *Gap) *ThreadID { return g.LaunchedBy }, r.place())),
@@ -72,7 +73,7 @@ func (r *Slices) gapsTable(g *Gaps) *table.Table {
 				default:
 					return table.Name(p.Name, placeWidth)
 				}
-			}).IfAny(),
+			}).Noted(producers.RecorderNote).IfAny(),
 			table.OptionalTimes("meanwhile_ns", "ms", func(g *Gap) *timeline.Nanos {
 				if g.Meanwhile == nil {
 					return nil

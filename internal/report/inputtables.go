@@ -191,7 +191,7 @@ func inputPartsTable(shown []Interaction, start timeline.Nanos) *table.Table {
 		table.Times("self_ns", "self ms", func(p *inputPart) timeline.Nanos { return p.Self }),
 		table.Counts("count", "count", func(p *inputPart) int64 { return p.Count }),
 		table.Texts("category", "category", func(p *inputPart) string { return p.Category }),
-		table.Names("name", "name", nameWidth, func(p *inputPart) string { return p.Name }),
+		sliceNames("name", "name", nameWidth, func(p *inputPart) string { return p.Name }),
 		table.Texts("location", "location", func(p *inputPart) string { return p.Location }),
 	)
 }

@@ -28,6 +28,26 @@ func (t *ThreadID) title(shows, source string) string {
 	return title
 }
 
+// Notes say what the functions of sampled threads lack: names, where the browser recorded addresses, as Firefox does for its own code.
+func (p *Profiles) Notes() []string {
+	if !slices.ContainsFunc(p.Threads, func(t *Thread) bool { return t.Source == sourceFirefox }) {
+		return nil
+	}
+	names, unnamed := map[string]bool{}, 0
+	for i := range p.stacks.frames {
+		name := p.stacks.frames[i].Function
+		if !names[name] && strings.HasPrefix(name, "0x") {
+			unnamed++
+		}
+		names[name] = true
+	}
+	if unnamed <= len(names)/10 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of %s are addresses without a name; open the profile in profiler.firefox.com, which finds the names, and save it from there",
+		table.Thousands(unnamed), table.Count(len(names), "function"))}
+}
+
 // Report prints samples, of a trace with a start: a section for each thread.
 func (s *Samples) Report(start timeline.Nanos) *table.Report {
 	out := &table.Report{Head: []table.Record{table.JSON(s)}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -95,7 +96,7 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 					name.Short = table.Elide(name.Long, nameWidth)
 				}
 				return name
-			}).Is(table.Group),
+			}).Noted(producers.RecorderNote).Is(table.Group),
 			table.Counts("count", "count", func(g *SliceGroup) int64 { return g.Count }).Is(table.Sum),
 			table.Counts("unfinished", "", func(g *SliceGroup) int64 { return g.Unfinished }).Is(table.Sum),
 			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }).Is(table.Main),

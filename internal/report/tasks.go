@@ -24,6 +24,8 @@ type Tasks struct {
 	Frames *Frames `json:"frames,omitempty"` // nil: the trace does not know of frames
 
 	Tasks []Task `json:"-"` // the longest first
+
+	unnamed []string // see Profiles.Notes
 }
 
 // TaskBasis says what a task is made of.
@@ -338,6 +340,7 @@ func (t *Task) Telling() (name, location string) {
 
 // addSampled adds the busy runs of threads that have no tasks of an event loop.
 func (c *taskCollector) addSampled(p *Profiles) {
+	c.out.unnamed = p.Notes()
 	c.profiles, c.sampled = p, map[timeline.TrackID]*Thread{}
 	for _, t := range p.Threads {
 		c.sampled[t.track] = t

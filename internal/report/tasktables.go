@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -54,7 +55,7 @@ func (r *Tasks) summary() string {
 // taskName is the name of a task: for people that of what says most about it.
 func taskName(t *Task) table.Cell {
 	name, _ := t.Telling()
-	return table.Cell{Text: t.Name, Short: shortName(cmp.Or(name, "(none)"))}
+	return table.Cell{Text: t.Name, Short: table.Elide(cmp.Or(name, "(none)"), nameWidth), Note: producers.RecorderNote(name)}
 }
 
 // Table has a row for each task: when, where, for whom, and what took most of it.
@@ -99,7 +100,7 @@ func (r *Tasks) Many() *table.Report {
 	tasks.Totals = table.Totals{Blocking: r.Blocking, Uncounted: r.Uncounted}
 	form := table.Table{Name: "parts", Title: "what is in the tasks, by self time", Folding: table.Ranked, Total: int64(all)}
 	return &table.Report{Notes: r.notes(), Sections: []table.Section{{Tables: []*table.Table{table.New(form, parts,
-		table.Names("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).Is(table.Group),
+		sliceNames("name", "function or slice", nameWidth, func(p *manyPart) string { return p.Name }).Is(table.Group),
 		table.Texts("location", "location", func(p *manyPart) string { return p.Location }).Spare(3).Is(table.Group),
 		table.Texts("category", "category", func(p *manyPart) string { return p.Category }).Spare(7).Is(table.Group),
 		table.Counts("tasks", "tasks", func(*manyPart) int { return 1 }).Is(table.Sum),
@@ -132,7 +133,7 @@ func (r *Tasks) notes() (notes []string) {
 	if r.Uncounted > 0 {
 		notes = append(notes, fmt.Sprintf("too many long tasks: %s are in no row", table.Thousands(r.Uncounted)))
 	}
-	return notes
+	return append(notes, r.unnamed...)
 }
 
 // taskPart is a part of a task.
@@ -159,7 +160,7 @@ func partsTable(shown []Task, start timeline.Nanos) *table.Table {
 			table.Times("longest_ns", "longest ms", func(p *taskPart) timeline.Nanos { return p.Longest }),
 			table.Counts("count", "count", func(p *taskPart) int64 { return p.Count }),
 			table.Texts("category", "category", func(p *taskPart) string { return p.Category }),
-			table.Names("name", "name", nameWidth, func(p *taskPart) string { return p.Name }),
+			sliceNames("name", "name", nameWidth, func(p *taskPart) string { return p.Name }),
 			table.Texts("location", "location", func(p *taskPart) string { return p.Location }),
 		},
 	)...)
@@ -211,7 +212,7 @@ func partLines(parts []WorkPart, width int) (lines []string) {
 
 // partLine describes a part in a line.
 func partLine(p *WorkPart) string {
-	text := shortName(p.Name)
+	text := strings.TrimSuffix(table.Elide(p.Name, nameWidth)+" "+producers.RecorderNote(p.Name), " ")
 	if p.Count > 1 {
 		text += " ×" + table.Thousands(p.Count)
 	}

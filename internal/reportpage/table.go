@@ -133,7 +133,7 @@ func shown(c *table.Column, v *table.Cell) string {
 	case c.Moment:
 		return v.Short
 	case c.Kind == table.TextKind:
-		return cmp.Or(v.Long, v.Text, v.Short)
+		return strings.TrimSuffix(cmp.Or(v.Long, v.Text, v.Short)+" "+v.Note, " ")
 	case v.Absent && v.Short == "":
 		return "–"
 	}

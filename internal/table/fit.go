@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
@@ -148,7 +149,7 @@ func (t *Table) shorten(tooWide, least int) bool {
 	for k := range t.Rows {
 		t.Rows[k].cells = slices.Clone(t.Rows[k].cells)
 		v := &t.Rows[k].cells[widest]
-		v.Short = Elide(t.Columns[widest].Format(v), width)
+		v.Short = Elide(cmp.Or(v.Short, v.Text), max(width-cellwidth.Of(withNote("", v.Note)), lastTextWidth))
 	}
 	return t.columnWidth(widest) < before
 }

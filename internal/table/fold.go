@@ -168,6 +168,9 @@ func (f *Fold) addGroups(_ string, t *folded, from *Table) error {
 		for k, cell := range row.Cells() {
 			to, role := &g.cells[k], from.Columns[k].Role
 			switch {
+			case role == Group && to.Text == cell.Text:
+				to.Note = cell.Note
+				continue
 			case role == Dropped || role == Group || cell.Absent:
 				continue
 			case role == Largest && to.Number > cell.Number:

@@ -95,6 +95,7 @@ const (
 type Cell struct {
 	Text   string
 	Short  string // for people, if that is not the text, or if there is no value
+	Note   string // for people, after the text, and never cut
 	Long   string // for people where there is room, and never cut: urls in it are seen to be some; "": the text
 	Number int64
 	Count  int64 // where the column has a count
@@ -247,6 +248,17 @@ func (c Of[T]) Spare(n uint8) Of[T] {
 // Words says that the texts of the column are never shortened.
 func (c Of[T]) Words() Of[T] {
 	c.Whole = true
+	return c
+}
+
+// Noted adds a note for people to texts of which of says one; "": none.
+func (c Of[T]) Noted(of func(text string) string) Of[T] {
+	cell := c.Cell
+	c.Cell = func(row *T) Cell {
+		v := cell(row)
+		v.Note = of(v.Text)
+		return v
+	}
 	return c
 }
 

@@ -278,5 +278,13 @@ func (c *Column) Format(v *Cell) string {
 		}
 		return "no"
 	}
-	return cmp.Or(v.Short, v.Text)
+	return withNote(cmp.Or(v.Short, v.Text), v.Note)
+}
+
+// withNote is a text with its note.
+func withNote(text, note string) string {
+	if note == "" {
+		return text
+	}
+	return text + " " + note
 }

@@ -83,6 +83,7 @@ func (t *Tables) derived(name string) *derivedType {
 const (
 	AllContexts = "(all contexts)"
 	noURL       = "(no url)"
+	Engine      = "garbage collector and compiler" // what isolates do that is for no page
 )
 
 // groupOf returns the row of a context, or of the group that it is in.
@@ -91,7 +92,11 @@ func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	case GroupNone:
 		return rowKey{node: node}
 	case GroupPage:
-		return rowKey{node: b.result.Contexts.PageOf(node, ts)}
+		page := b.result.Contexts.PageOf(node, ts)
+		if b.result.Contexts.Nodes[page].Scope == attribution.ScopeIsolate {
+			return rowKey{group: b.named(Engine)}
+		}
+		return rowKey{node: page}
 	}
 	if b.groupBy == nil {
 		b.groupBy = make([]groupID, len(b.result.Contexts.Nodes))
@@ -102,6 +107,9 @@ func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	}
 	return rowKey{group: *group}
 }
+
+// isEngine reports whether a row is that of isolates.
+func (b *tabulator) isEngine(key rowKey) bool { return key.group != 0 && b.groups[key.group] == Engine }
 
 // groupName returns the name of the group of a context, of those that do not depend on the time.
 func (b *tabulator) groupName(node attribution.NodeID) string {

@@ -115,9 +115,19 @@ type Table struct {
 
 	NotCounted []timeline.Recorder `json:"not_counted,omitempty"` // of threads that another input has recorded in more detail
 
+	Elsewhere Elsewhere `json:"-"` // of Unattributed
+
 	Group GroupBy        `json:"-"` // as asked for; By says both
 	Split SplitBy        `json:"-"`
 	Start timeline.Nanos `json:"-"` // of the trace
+}
+
+// Elsewhere is what was done on threads that work for no context of a type at all, such as those that serve all pages.
+type Elsewhere struct {
+	Time   timeline.Nanos
+	Thread string // that did most of it
+
+	track timeline.TrackID
 }
 
 // Amounts are what one context cost, or a group of contexts, or a part of these. What cannot be divided in the way of its table is 0.
@@ -268,6 +278,7 @@ func (t *Tables) Table(opts TableOptions) (*Table, error) {
 
 func (t *Tables) NewTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
+		without: map[timeline.TrackID]timeline.Nanos{}, with: map[timeline.TrackID]bool{},
 		tables: t, result: t.result, group: opts.Group, split: opts.Split, typ: t.result.Contexts.ByType[opts.Type],
 		table: &Table{Type: opts.Type, By: ByText(opts.Group, opts.Split), Group: opts.Group, Split: opts.Split, Rows: []Row{}, Start: t.result.Timeline.Start(), NotCounted: t.result.Timeline.Recorders()},
 		rows:  map[rowKey]*Row{}, MaxRows: t.result.Contexts.Room.Of(maxTableRows), inputs: map[rowInput]struct{}{},
@@ -291,6 +302,7 @@ func (b *tabulator) Fill(limit int) (*Table, error) {
 		return nil, err
 	}
 	b.others()
+	b.explain()
 	if b.split == SplitNone {
 		b.empty()
 	}

@@ -26,10 +26,12 @@ type tabulator struct {
 	groupID map[string]groupID // of these
 	MaxRows int
 	inputs  map[rowInput]struct{}
-	counted []rowKey             // that have the time of a cell in their total
-	chain   []attribution.NodeID // the context of a cell and all above it
-	byNode  []*Row               // rows of contexts and of what has none, where each has one row
-	groupBy []groupID            // of contexts, where that does not depend on the time; 0: not known yet
+	without map[timeline.TrackID]timeline.Nanos // of threads, that is unattributed
+	with    map[timeline.TrackID]bool           // threads on which something is not
+	counted []rowKey                            // that have the time of a cell in their total
+	chain   []attribution.NodeID                // the context of a cell and all above it
+	byNode  []*Row                              // rows of contexts and of what has none, where each has one row
+	groupBy []groupID                           // of contexts, where that does not depend on the time; 0: not known yet
 }
 
 // Limits of a table, whatever the input says. Beyond maxTableRows everything that has a context is in one row, others; input events beyond
@@ -248,6 +250,9 @@ func (b *tabulator) cells() error {
 		b.table.Busy += c.Wall
 		if key.unattributed() {
 			b.table.Unattributed += c.Wall
+			b.without[c.Thread] += c.Wall
+		} else {
+			b.with[c.Thread] = true
 		}
 		if node == 0 || b.tracks != SplitNone {
 			row.Total += c.Wall
@@ -290,6 +295,9 @@ func (b *tabulator) addTotals(node attribution.NodeID, wall timeline.Nanos, at s
 	}
 	for _, n := range b.chain {
 		row, key := b.row(n, at, ts)
+		if n != node && b.isEngine(key) {
+			continue // which does not do what the frames in it do
+		}
 		if b.group != GroupNone || key.other {
 			if slices.Contains(b.counted, key) {
 				continue
@@ -419,6 +427,23 @@ func (t *Tables) explicitTypes() map[attribution.NodeID]attribution.TypeSet {
 		}
 	}
 	return t.enteredBy
+}
+
+// explain says where most of what is unattributed was done.
+func (b *tabulator) explain() {
+	where := &b.table.Elsewhere
+	for id, wall := range b.without {
+		if b.with[id] {
+			continue
+		}
+		where.Time += wall
+		if most := b.without[where.track]; where.track == 0 || wall > most || wall == most && id < where.track {
+			where.track = id
+		}
+	}
+	if where.track != 0 {
+		where.Thread = b.trackName(where.track)
+	}
 }
 
 // finish sorts the rows and cuts them off after the limit.
