@@ -99,6 +99,7 @@ func (s *screen) overview(name string, r *convert.Report, o *report.Overview, pa
 	title := table.Elide(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what
 	fmt.Fprintln(s, s.on.Heading(table.Elide(title, s.width)))
 	s.row("length", lengthLine(rec, r))
+	s.row("busy", s.on.Spark(o.Busy[:]))
 	s.row("file", fileLine(r))
 	s.fill("events", eventWords(r))
 	if part {

@@ -432,6 +432,24 @@ func TestMergeRanks(t *testing.T) {
 	}
 }
 
+// Processes of inputs with ranks say which one they are of; reports still know the input by its name.
+func TestMergeLabelsRanks(t *testing.T) {
+	_, out := merged(t, recording.Path(t, "traces/merge/rank0.json.gz"), recording.Path(t, "traces/merge/rank1.json.gz"))
+	tl := timelineOf(t, out)
+	found := false
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack && tr.PID == 10_000_000 {
+			found = slices.Contains(tr.Labels, "GPU 0") && slices.Contains(tr.Labels, "rank 1") && strings.HasPrefix(tr.Input, "rank1")
+			if !found {
+				t.Errorf("labels %q, input %q", tr.Labels, tr.Input)
+			}
+		}
+	}
+	if !found {
+		t.Error("no GPU 0 of rank 1")
+	}
+}
+
 // Equal pids of two recordings with nothing in common are two processes, unless someone says otherwise.
 func TestMergeEqualPids(t *testing.T) {
 	paths := ranks(t, 2, 300_000)

@@ -97,7 +97,7 @@ func TestPidOf(t *testing.T) {
 		now[i] = b.Process(timeline.ProcessKey{Num: 7})
 		b.SetIDSpace(now[i], space)
 		if i > 0 {
-			b.NumberTaken(now[i], "another input")
+			b.NumberTaken(now[i])
 		}
 		ev := timeline.Event{Kind: timeline.Slice, Track: b.Thread(now[i], timeline.ThreadKey{Num: 7}), Dur: 1, Name: []byte("work")}
 		if err := b.Add(&ev); err != nil {

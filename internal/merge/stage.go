@@ -2,6 +2,7 @@ package merge
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -137,13 +138,13 @@ func (s *Stage) End() {
 				continue
 			}
 			if s.taken[n] {
-				p.b.NumberTaken(id, p.name)
+				p.b.NumberTaken(id)
 				s.renumbered[id] = true
 			}
 			s.taken[n] = true // for this input too: it may have several machines that become one
 		case timeline.ThreadTrack:
 			if s.taken[n] {
-				p.b.NumberTaken(id, p.name)
+				p.b.NumberTaken(id)
 			}
 			ids = append(ids, n)
 		}
@@ -152,7 +153,8 @@ func (s *Stage) End() {
 		s.taken[n] = true
 	}
 	for _, id := range p.own {
-		p.b.AddLabel(id, timeline.InputLabel+p.name)
+		p.b.SetInput(id, p.name)
+		p.b.AddLabel(id, s.label(p))
 		p.b.SetProcessName(id, math.MaxInt64, []byte(s.view.Track(id).Name)) // what later inputs call it does not matter
 	}
 	p.describeSamples()
@@ -395,7 +397,7 @@ func (s *Stage) rankProcesses() {
 		}
 	}
 	for _, p := range s.parts {
-		labels[timeline.InputLabel+p.name] = true
+		labels[s.label(p)] = true
 	}
 	places := map[timeline.TrackID]int{}
 	for i := range all {
@@ -446,6 +448,14 @@ func (s *Stage) rankProcesses() {
 		}
 		s.whole.MakeUpFrom(all[i].ID, int64(place))
 	}
+}
+
+// label returns the label by which viewers tell the processes of an input from others: "rank 1", "input NAME".
+func (s *Stage) label(p *part) string {
+	if plan := s.job.Plan; plan.Ranked {
+		return fmt.Sprintf("rank %d", plan.ranks[p.input])
+	}
+	return "input " + p.name
 }
 
 // hostSuffix returns what is after the names of the processes of an input where several hosts are on one machine.

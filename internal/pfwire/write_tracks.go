@@ -226,7 +226,7 @@ func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte 
 	case tr.Spec != nil:
 		role, subject, lane = tr.Spec.Role, tr.Spec.Subject, tr.Spec.Lane
 	}
-	if role == timeline.NoRole && lane == 0 && !tr.Assigned && len(tr.Facts) == 0 && idSpace == "" && !tr.Renumbered && tr.Moved == 0 {
+	if role == timeline.NoRole && lane == 0 && !tr.Assigned && len(tr.Facts) == 0 && idSpace == "" && !tr.Renumbered && tr.Moved == 0 && tr.Input == "" {
 		return b
 	}
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
@@ -253,6 +253,9 @@ func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte 
 	}
 	if tr.Moved != 0 {
 		b = wire.AppendInt(b, schema.WeftTrackMark_MovedNS, int64(tr.Moved))
+	}
+	if tr.Input != "" {
+		b = wire.AppendString(b, schema.WeftTrackMark_Input, tr.Input)
 	}
 	return wire.EndMessage(b, mark)
 }

@@ -114,7 +114,7 @@ type deviceKey struct {
 
 type deviceWork struct {
 	Device
-	input string // see inputOfProcess
+	input string // see timeline.Track
 	busy  busyTimes
 }
 
@@ -285,7 +285,7 @@ func (c *deviceCounter) stream(thread timeline.TrackID, device int64) *streamWor
 	}
 	if d == nil {
 		process := c.tl.Track(key.process)
-		input := inputOfProcess(&process)
+		input := process.Input
 		d = &deviceWork{input: input, Device: Device{
 			Device: device, Name: c.deviceName(input, device), Rank: c.rankOf(input), Process: process.FullName(), PID: process.InputID, Recorded: recordedTrack(&process),
 		}}
@@ -372,7 +372,7 @@ func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o 
 		return
 	}
 	process := c.tl.Track(c.tl.TrackParent(thread))
-	input := inputOfProcess(&process)
+	input := process.Input
 	c.steps = append(c.steps, Step{Name: string(it.Name), ThreadID: threadID(c.tl, thread), Rank: c.rankOf(input), Start: it.TS, Duration: it.Dur})
 	c.started = append(c.started, startedStep{input, c.busyUntil(input, it.TS)})
 	o.step = int32(len(c.steps))

@@ -284,7 +284,7 @@ func (g *gapCollector) correlation(it *timeline.Item, thread timeline.TrackID) (
 	for arg := range g.args.List(it.Args) {
 		if arg.Kind == timeline.ArgInt && string(arg.Key) == "correlation" {
 			process := g.c.tl.Track(g.c.tl.TrackParent(thread))
-			return launchKey{inputOfProcess(&process), arg.Int()}, true, nil
+			return launchKey{process.Input, arg.Int()}, true, nil
 		}
 	}
 	return key, false, nil

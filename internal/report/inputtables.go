@@ -118,7 +118,7 @@ func (r *Inputs) Table(shown []Interaction) *table.Table {
 			table.Moments("ts_ns", "at", r.Start, func(in *Interaction) timeline.Nanos { return in.Start }),
 			table.Texts("kind", "input", func(in *Interaction) string { return string(in.Kind) }),
 			table.Texts("type", "event", func(in *Interaction) string { return in.Type }).Spare(1),
-			table.Times("latency_ns", "latency ms", func(in *Interaction) timeline.Nanos { return in.Latency }),
+			table.Times("latency_ns", "latency ms", func(in *Interaction) timeline.Nanos { return in.Latency }).Over(SlowInput + 1),
 			table.OptionalTimes("delay_ns", "delay ms", func(in *Interaction) *timeline.Nanos { return in.Delay }),
 			table.OptionalTimes("processing_ns", "processing ms", func(in *Interaction) *timeline.Nanos { return in.Processing }),
 			table.OptionalTimes("presentation_ns", "presentation ms", func(in *Interaction) *timeline.Nanos { return in.Presentation }),

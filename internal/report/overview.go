@@ -27,6 +27,8 @@ type Overview struct {
 	Contexts   []costtables.TypeCount `json:"contexts"`   // by type, the most contexts first
 	HasPages   bool                   `json:"-"`          // of the contexts, some are frames of pages, and not only isolates
 	Tasks      []OverviewTask         `json:"long_tasks"` // the longest first
+
+	Busy [busySteps]timeline.Nanos `json:"-"` // of all threads, in steps of equal length
 	Inputs     []OverviewInput        `json:"inputs"`     // the slowest first
 
 	// Devices reports whether devices of machine learning, such as GPUs, worked.
@@ -113,6 +115,24 @@ type overviewCollector struct {
 	out        Overview
 }
 
+// busySteps is the number of steps of Overview.Busy.
+const busySteps = 60
+
+// addBusy adds a time in which a thread was busy to the steps of the trace.
+func (c *overviewCollector) addBusy(from, to timeline.Nanos) {
+	totals := c.tl.Totals()
+	step := (totals.End-totals.Start)/busySteps + 1
+	for at := max(from, totals.Start); at < to; {
+		i := min((at-totals.Start)/step, busySteps-1)
+		next := min(to, totals.Start+(i+1)*step)
+		if i == busySteps-1 {
+			next = to
+		}
+		sum(&c.out.Busy[i], next-at)
+		at = next
+	}
+}
+
 // addThreads finds out how busy threads and processes were.
 func (c *overviewCollector) addThreads(ctx context.Context) error {
 	times, err := urlTimes(c.attributed)
@@ -137,6 +157,12 @@ func (c *overviewCollector) addThreads(ctx context.Context) error {
 			t.Busy = s.busy
 		}
 		if s := sampled[id]; s != nil {
+			if c.busy.threads[id] == nil {
+				for part := range s.busy() {
+					from := s.observations[part.first].ts
+					c.addBusy(from, from+part.dur)
+				}
+			}
 			t.Samples, t.Sampled = s.sampled()
 			if c.busy.bySamples(s) {
 				t.Busy = s.busyTime()
@@ -262,6 +288,7 @@ func (c *overviewCollector) walk(ctx context.Context) error {
 	busy := timeline.Nested(c.tl, func(it *timeline.Item, open *timeline.OpenSlices[busySlice[struct{}]]) error {
 		c.busy.item(it, open, note, func(t *busyThread[struct{}], _ timeline.TrackID, _ *struct{}, from, to timeline.Nanos) {
 			t.add(from, to)
+			c.addBusy(from, to)
 		})
 		return nil
 	})

@@ -26,7 +26,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/weft-trace/weft/internal/timeline"
@@ -78,7 +77,7 @@ func recordedTrack(process *timeline.Track) RecordedAs {
 	if !process.Renumbered || process.Kind != timeline.ProcessTrack {
 		return RecordedAs{}
 	}
-	return RecordedAs{process.RecordedPID, inputOfProcess(process)}
+	return RecordedAs{process.RecordedPID, process.Input}
 }
 
 // Shown returns the pid for people: that of the recording.
@@ -121,16 +120,6 @@ func (t *ThreadID) Title() string {
 // Title names a process for people, with its number, by what it has in the timeline.
 func (r RecordedAs) Title(process string, pid timeline.InputID) string {
 	return r.Shown(pid).Title(timeline.Program(process), "pid")
-}
-
-// inputOfProcess returns the name of the input of a process, of several; "" if there is one alone.
-func inputOfProcess(process *timeline.Track) string {
-	for _, label := range process.Labels {
-		if name, ok := strings.CutPrefix(label, timeline.InputLabel); ok {
-			return name
-		}
-	}
-	return ""
 }
 
 // Options say how the tables of reports are made. The zero Options make whole tables without buckets.

@@ -63,7 +63,7 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 	return table.New(table.Table{Name: "tasks", Title: "long tasks, the longest first", Key: "dur_ns", What: "tasks", All: len(r.Tasks)}, shown, columns(
 		[]table.Of[Task]{
 			table.Moments("ts_ns", "at", r.Start, func(t *Task) timeline.Nanos { return t.Start }),
-			table.Times("dur_ns", "ms", func(t *Task) timeline.Nanos { return t.Duration }),
+			table.Times("dur_ns", "ms", func(t *Task) timeline.Nanos { return t.Duration }).Over(timeline.LongTaskLength),
 			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3),
 			table.OptionalTimes("cpu_ns", "CPU ms", func(t *Task) *timeline.Nanos { return t.CPU }).Spare(2).IfAny(),
 		},

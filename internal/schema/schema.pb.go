@@ -766,6 +766,7 @@ const (
 	WeftTrackMark_IDSpace     = 6
 	WeftTrackMark_RecordedPID = 7
 	WeftTrackMark_MovedNS     = 8
+	WeftTrackMark_Input       = 9
 )
 
 // Message is a message type. Its fields are in the order of their numbers.
@@ -1059,6 +1060,6 @@ var Messages = [...]Message{
 	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 58}, {4, length, true, 57}, {5, varint, false, 0}, {6, length, false, 0},
-		{7, varint, false, 0}, {8, varint, false, 0},
+		{7, varint, false, 0}, {8, varint, false, 0}, {9, length, false, 0},
 	}},
 }

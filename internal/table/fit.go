@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
-	"github.com/weft-trace/weft/internal/printable"
 )
 
 // Texts of tables are shortened to so many columns: first of all, then where columns that people can do without are gone, and where
@@ -20,7 +19,19 @@ const (
 // shortens texts, the widest first; then it leaves out what people miss least; then it shortens texts further, and at last leaves out what
 // is on the right. What names a row, the column by which the table is sorted and those that were asked for stay, and so do whole numbers: a
 // number that the edge of the terminal cuts would be another one. 0: it has room.
-func (t *Table) fit(columns, margin int) (fitted *Table, left int) {
+func (t *Table) fit(on Terminal, margin int) (fitted *Table, left int) {
+	fitted, left = t.fitPlain(on.Columns, margin)
+	if on.Color {
+		barred := *t
+		barred.bars = true
+		if with, lost := barred.fitPlain(on.Columns, margin); lost <= left+1 { // they are worth a column
+			return with, lost
+		}
+	}
+	return fitted, left
+}
+
+func (t *Table) fitPlain(columns, margin int) (fitted *Table, left int) {
 	copied := *t
 	fitted = &copied
 	fitted.Columns = slices.Clone(t.Columns)
@@ -89,7 +100,7 @@ func (t *Table) width() int {
 func (t *Table) columnWidth(i int) int {
 	width := cellwidth.Of(t.Columns[i].Title)
 	for _, row := range t.Rows {
-		width = max(width, cellwidth.Of(printable.Text(t.Columns[i].Format(&row.cells[i]))))
+		width = max(width, cellwidth.Of(t.shown(i, &row.cells[i])))
 	}
 	return width
 }

@@ -39,6 +39,7 @@ type Table struct {
 	Columns []Column
 	Rows    []Row
 
+	bars   bool // shares have bars
 	chosen bool // the columns are those that were asked for
 }
 
@@ -71,6 +72,7 @@ type Column struct {
 	IfAny      bool   // people get it only where a row has something in it, or if they ask for it
 	Page       bool   // only a page has room for it
 	CountKey   string // of times: the key of one more column of CSV, with the number of samples behind the time
+	Over       int64  // a number from which on people should look at it; 0: none
 	Role       Role   // in a report on many files
 }
 
@@ -273,6 +275,12 @@ func (c Of[T]) Only(shown bool) Of[T] {
 // IfAny says that people get the column only where a row has something in it.
 func (c Of[T]) IfAny() Of[T] {
 	c.Column.IfAny = true
+	return c
+}
+
+// Over says from which number on people should look at it.
+func (c Of[T]) Over(n timeline.Nanos) Of[T] {
+	c.Column.Over = int64(n)
 	return c
 }
 

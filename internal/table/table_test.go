@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -133,5 +134,48 @@ func TestJoinQuiet(t *testing.T) {
 	quiet.Sections = append(quiet.Sections, Section{Quiet: "io"})
 	if quiet.JoinQuiet(say); len(quiet.Sections) != 1 || quiet.Sections[0].Quiet == "" {
 		t.Errorf("%+v", quiet.Sections)
+	}
+}
+
+// On a terminal with color shares have bars, numbers over a threshold are red, and ids are dim; anything else gets the text alone.
+func TestColors(t *testing.T) {
+	type line struct {
+		name       string
+		time, part timeline.Nanos
+	}
+	rows := []line{{"main [tid 7]", 60e6, 50}, {"other", 40e6, 3}, {"CpuProfiler::Start", 1e6, 100}}
+	report := func() *Report {
+		return &Report{Sections: []Section{{Tables: []*Table{New(Table{Name: "t", Flush: true}, rows,
+			Names("name", "name", 40, func(r *line) string { return r.name }).Noted(producers.RecorderNote),
+			Times("ms", "ms", func(r *line) timeline.Nanos { return r.time }).Over(50e6),
+			Shares("share", func(r *line) (part, all timeline.Nanos) { return r.part, 100 }),
+		)}}}}
+	}
+	for name, test := range map[string]struct {
+		on   Terminal
+		want []string
+	}{
+		"plain": {Terminal{}, []string{"name                                   ms    share", "main [tid 7]                       60.000   50.0 %"}},
+		"color": {Terminal{Columns: 80, Color: true}, []string{
+			"main \x1b[2m[tid 7]\x1b[0m                       \x1b[31m60.000\x1b[0m  ████      50.0 %", "other                              40.000  ▎          3.0 %",
+			"CpuProfiler::Start (the recorder)   1.000  ████████ 100.0 %",
+		}},
+		"narrow": {Terminal{Columns: 38, Color: true}, []string{"CpuProfil…Start (the recorder)   1.000"}},
+	} {
+		var b strings.Builder
+		if err := report().WriteText(&b, test.on, ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range test.want {
+			if !strings.Contains(b.String(), line) {
+				t.Errorf("%s: no line %q in\n%s", name, line, b.String())
+			}
+		}
+	}
+	if got := (Terminal{Color: true}).Spark([]timeline.Nanos{0, 1, 4, 8}); got != " ▁▄█" {
+		t.Errorf("%q", got)
+	}
+	if got := (Terminal{}).Spark([]timeline.Nanos{0, 1}); got != "" {
+		t.Errorf("%q without color", got)
 	}
 }

@@ -1,10 +1,13 @@
 package table
 
 import (
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Terminal is what text for people is written to. The zero Terminal is none: a pipe and a file get lines whole and without color.
@@ -18,6 +21,7 @@ const (
 	beginBold   = "\x1b[1m"
 	beginRed    = "\x1b[31m"
 	beginYellow = "\x1b[33m"
+	beginDim    = "\x1b[2m"
 	endEmphasis = "\x1b[0m"
 )
 
@@ -29,6 +33,43 @@ func (t Terminal) Severe(text string) string { return t.emphasize(beginRed, text
 
 // Warning is a text that people should not miss.
 func (t Terminal) Warning(text string) string { return t.emphasize(beginYellow, text) }
+
+// Aside makes the ids of processes and threads in a line less conspicuous.
+func (t Terminal) Aside(line string) string {
+	if !t.Color {
+		return line
+	}
+	return ids.ReplaceAllStringFunc(line, func(id string) string { return t.emphasize(beginDim, id) })
+}
+
+// ids matches the ids of processes and threads as titles have them.
+var ids = regexp.MustCompile(`\[[pt]id [^\]\[]*\]`)
+
+// barCells is the width of the bars of shares.
+const barCells = 8
+
+// bar draws a part of all in eighths of so many cells.
+func bar(part, all float64) string {
+	eighths := int(min(max(part/all, 0), 1)*barCells*8 + 0.5)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return cellwidth.Left(text, barCells)
+}
+
+// Spark draws values as a line of bars, one a cell, whose largest is the tallest; "": the terminal gets plain text, or all are 0.
+func (t Terminal) Spark(values []timeline.Nanos) string {
+	most := slices.Max(append([]timeline.Nanos{0}, values...))
+	if !t.Color || most == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, v := range values {
+		b.WriteRune([]rune(" ▁▂▃▄▅▆▇█")[int(math.Ceil(float64(v)/float64(most)*8))])
+	}
+	return b.String()
+}
 
 func (t Terminal) emphasize(begin, text string) string {
 	if !t.Color || text == "" {

@@ -70,7 +70,7 @@ func (d *Detail) AddList(label string, lines []string, hang int) {
 func (d *Detail) write(b *bytes.Buffer, on Terminal) {
 	fmt.Fprintf(b, "\n%s\n", on.Heading(on.Wrap(d.Title, 3)))
 	for _, l := range d.Lines {
-		fmt.Fprintln(b, on.Wrap("   "+cellwidth.Left(l.Label, d.Width)+l.Text, 3+d.Width+l.Hang))
+		fmt.Fprintln(b, on.Aside(on.Wrap("   "+cellwidth.Left(l.Label, d.Width)+l.Text, 3+d.Width+l.Hang)))
 	}
 }
 
@@ -182,8 +182,8 @@ func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 		b.WriteByte('\n')
 	}
 	t.fill()
-	fitted, left := t.fit(on.Columns, len(margin))
-	for i, line := range fitted.lines() {
+	fitted, left := t.fit(on, len(margin))
+	for i, line := range fitted.lines(on) {
 		if line = strings.TrimRight(margin+line, " "); i == 0 {
 			line = on.Heading(line)
 		}
@@ -199,25 +199,52 @@ func (t *Table) writeText(b *bytes.Buffer, on Terminal) {
 }
 
 // lines returns the titles of the columns and the rows of a table.
-func (t *Table) lines() []string {
+func (t *Table) lines(on Terminal) []string {
 	lines := make([][]string, len(t.Rows)+1)
 	var kinds []Kind
+	var shown []int
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.Title == "" {
 			continue
 		}
-		kinds = append(kinds, c.Kind)
+		kinds, shown = append(kinds, c.Kind), append(shown, i)
 		lines[0] = append(lines[0], c.Title)
 		for k := range t.Rows {
-			lines[k+1] = append(lines[k+1], printable.Text(c.Format(&t.Rows[k].cells[i])))
+			lines[k+1] = append(lines[k+1], t.shown(i, &t.Rows[k].cells[i]))
 		}
 	}
-	return align(lines, kinds)
+	return align(lines, kinds, func(line, column int, text string) string {
+		if line == 0 {
+			return text
+		}
+		if c, v := &t.Columns[shown[column]], &t.Rows[line-1].cells[shown[column]]; c.Over > 0 && !v.Absent && v.Number >= c.Over {
+			return on.Severe(text)
+		}
+		return on.Aside(text)
+	})
 }
 
-// align makes columns of the cells of lines: texts to the left, numbers to the right.
-func align(lines [][]string, kinds []Kind) []string {
+// shown returns a cell as people see it, with its bar.
+func (t *Table) shown(column int, v *Cell) string {
+	c := &t.Columns[column]
+	text := printable.Text(c.Format(v))
+	if !t.bars || v.Absent {
+		return text
+	}
+	switch c.Kind {
+	case ShareKind:
+		return bar(float64(v.Number), 1000) + cellwidth.Right(text, len(" 100.0 %"))
+	case PercentKind:
+		return bar(float64(v.Number), float64(max(v.Count, 1))) + cellwidth.Right(text, len(" 100.0"))
+	case PortionKind:
+		return bar(float64(v.Number), 1e9) + cellwidth.Right(text, len(" 100.0 %"))
+	}
+	return text
+}
+
+// align makes columns of the cells of lines: texts to the left, numbers to the right. paint colors what is aligned.
+func align(lines [][]string, kinds []Kind, paint func(line, column int, text string) string) []string {
 	widths := make([]int, len(kinds))
 	for _, line := range lines {
 		for i, text := range line {
@@ -232,6 +259,7 @@ func align(lines [][]string, kinds []Kind) []string {
 			} else {
 				line[i] = cellwidth.Right(text, widths[i])
 			}
+			line[i] = paint(k, i, line[i])
 		}
 		out[k] = strings.TrimRight(strings.Join(line, "  "), " ")
 	}

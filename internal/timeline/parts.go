@@ -70,14 +70,19 @@ func (b *Builder) RedirectThreads(to func(thread TrackID) TrackID) {
 }
 
 // NumberTaken says that another input has another process, or thread, with the number of one on its machine, which gets a new one.
-// input is the name of the input that it is of.
-func (b *Builder) NumberTaken(id TrackID, input string) {
+func (b *Builder) NumberTaken(id TrackID) {
 	switch t := b.table; t.tracks[id].kind {
 	case ProcessTrack:
-		p := t.process(id)
-		p.taken, p.of = true, input
+		t.process(id).taken = true
 	case ThreadTrack:
 		t.thread(id).taken = true
+	}
+}
+
+// SetInput says of which input a process is, of several. Of several calls the first one counts.
+func (b *Builder) SetInput(id TrackID, input string) {
+	if p := b.table.process(id); p.of == "" {
+		p.of = input
 	}
 }
 

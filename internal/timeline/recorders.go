@@ -9,9 +9,6 @@ import (
 // A trace of several inputs, which package merge made, says so in its tracks: this file reads which input an event is of, and which slices and
 // samples are those of a further recorder.
 
-// InputLabel is in front of the name of an input in the label of a process that has its events.
-const InputLabel = "input "
-
 // InputFacts is in front of the name of an input, followed by a dot, in the keys of what it states about its trace.
 const InputFacts = "input."
 

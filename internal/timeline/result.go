@@ -169,6 +169,7 @@ type Track struct {
 	TID      int64    // ThreadTrack: as written to the output
 	Assigned bool     // PID of a process, TID of a thread: a free number, because Perfetto cannot hold InputID
 	Labels   []string // ProcessTrack
+	Input    string   // ProcessTrack, of several inputs: the name of the first that has it
 	Facts    []Fact   // ThreadTrack
 
 	RecordedPID int64 // ProcessTrack, if Renumbered: its number where it was recorded
@@ -237,7 +238,7 @@ func (t *Timeline) Track(id TrackID) Track {
 	case ProcessTrack:
 		p := &t.table.processes[row.index]
 		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.shownName(), p.labels, p.rank, p.hasRank
-		tr.InputID, tr.PID, tr.Assigned = p.key, p.pid, p.assigned
+		tr.InputID, tr.PID, tr.Assigned, tr.Input = p.key, p.pid, p.assigned, p.of
 		tr.RecordedPID, tr.Renumbered, tr.Moved = p.recorded, p.renumbered, p.moved
 	case ThreadTrack:
 		th := &t.table.threads[row.index]

@@ -148,7 +148,7 @@ type process struct {
 	was      ProcessKey // the key before it got another one because it was taken
 	recorded int64      // the number in its recording, if renumbered
 	moved    Nanos      // by how much its events are later than in its recording
-	of       string     // the name of its input, if taken
+	of       string     // the name of its input, of several; of several that have it the first
 	madeUp   int64      // the multiple of madeUp from which on its made-up ids are, see MakeUpFrom; 0: 1
 	shown    string     // its name if that is not name, see ShowProcess
 

@@ -591,7 +591,9 @@ type WeftTrackMark struct {
 	// The pid of a process in its recording, if another one has a process of this number, so that the descriptor has another pid.
 	RecordedPid *int64 `protobuf:"varint,7,opt,name=recorded_pid,json=recordedPid" json:"recorded_pid,omitempty"`
 	// By how much the events of a process are later than in its recording, in nanoseconds. Times in their arguments are as recorded.
-	MovedNs       *int64 `protobuf:"varint,8,opt,name=moved_ns,json=movedNs" json:"moved_ns,omitempty"`
+	MovedNs *int64 `protobuf:"varint,8,opt,name=moved_ns,json=movedNs" json:"moved_ns,omitempty"`
+	// Of a process, in a trace of several inputs: the name of the first input that has it.
+	Input         *string `protobuf:"bytes,9,opt,name=input" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,6 +682,13 @@ func (x *WeftTrackMark) GetMovedNs() int64 {
 		return *x.MovedNs
 	}
 	return 0
+}
+
+func (x *WeftTrackMark) GetInput() string {
+	if x != nil && x.Input != nil {
+		return *x.Input
+	}
+	return ""
 }
 
 // WeftFact is a value that all samples of a thread have, so that it has no row of its own. It has a number or a text.
@@ -943,7 +952,7 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x1bTHREAD_ORDERING_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18THREAD_ORDERING_EXPLICIT\x10\x01B\x18\n" +
 	"\x16static_or_dynamic_nameB\x19\n" +
-	"\x17sibling_merge_key_field\"\x94\x02\n" +
+	"\x17sibling_merge_key_field\"\xaa\x02\n" +
 	"\rWeftTrackMark\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\rR\x04role\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x127\n" +
@@ -952,7 +961,8 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x04lane\x18\x05 \x01(\rR\x04lane\x12\x19\n" +
 	"\bid_space\x18\x06 \x01(\tR\aidSpace\x12!\n" +
 	"\frecorded_pid\x18\a \x01(\x03R\vrecordedPid\x12\x19\n" +
-	"\bmoved_ns\x18\b \x01(\x03R\amovedNs\"\xbf\x01\n" +
+	"\bmoved_ns\x18\b \x01(\x03R\amovedNs\x12\x14\n" +
+	"\x05input\x18\t \x01(\tR\x05input\"\xbf\x01\n" +
 	"\bWeftFact\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x18\n" +

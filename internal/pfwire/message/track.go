@@ -125,6 +125,7 @@ func (m *TrackMark) InputID() []byte { return m.bytes(schema.WeftTrackMark_Input
 func (m *TrackMark) Lane() uint32    { return uint32(m.uint(schema.WeftTrackMark_Lane)) }
 func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts) }
 func (m *TrackMark) IDSpace() []byte { return m.bytes(schema.WeftTrackMark_IDSpace) }
+func (m *TrackMark) Input() []byte   { return m.bytes(schema.WeftTrackMark_Input) }
 
 // RecordedPID returns the pid that a process has in its recording; false if it is that of the descriptor.
 func (m *TrackMark) RecordedPID() (int64, bool) {

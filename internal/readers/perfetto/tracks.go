@@ -297,6 +297,9 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	if m.moved != 0 {
 		r.b.SetMoved(id, m.moved)
 	}
+	if len(m.of) > 0 {
+		r.b.SetInput(id, string(r.validText(m.of)))
+	}
 	r.setIDSpace(d, &m, id)
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
@@ -435,6 +438,7 @@ type mark struct {
 	recorded   int64  // the pid of a process in its recording
 	renumbered bool   // it has another one than that
 	moved      timeline.Nanos
+	of         []byte // the name of the input that a process is of, of several
 }
 
 // inputID is what the input of weft said of a process or thread.
@@ -465,8 +469,8 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	}
 	m.role, m.subject, m.lane, m.idSpace = timeline.Role(w.Role()), w.Subject(), w.Lane(), w.IDSpace()
 	m.recorded, m.renumbered = w.RecordedPID()
-	m.moved = timeline.Nanos(w.Moved())
-	ofProcess := m.renumbered || m.moved != 0
+	m.moved, m.of = timeline.Nanos(w.Moved()), w.Input()
+	ofProcess := m.renumbered || m.moved != 0 || len(m.of) > 0
 	ofRecording := ofProcess || len(m.idSpace) > 0
 	if !isIDSpace(m.idSpace) || ofRecording && d.Thread() != nil || ofProcess && d.Process() == nil {
 		return m, false
