@@ -187,10 +187,14 @@ func taskName(t *report.Task) Text {
 	if p := largestPart(t); p != nil && p.Self >= t.Duration-t.Duration/2 && (p.Location != "" || t.Basis != report.SampledTasks) {
 		return text("%s", partName(p.Name, p.Location))
 	}
+	var named *report.PathStep // the innermost that has a place in code, else the outermost that says something
 	for i := range t.Path {
-		if s := &t.Path[i]; i > 0 && s.Name != "" && !isWrapper(s.Name) && s.Duration >= t.Duration-t.Duration/2 {
-			return text("A task with %s%s", partName(s.Name, s.Location), in(s.Location))
+		if s := &t.Path[i]; i > 0 && s.Name != "" && !isWrapper(s.Name) && s.Duration >= t.Duration-t.Duration/2 && (named == nil || s.Location != "") {
+			named = s
 		}
+	}
+	if named != nil {
+		return text("A task with %s%s", partName(named.Name, named.Location), in(named.Location))
 	}
 	return nil
 }
