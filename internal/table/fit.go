@@ -24,11 +24,26 @@ func (t *Table) fit(on Terminal, margin int) (fitted *Table, left int) {
 	if on.Color {
 		barred := *t
 		barred.bars = true
-		if with, lost := barred.fitPlain(on.Columns, margin); lost <= left+1 { // they are worth a column
+		if with, lost := barred.fitPlain(on.Columns, margin); lost <= left+1 && !with.cutsMore(fitted) { // they are worth a column, and no letter
 			return with, lost
 		}
 	}
 	return fitted, left
+}
+
+// cutsMore reports whether a text that both tables have is shortened in this one and is whole, or another, in the other one.
+func (t *Table) cutsMore(other *Table) bool {
+	for i, c := range t.Columns {
+		if c.Title == "" || other.Columns[i].Title == "" {
+			continue
+		}
+		for k := range t.Rows {
+			if short := t.Rows[k].cells[i].Short; short != "" && short != other.Rows[k].cells[i].Short {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *Table) fitPlain(columns, margin int) (fitted *Table, left int) {
