@@ -168,7 +168,7 @@ func TestMissing(t *testing.T) {
 	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
 	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}
 	const nothing, usual, something, harmless = "every event of the file was read", "what recordings of this format usually lack", "could not be read as intended",
-		"Nothing is missing that changes these numbers"
+		"Nothing that changes these numbers is missing"
 	for _, test := range []struct {
 		problems []trace.Problem
 		usual    []string
@@ -178,7 +178,7 @@ func TestMissing(t *testing.T) {
 		{nil, nil, []string{nothing, harmless}, []string{usual, something}},
 		{info, []string{"flow_fan_out"}, []string{nothing, harmless}, []string{usual, something}},
 		{lost, []string{"flow_end_without_start"}, []string{usual, "Flows end.", harmless}, []string{nothing, something}},
-		{lost, nil, []string{something, "Flows end.", "Data is lost in <span class=num>3 cases</span>"}, []string{nothing, usual, harmless}},
+		{lost, nil, []string{something, "Flows end.", "Data was lost in <span class=num>3 cases</span>"}, []string{nothing, usual, harmless}},
 	} {
 		page := write(t, &Source{Name: "x", Problems: test.problems, Usual: test.usual}, nastyReport("a", 1), Options{})
 		check(t, page)

@@ -30,19 +30,19 @@ func (j *judge) job() {
 	case idle > window/5 && n == 1:
 		j.heading("", "%s was idle for %s of %s, %s", name(j.deviceTitle(least)), length(idle), length(window), percent(idle, window))
 	case idle > window/5:
-		j.heading("", "%s were idle for %s of the time; the most, %s, for %s", count(n, "device"), percent(idle, window), name(j.deviceTitle(least)), percent(least.Idle, least.Window))
+		j.heading("", "%s were idle for %s of the time; %s was the idlest, for %s", count(n, "device"), percent(idle, window), name(j.deviceTitle(least)), percent(least.Idle, least.Window))
 	case n == 1:
 		j.heading("", "%s was busy for %s of %s", name(j.deviceTitle(least)), percent(busy, window), length(window))
 	default:
-		j.heading("", "%s were busy for %s of the time: what they run takes the time, not the host", count(n, "device"), percent(busy, window))
+		j.heading("", "%s were busy for %s of the time, so kernels set the pace, not the host", count(n, "device"), percent(busy, window))
 	}
 	kernel := j.topGroup(report.Kernels)
 	j.deviceTiles(busy, window, communication, hidden)
 	if idle > window/5 {
 		j.issue(Issue{
-			Title:  text("%s works for %s of %s only", name(j.deviceTitle(least)), length(least.Busy), length(least.Window)),
+			Title:  text("%s works for only %s of %s", name(j.deviceTitle(least)), length(least.Busy), length(least.Window)),
 			Proof:  text("All devices together are idle for %s of the time from the first work of any to the last, %s.", percent(idle, window), length(idle)),
-			Action: text("Give each the same work, and start it as early as the others."), Class: Yours, Gain: idle, Section: "slices",
+			Action: text("Give each device the same work, and start it at the same time."), Class: Yours, Gain: idle, Section: "slices",
 		}, 60)
 	}
 	j.idleIssue()
@@ -131,8 +131,8 @@ var causeActions = map[report.GapCause][2]string{
 	report.GapCollective: {"communication", "Overlap communication with computation, or send less at a time."},
 	report.GapKernel:     {"kernels of other streams", "Let streams depend less on each other."},
 	report.GapCopy:       {"copies", "Copy ahead of time, from pinned memory."},
-	report.GapOther:      {"nothing that is known", "Look at the gaps with weft report slices --table gaps."},
-	report.GapUnknown:    {"something that is not recorded", "Record the calls of the runtime as well (cuda_runtime)."},
+	report.GapOther:      {"no known reason", "Look at the gaps with weft report slices --table gaps."},
+	report.GapUnknown:    {"something that was not recorded", "Record the calls of the runtime as well (cuda_runtime)."},
 }
 
 // idleIssue says what streams waited for most.

@@ -23,7 +23,7 @@ func (j *judge) profile() {
 	}
 	switch {
 	case top == nil || total <= 0:
-		j.heading("", "No function was seen at work")
+		j.heading("", "No function was running in any sample")
 	case self >= total/10:
 		j.heading("", "%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
 	default:
@@ -45,6 +45,6 @@ func (j *judge) profile() {
 		j.tile(Tile{Label: "Busy for 50 ms", Value: table.Thousands(n), Note: "times at a stretch, up to " + table.Length(j.tasks[0].Duration), Section: "tasks"})
 	}
 	if n := j.Counts.Samples; n > 1 {
-		j.out.Trust = append(j.out.Trust, text("Times are made of %s: what was seen a few times only is chance.", count(n, "sample")))
+		j.out.Trust = append(j.out.Trust, text("Times come from %s: a function seen only a few times may be chance.", count(n, "sample")))
 	}
 }

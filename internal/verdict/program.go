@@ -30,7 +30,7 @@ func (j *judge) probes() {
 		v := &p.Values[i]
 		j.issue(Issue{
 			Title: text("“%s” takes %s", quote(v.Name), length(v.Total)), Proof: text("%s of the time of all; %s, the longest %s.", percent(v.Total, all), count(v.Count, "slice"), length(v.Max)),
-			Action: text("Look at why it is slow, or ask for it less."), Class: Yours, Gain: v.Total, Show: momentOf(v), Section: "slices",
+			Action: text("Find out why it is slow, or run it less often."), Class: Yours, Gain: v.Total, Show: momentOf(v), Section: "slices",
 		}, 50)
 	}
 	j.tile(Tile{Label: "Slowest", Value: table.Length(top.Total), Note: quote(top.Name).Text, Section: "slices"})
@@ -76,7 +76,7 @@ func (j *judge) program() {
 		j.tile(Tile{Label: "Largest", Value: table.Length(code.Self), Note: partName(code.Function, code.URL).Text + ", by itself", Section: "code"})
 		j.issue(Issue{
 			Title: text("%s takes %s by itself", partName(code.Function, code.URL), length(code.Self)), Proof: text("%s of the busy time of all threads, in one place; with what it calls %s.", percent(code.Self, j.worked()), length(code.Total)),
-			Action: text("Look at what it does, or at how often it is called."), Class: Yours, Gain: code.Self, Section: "code",
+			Action: text("Look at what it does, and at how often it is called."), Class: Yours, Gain: code.Self, Section: "code",
 		}, 30)
 	}
 	if slept := j.slept(); slept > 0 && j.out.Kind == Probes {
@@ -160,7 +160,7 @@ func (j *judge) other() {
 	case c.Slices+c.Samples == 0:
 		j.heading("", "The recording has no slices and no samples, so there are no times to judge")
 	default:
-		j.heading("", "%s took no time that is known", count(c.Slices, "slice"))
+		j.heading("", "%s have no known length", count(c.Slices, "slice"))
 	}
 	if c.Instants > 0 {
 		j.tile(Tile{Label: "Instants", Value: table.Thousands(c.Instants)})

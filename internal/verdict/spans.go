@@ -55,13 +55,13 @@ func (j *judge) service() {
 	root := s.Longest
 	switch {
 	case root == nil:
-		j.heading("", "%s were recorded, and none ends", count(s.Spans.Spans, "span"))
+		j.heading("", "No end was recorded of %s", count(s.Spans.Spans, "span"))
 	case s.Roots == 1 && s.RootErrors == 1:
 		j.heading(Poor, "%s failed after %s", name(root.Operation), length(root.Length))
 	case s.RootErrors > 0:
 		j.heading(Poor, "%s of %s failed", number(table.Thousands(s.RootErrors)), count(s.Roots, "request"))
 	case s.Errors > 0:
-		j.heading(Poor, "%s of %s failed, and no request did", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"))
+		j.heading(Poor, "%s of %s failed, but every request succeeded", number(table.Thousands(s.Errors)), count(s.Spans.Spans, "span"))
 	case s.Roots == 1:
 		j.heading("", "%s was answered in %s", name(root.Operation), length(root.Length))
 	default:
@@ -81,11 +81,11 @@ func (j *judge) service() {
 	j.failureIssues()
 	for i := range path[:min(len(path), 3)] {
 		o := &path[i]
-		action := text("Make it faster, or do it beside the rest.")
+		action := text("Make it faster, or run it in parallel with the rest.")
 		title := text("%s of %s takes %s of the %s of the slowest request", name(o.operation), name(o.service), length(o.time), length(root.Length))
 		if o.times > 4 {
 			title = text("%s runs %s one after the other", name(o.operation), times(o.times))
-			action = text("Ask for all of it at once, or at the same time.")
+			action = text("Batch these calls, or make them in parallel.")
 		}
 		j.issue(Issue{
 			Title: title, Proof: text("%s of its time, in %s of %s.", percent(o.time, root.Length), count(o.times, "part"), name(o.service)), Action: action, Class: Yours,
@@ -100,7 +100,7 @@ func (j *judge) cameThrough(origin *report.SpanFailure) (t Text) {
 	for i := range j.Spans.Failures {
 		if f := &j.Spans.Failures[i]; f.Origins < f.Count && f != origin && n < 3 {
 			if n++; n == 1 {
-				t = text("; it came back through %s", name(f.Operation))
+				t = text("; the error spread to %s", name(f.Operation))
 			} else {
 				t = append(t, text(", %s", name(f.Operation))...)
 			}
@@ -143,7 +143,7 @@ func (j *judge) failureIssues() {
 		}
 		j.issue(Issue{
 			Title: text("%s of %s fails %s", name(f.Operation), name(f.Service), times(f.Origins)), Proof: text("“%s”; the first at %s.", message(f.Message), j.moment(f.First)),
-			Action: text("Read its message: nothing below it failed, so this is where it starts."), Class: Yours, Gain: several(whole, f.Origins), Show: &Moment{f.First, 0, nil}, Section: "spans",
+			Action: text("Read its message: nothing below it failed, so the error starts here."), Class: Yours, Gain: several(whole, f.Origins), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, 100)
 	}
 }
@@ -226,7 +226,7 @@ func (j *judge) archiveIssues(load *report.Load) {
 		if r.Length < 100*millisecond {
 			break
 		}
-		action := text("Send less, or compress it: most of it is not waiting.")
+		action := text("Send less, or compress it: little of the time is waiting.")
 		if r.Wait >= r.Length/2 {
 			action = text("Answer it faster on the server, or from a cache.")
 		}
@@ -242,7 +242,7 @@ func (j *judge) archiveIssues(load *report.Load) {
 		}
 		j.issue(Issue{
 			Title: text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), Proof: text("The first at %s.", j.moment(f.First)),
-			Action: text("Mend the url or the server, or do not ask."), Class: Yours, Gain: several(100*millisecond, f.Count), Show: &Moment{f.First, 0, nil}, Section: "spans",
+			Action: text("Fix the URL or the server, or drop the request."), Class: Yours, Gain: several(100*millisecond, f.Count), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, sure)
 	}
 	for _, phase := range [][2]string{{"connect", "Use fewer hosts, keep connections, and preconnect to those that are needed early."}, {"blocked", "Send fewer requests at once, or use HTTP/2."}, {"dns", "Use fewer hosts, and prefetch their names."}} {

@@ -198,12 +198,12 @@ func TestTruthChrome(t *testing.T) {
 		}
 	}
 	expect(t, v, "kind: web page", "tile Layout shift: "+fmt.Sprintf("%.2f good", rawShift(events)), "tile Slowest input: "+table.Length(micros(slowest)),
-		"the slowest input after "+table.Length(micros(slowest)), fmt.Sprintf("tile Long tasks: %d ", long), "heading: a.localhost:8701/main.js answered fast: no long task")
+		"the slowest input took "+table.Length(micros(slowest)), fmt.Sprintf("tile Long tasks: %d ", long), "heading: a.localhost:8701/main.js responded fast: no long task")
 	if long != 0 {
 		t.Error("there are long tasks")
 	}
 	cpu := table.Percent(timeline.Nanos(busiest[0]*1000), timeline.Nanos(busiest[1]*1000))
-	expect(t, v, "on a CPU for "+cpu+" of the time of its slices", "tile On a CPU: "+cpu)
+	expect(t, v, "on a CPU for "+cpu+" of it", "tile On a CPU: "+cpu)
 }
 
 // The largest content of a page came so long after the start of its navigation, and the recorder's tasks are not the reader's.
@@ -237,7 +237,7 @@ func TestTruthChromeLoad(t *testing.T) {
 		}
 	}
 	expect(t, judged(t, input), "tile Largest content: "+table.Length(micros(painted))+" good LCP of page2.html", fmt.Sprintf("%d of %d long tasks is the recorder's own work", recorders, long),
-		fmt.Sprintf("heading: a.localhost:8701/page2.html was slow to answer: %d long tasks", long-recorders))
+		fmt.Sprintf("heading: a.localhost:8701/page2.html was slow to respond: %d long tasks", long-recorders))
 }
 
 // The function that a profile names has this self time: of each of its samples the time until the next one.
@@ -377,8 +377,8 @@ func TestTruthRanks(t *testing.T) {
 		}
 	}
 	n := timeline.Nanos(len(busy))
-	expect(t, judged(t, inputs...), fmt.Sprintf("heading: %d devices were idle for %s of the time; the most, rank %d, GPU %d, for %s", n, table.Percent(n*window-all, n*window), least[0], least[1], table.Percent(window-busy[least], window)),
-		fmt.Sprintf("tile Kernels: %d", kernels), "tile Devices busy: "+table.Percent(all, n*window), fmt.Sprintf("rank %d, GPU %d works for %s of %s only", least[0], least[1], table.Length(busy[least]), table.Length(window)))
+	expect(t, judged(t, inputs...), fmt.Sprintf("heading: %d devices were idle for %s of the time; rank %d, GPU %d was the idlest, for %s", n, table.Percent(n*window-all, n*window), least[0], least[1], table.Percent(window-busy[least], window)),
+		fmt.Sprintf("tile Kernels: %d", kernels), "tile Devices busy: "+table.Percent(all, n*window), fmt.Sprintf("rank %d, GPU %d works for only %s of %s", least[0], least[1], table.Length(busy[least]), table.Length(window)))
 }
 
 // rawSpan is what the tests read of a span of OpenTelemetry.
@@ -487,7 +487,7 @@ func TestTruthService(t *testing.T) {
 		t.Fatalf("%d fail, from %v, %d without a parent", failed, origins, rootFails)
 	}
 	v := judged(t, input)
-	expect(t, v, "kind: service trace", fmt.Sprintf("heading: %d of %d spans failed, and no request did", failed, len(spans)), fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
+	expect(t, v, "kind: service trace", fmt.Sprintf("heading: %d of %d spans failed, but every request succeeded", failed, len(spans)), fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
 		fmt.Sprintf("tile Requests: %d ", roots), "tile Slowest request: "+table.Length(timeline.Nanos(longest)))
 	for name, n := range origins {
 		expect(t, v, name+" of go-back fails first: “"+message, fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))

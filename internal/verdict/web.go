@@ -105,7 +105,7 @@ func (j *judge) webHeading(f *webFacts) {
 	switch {
 	case f.slowest != nil && f.slowest.Latency > interaction.good:
 		if f.tasks > 0 {
-			j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s, the slowest input answered after %s", f.page, count(f.tasks, "long task"), length(f.slowest.Latency))
+			j.heading(interaction.rate(f.slowest.Latency), "%s was slow to respond: %s, and the slowest input took %s", f.page, count(f.tasks, "long task"), length(f.slowest.Latency))
 			return
 		}
 		j.heading(interaction.rate(f.slowest.Latency), "%s was slow to answer: %s was answered after %s", f.page, InputName(f.slowest.Kind), length(f.slowest.Latency))
@@ -118,11 +118,11 @@ func (j *judge) webHeading(f *webFacts) {
 	case j.Loads != nil && j.Loads.Shift != nil && j.Loads.Shift.Score > goodShift:
 		j.heading(rateShift(j.Loads.Shift.Score), "%s moved while it was shown: a layout shift of %s", f.page, number(shift(j.Loads.Shift.Score)))
 	case j.main == nil:
-		j.heading("", "%s answered within %s", f.page, length(latency(f.slowest)))
+		j.heading("", "%s responded to every input within %s", f.page, length(latency(f.slowest)))
 	case j.main.Busy > (u.End-u.Start)/2:
 		j.heading("", "%s kept its thread busy for %s of %s, without a long task", f.page, percent(j.main.Busy, u.End-u.Start), length(u.End-u.Start))
 	case f.slowest != nil:
-		j.heading(Good, "%s answered fast: no long task, the slowest input after %s", f.page, length(f.slowest.Latency))
+		j.heading(Good, "%s responded fast: no long task, and the slowest input took %s", f.page, length(f.slowest.Latency))
 	default:
 		j.heading("", "%s had no long task: its thread was busy for %s of %s", f.page, length(j.main.Busy), length(u.End-u.Start))
 	}
@@ -223,7 +223,7 @@ func (j *judge) webIssues(f *webFacts) {
 		j.issue(Issue{
 			Title:  text("The recorder itself runs for %s in %s", length(total(j.noise)), count(len(j.noise), "long task")),
 			Proof:  text("The longest at %s: %s.", j.moment(t.Start), mainly(t)),
-			Action: text("Look past it: it is not there when nothing is recorded."), Class: Recorder, Gain: total(j.noise), Show: &Moment{t.Start, t.Duration, &t.ThreadID}, Section: "tasks",
+			Action: text("Ignore it: it is there only while you record."), Class: Recorder, Gain: total(j.noise), Show: &Moment{t.Start, t.Duration, &t.ThreadID}, Section: "tasks",
 		}, 5)
 	}
 }
@@ -250,16 +250,16 @@ func (j *judge) inputIssue(f *webFacts) {
 	if in == nil || in.Latency <= report.FastInput {
 		return
 	}
-	proof, action := text("At %s.", j.moment(in.Start)), text("See with weft report input what ran until the answer.")
+	proof, action := text("At %s.", j.moment(in.Start)), text("weft report input shows what ran until the response.")
 	if in.Delay != nil && in.Processing != nil && in.Presentation != nil {
 		proof = text("At %s: %s until its listeners ran, %s in them, %s until the answer was shown.", j.moment(in.Start), length(*in.Delay), length(*in.Processing), length(*in.Presentation))
 		switch max(*in.Delay, *in.Processing, *in.Presentation) {
 		case *in.Delay:
-			action = text("Divide the task that ran when it came.")
+			action = text("Split the task that was running when it arrived.")
 		case *in.Processing:
-			action = text("Do less in the listeners, or after the next frame.")
+			action = text("Do less in the listeners, or do it after the next frame.")
 		default:
-			action = text("Change less for the answer: style, layout and paint come after the listeners.")
+			action = text("Change less of the page: style, layout and paint follow the listeners.")
 		}
 	}
 	class := Yours
@@ -268,7 +268,7 @@ func (j *judge) inputIssue(f *webFacts) {
 	}
 	what := InputName(in.Kind)
 	j.issue(Issue{
-		Title: text("%s is answered after %s", strings.ToUpper(what[:1])+what[1:], length(in.Latency)), Proof: proof, Action: action, Class: class, Gain: in.Latency - report.FastInput,
+		Title: text("%s took %s to get a response", strings.ToUpper(what[:1])+what[1:], length(in.Latency)), Proof: proof, Action: action, Class: class, Gain: in.Latency - report.FastInput,
 		Show: &Moment{in.Start, in.Latency, in.Main}, Section: "inputs",
 	}, 80)
 }
@@ -286,7 +286,7 @@ func (j *judge) browserIssue() {
 			}
 			j.issue(Issue{
 				Title: text("The browser's own %s runs for %s", name(ShortURL(r.Name)), length(r.Self)), Proof: text("%s of the busy time of all threads added up.", percent(r.Self, t.Busy)),
-				Action: text("Record with a fresh window without extensions to be rid of it."), Class: Browser, Gain: r.Self, Section: "costs",
+				Action: text("Record in a fresh window without extensions to get rid of it."), Class: Browser, Gain: r.Self, Section: "costs",
 			}, 5)
 			return
 		}

@@ -95,7 +95,7 @@ func waits(cpu, of timeline.Nanos) bool { return cpu < of/5*3 }
 func (j *judge) trust() {
 	say := func(t Text) { j.out.Trust = append(j.out.Trust, t) }
 	if cpu, of, ok := onCPU(j.main); ok && !waits(cpu, of) { // else it is the reason why
-		say(text("%s was on a CPU for %s of the time of its slices: the lengths here are those of its work.", j.threadName(j.main), percent(cpu, of)))
+		say(text("%s was on a CPU for %s of the time of its slices, so lengths here are work, not waiting.", j.threadName(j.main), percent(cpu, of)))
 	}
 	if len(j.noise) > 0 {
 		is := table.Plural(len(j.noise), "is", "are") // with the number
@@ -103,11 +103,11 @@ func (j *judge) trust() {
 	}
 	switch {
 	case j.lost > 0:
-		say(text("Data is lost in %s: the totals are too low.", count(j.lost, "case")))
+		say(text("Data was lost in %s, so totals are too low.", count(j.lost, "case")))
 	case len(j.NotCounted) > 0:
 		say(text("Some threads were recorded twice, and count once."))
 	default:
-		say(text("Nothing is missing that changes these numbers."))
+		say(text("Nothing that changes these numbers is missing."))
 	}
 }
 
@@ -132,9 +132,9 @@ func (j *judge) cpuIssue() {
 	if !isPage(j.main.Shows) {
 		thread = inside(j.threadName(j.main))
 	}
-	j.out.Why = append(j.out.Why, text("%s of the lengths here is waiting: %s was on a CPU for %s of the time of its slices.", mostOrMuch(of-cpu, of), thread, percent(cpu, of)))
+	j.out.Why = append(j.out.Why, text("%s of this time is waiting: %s was on a CPU for %s of it.", mostOrMuch(of-cpu, of), thread, percent(cpu, of)))
 	j.issue(Issue{
-		Title:  text("The thread waited for %s of %s instead of running", length(of-cpu), length(of)),
+		Title:  text("The thread was waiting, not running, for %s of %s", length(of-cpu), length(of)),
 		Proof:  text("On a CPU for %s, %s of it: the machine was busy with something else, or the thread slept.", length(cpu), percent(cpu, of)),
 		Action: text("Record again on an idle machine, or compare CPU times."),
 		Class:  Machine, Gain: of - cpu, Section: "busy",
@@ -164,9 +164,9 @@ func (j *judge) taskIssues() {
 	if worst == nil {
 		return
 	}
-	action := text("Divide it: let the thread return to its event loop within %s.", number("50 ms"))
+	action := text("Split it, so that the thread returns to its event loop within %s.", number("50 ms"))
 	if s := worst.Split; s != nil && s.Name != "" && s.Name != worst.Name {
-		action = text("Divide %s%s, which takes %s of it.", partName(s.Name, s.Location), in(s.Location), length(s.Duration))
+		action = text("Split %s%s, which takes %s of it.", partName(s.Name, s.Location), in(s.Location), length(s.Duration))
 	}
 	title := text("The thread is busy for %s at a stretch", length(worst.Duration))
 	if what := taskName(worst); what != nil {
@@ -274,7 +274,7 @@ func (j *judge) functionIssues(max int) {
 			j.issue(Issue{
 				Title:  text("%s uses %s of the sampled time itself", partName(f.Function, f.URL), percent(self, total)),
 				Proof:  text("%s of %s%s; with what it calls %s.", length(self), length(total), in(f.Location()), length(f.Total.Time)),
-				Action: text("Look at what it does in its own lines, or at how often it is called."),
+				Action: text("Look at its own code, and at how often it is called."),
 				Class:  class, Gain: self, Section: "code",
 			}, sure)
 		}
