@@ -127,19 +127,15 @@ func (c *chartCollector) add(row *chartRow, s *chartSlice, name []byte) {
 	s.name = string(name)
 	row.slices = append(row.slices, *s)
 	if c.kept++; c.kept > c.limit {
-		c.least = longest(c.rows, c.limit/2)
-		for _, r := range c.rows {
-			if r != nil {
-				c.kept -= c.drop(r)
-			}
-		}
+		c.keep(c.limit / 2)
 	}
 }
 
-// longest returns a length that at most so many slices have or exceed.
-func longest(rows []*chartRow, limit int) timeline.Nanos {
+// keep keeps the longest slices, limit of more. Of those that are as long as the shortest that stay, it keeps as many as there is room for,
+// evenly spread over rows and time.
+func (c *chartCollector) keep(limit int) {
 	var lengths []timeline.Nanos
-	for _, r := range rows {
+	for _, r := range c.rows {
 		if r != nil {
 			for i := range r.slices {
 				lengths = append(lengths, r.slices[i].Duration)
@@ -147,19 +143,27 @@ func longest(rows []*chartRow, limit int) timeline.Nanos {
 		}
 	}
 	slices.Sort(lengths)
-	return lengths[len(lengths)-limit-1] + 1
-}
-
-// drop leaves out the slices of a row that have become too short.
-func (c *chartCollector) drop(r *chartRow) int {
-	before := len(r.slices)
-	r.slices = slices.DeleteFunc(r.slices, func(s chartSlice) bool {
-		if s.Duration < c.least {
-			c.addShort(r, &s)
+	c.least = append(lengths, lengths[len(lengths)-1]+1)[len(lengths)-limit]
+	first, _ := slices.BinarySearch(lengths, c.least)
+	longer, _ := slices.BinarySearch(lengths, c.least+1)
+	equal, room, seen := longer-first, limit-(len(lengths)-longer), 0
+	for _, r := range c.rows {
+		if r == nil {
+			continue
 		}
-		return s.Duration < c.least
-	})
-	return before - len(r.slices)
+		r.slices = slices.DeleteFunc(r.slices, func(s chartSlice) bool {
+			short := s.Duration < c.least
+			if s.Duration == c.least {
+				seen++
+				short = seen*room/equal == (seen-1)*room/equal
+			}
+			if short {
+				c.addShort(r, &s)
+			}
+			return short
+		})
+	}
+	c.kept = limit
 }
 
 // addShort adds the time of a short slice, if it is an outermost one: the time of the others is in what is around them.
@@ -316,10 +320,10 @@ func (u *Utilisation) ChartOf(c *Chart, limit int) *Chart {
 	if count <= limit {
 		return c
 	}
-	shorter := chartCollector{step: c.Step, least: longest(rows, limit), use: &useCollector{out: *u}}
+	shorter := chartCollector{step: c.Step, rows: rows, use: &useCollector{out: *u}}
+	shorter.keep(limit)
 	out, names := &Chart{Least: shorter.least, Step: c.Step}, map[string]int{}
 	for _, row := range rows {
-		shorter.drop(row)
 		out.Rows = append(out.Rows, row.done(out, names, len(u.Kinds)))
 	}
 	return out

@@ -98,7 +98,7 @@ func TestChartAdapts(t *testing.T) {
 			t.Errorf("%d: another chart the second time", limit)
 		}
 		if c == nil && limit == 1 {
-			continue // several are the longest
+			continue // half of one is none
 		}
 		kept, time := 0, timeline.Nanos(0)
 		for _, s := range c.Rows[0].Slices {
@@ -176,5 +176,28 @@ func TestHostileWaterfall(t *testing.T) {
 	}
 	if w := c.done(); len(w.Spans) > 50 || int64(len(w.Spans))+w.More != 2200 {
 		t.Errorf("%d spans, %d more", len(w.Spans), w.More)
+	}
+}
+
+// Slices of one length are thinned evenly, not dropped together.
+func TestChartOfEqualSlices(t *testing.T) {
+	var b strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&b, `,{"ph":"X","pid":1,"tid":1,"ts":%d,"dur":10,"name":"a"}`, i*10)
+	}
+	_, c := chartOf(t, "["+b.String()[1:]+"]", 1000)
+	if c == nil {
+		t.Fatal("no chart")
+	}
+	first, second := 0, 0
+	for _, s := range c.Rows[0].Slices {
+		if s.Start < c.Rows[0].Slices[0].Start+1500*10_000 {
+			first++
+		} else {
+			second++
+		}
+	}
+	if n := first + second; n < 500 || n > 1000 || first == 0 || second < 400 {
+		t.Errorf("%d slices of the first half and %d of the second", first, second)
 	}
 }

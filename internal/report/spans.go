@@ -287,7 +287,8 @@ func (c *spanCollector) count(s *span) {
 	if s.failed {
 		o.Errors++
 		c.out.Errors++
-		i := row(&c.out, c.failures, &c.out.Failures, []string{s.service, s.operationName, s.message}, func(names []string) SpanFailure {
+		place, _, _ := strings.Cut(s.url, "?")
+		i := row(&c.out, c.failures, &c.out.Failures, []string{s.service, s.operationName, s.message, place}, func(names []string) SpanFailure {
 			return SpanFailure{Service: names[0], Operation: names[1], Message: names[2], First: s.start, Trace: s.id.trace, URL: s.url}
 		})
 		c.out.Failures[i].Count++

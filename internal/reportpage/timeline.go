@@ -150,7 +150,7 @@ func (p *page) busy() {
 	if p.all.Chart != nil {
 		p.chart()
 	}
-	length0, top := u.End-u.Start, &u.Threads[0]
+	length0, top := u.End-u.Start, &u.Threads[p.rows()[0]]
 	p.p("<p class=lead><b>%s</b> was busy for %s, %s of the %s from the first to the last slice on a thread.", top.ThreadID.ThreadTitle(),
 		length(top.Busy), share(top.Busy, length0), length(length0))
 	if u.More > 0 {

@@ -20,11 +20,16 @@ func (j *judge) probes() {
 		return
 	}
 	top := &p.Values[0]
-	what := map[string]string{"query": "The slowest statement", "sql": "The slowest statement", "statement": "The slowest statement"}[p.Argument]
-	if what == "" {
-		what = "The " + p.Argument + " with the most time"
+	what, label := p.Argument, "Most time"
+	if what == "query" || what == "sql" {
+		what = "statement"
 	}
-	j.heading("", "%s took %s: “%s”", what, length(top.Total), quote(top.Name))
+	if top.Max >= top.Total-top.Total/10 { // one run; slices within it have the text too
+		label = "Slowest"
+		j.heading("", "The slowest %s took %s: “%s”", what, length(top.Total), quote(top.Name))
+	} else {
+		j.heading("", "The %s with the most time took %s in all, the longest run %s: “%s”", what, length(top.Total), length(top.Max), quote(top.Name))
+	}
 	j.out.Why = append(j.out.Why, text("That is %s of the %s of %s.", percent(top.Total, all), length(all), count(p.Count, "different "+p.Argument+" text")))
 	for i := range p.Values[:min(len(p.Values), 3)] {
 		v := &p.Values[i]
@@ -33,7 +38,7 @@ func (j *judge) probes() {
 			Action: text("Find out why it is slow, or run it less often."), Class: Yours, Gain: v.Total, Show: momentOf(v), Section: "slices",
 		}, 50)
 	}
-	j.tile(Tile{Label: "Slowest", Value: table.Length(top.Total), Note: quote(top.Name).Text, Section: "slices"})
+	j.tile(Tile{Label: label, Value: table.Length(top.Total), Note: quote(top.Name).Text, Section: "slices"})
 	j.tile(Tile{Label: "Different texts", Value: table.Thousands(p.Count), Note: "of the argument " + p.Argument})
 	j.sliceTiles()
 }
@@ -59,7 +64,11 @@ func (j *judge) program() {
 	case j.out.Kind == Probes && j.slept() > t.Busy:
 		j.heading("", "The threads slept more than they worked: for %s of %s in all, in system calls that wait", length(j.slept()), length(j.slept()+j.worked()))
 	case top != nil && top.Self >= j.kindTime(report.ThreadSlices)/20:
-		j.heading("", "%s takes %s of the time of all slices: %s in %s", name(top.Name), percent(top.Self, j.kindTime(report.ThreadSlices)), length(top.Self), count(top.Count, "slice"))
+		added := ""
+		if top.Self > window {
+			added = ", threads added up"
+		}
+		j.heading("", "%s takes %s of the time of all slices: %s in %s%s", name(top.Name), percent(top.Self, j.kindTime(report.ThreadSlices)), length(top.Self), count(top.Count, "slice"), added)
 	case code != nil:
 		j.heading("", "%s takes the most time by itself: %s", partName(code.Function, code.URL), length(code.Self))
 	default:

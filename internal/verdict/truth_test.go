@@ -198,7 +198,7 @@ func TestTruthChrome(t *testing.T) {
 		}
 	}
 	expect(t, v, "kind: web page", "tile Layout shift: "+fmt.Sprintf("%.2f good", rawShift(events)), "tile Slowest input: "+table.Length(micros(slowest)),
-		"the slowest input took "+table.Length(micros(slowest)), fmt.Sprintf("tile Long tasks: %d ", long), "heading: a.localhost:8701/main.js responded fast: no long task")
+		"the slowest input took "+table.Length(micros(slowest)), fmt.Sprintf("tile Long tasks: %d ", long), "heading: a.localhost:8701 responded fast: no long task")
 	if long != 0 {
 		t.Error("there are long tasks")
 	}

@@ -26,7 +26,7 @@ func (j *judge) web() {
 	f := webFacts{page: text("The page")}
 	switch page := j.pageURL(); {
 	case j.main != nil && isPage(j.main.Shows):
-		f.page = text("%s", name(ShortURL(j.main.Shows)))
+		f.page = text("%s", name(pageName(j.main.Shows)))
 	case page != "":
 		f.page = text("%s", name(ShortURL(page)))
 	}
@@ -49,6 +49,16 @@ func (j *judge) web() {
 	j.webIssues(&f)
 	j.webHeading(&f)
 	j.webTiles(&f)
+}
+
+// pageName returns the name of a page by its url: the host alone, if the url is that of a script, by which a thread may be known.
+func pageName(url string) string {
+	short := ShortURL(url)
+	host, path, _ := strings.Cut(short, "/")
+	if strings.HasSuffix(path, ".js") || strings.HasSuffix(path, ".mjs") {
+		return host
+	}
+	return short
 }
 
 // pageURL returns the url of the page of the reader that cost most; "" if there is none.
@@ -171,7 +181,7 @@ func (j *judge) webTiles(f *webFacts) {
 	if j.Utilisation != nil {
 		note := "none of 50 ms or longer"
 		if f.tasks > 0 {
-			note = "block for " + table.Length(f.blocked) + " beyond 50 ms each"
+			note = table.Length(f.blocked) + " in all beyond the first 50 ms of each"
 		}
 		j.tile(Tile{Label: "Long tasks", Value: table.Thousands(f.tasks), Note: note, Rating: blocking.rate(f.blocked), Section: "tasks"})
 	}

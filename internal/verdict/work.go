@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/producers"
@@ -245,34 +246,54 @@ func (j *judge) gcIssue() {
 	if time < 5*millisecond || time < of/50 {
 		return
 	}
-	action := text("Allocate less: reuse objects and arrays in loops.")
-	if j.GC != nil && len(j.GC.Threads) > 0 && len(j.GC.Threads[0].ByFunction) > 0 {
-		if f := j.GC.Threads[0].ByFunction[0]; f.GC > 0 && f.Function != "" {
+	action, class, sure := text("Allocate less: reuse objects and arrays in loops."), Yours, timeline.Nanos(50)
+	if j.GC != nil && len(j.GC.Threads) > 0 {
+		t := &j.GC.Threads[0]
+		if yours := slices.IndexFunc(j.GC.Threads, func(t report.ThreadGC) bool { return j.classOf(&t.ThreadID) == Yours }); yours >= 0 {
+			t = &j.GC.Threads[yours]
+		}
+		if len(t.ByFunction) > 0 && t.ByFunction[0].GC > 0 && t.ByFunction[0].Function != "" {
+			f := &t.ByFunction[0]
 			action = text("Allocate less in %s%s, which it interrupts most.", partName(f.Function, f.URL), in(f.Location()))
+			if j.isBrowsers(f.URL) {
+				class, sure = Browser, 5
+			}
+		}
+		if j.classOf(&t.ThreadID) == Browser {
+			class, sure = Browser, 5
 		}
 	}
 	j.issue(Issue{
-		Title: text("Garbage collection uses %s of the busy time", percent(time, of)), Proof: text("%s of %s.", length(time), length(of)),
-		Action: action, Class: Yours, Gain: time, Section: "gc",
-	}, 50)
+		Title: text("Garbage collection uses %s of the busy time of all threads", percent(time, of)), Proof: text("%s of %s.", length(time), length(of)),
+		Action: action, Class: class, Gain: time, Section: "gc",
+	}, sure)
 }
 
-// functionIssues are about the functions with the most self time.
-func (j *judge) functionIssues(max int) {
-	for i := range j.Functions[:min(len(j.Functions), 1)] {
+// isBrowsers reports whether the code of a web page's recording at a url is the browser's own.
+func (j *judge) isBrowsers(url string) bool {
+	return j.out.Kind == WebPage && (report.IsOwnPage(url) || url != "" && !strings.Contains(url, "://"))
+}
+
+// functionIssues are about the functions with the most self time of the thread that the verdict is about, else of the first one.
+func (j *judge) functionIssues(most int) {
+	i := -1
+	if j.main != nil {
+		i = slices.IndexFunc(j.Functions, func(f report.ThreadFunctions) bool { return f.ThreadID == j.main.ThreadID })
+	}
+	if i = max(i, 0); i < len(j.Functions) {
 		total := j.treeTotal(&j.Functions[i].ThreadID)
-		for k := range j.Functions[i].Functions[:min(len(j.Functions[i].Functions), max)] {
+		for k := range j.Functions[i].Functions[:min(len(j.Functions[i].Functions), most)] {
 			f := &j.Functions[i].Functions[k]
 			self := f.Self.Sum().Time
 			if self < total/20 || self <= 0 {
 				break
 			}
 			class, sure := Yours, timeline.Nanos(50)
-			if j.out.Kind == WebPage && (strings.HasPrefix(f.Function, "0x") || f.URL != "" && !strings.Contains(f.URL, "://")) {
+			if j.out.Kind == WebPage && strings.HasPrefix(f.Function, "0x") || j.isBrowsers(f.URL) {
 				class, sure = Browser, 5
 			}
 			j.issue(Issue{
-				Title:  text("%s uses %s of the sampled time itself", partName(f.Function, f.URL), percent(self, total)),
+				Title:  text("%s itself uses %s of the time in functions", partName(f.Function, f.URL), percent(self, total)),
 				Proof:  text("%s of %s%s; with what it calls %s.", length(self), length(total), in(f.Location()), length(f.Total.Time)),
 				Action: text("Look at its own code, and at how often it is called."),
 				Class:  class, Gain: self, Section: "code",
