@@ -18,7 +18,8 @@ type Frames struct {
 	Partial int64 `json:"partial"`
 	Late    int64 `json:"late"`
 
-	List []ShownFrame `json:"-"` // that are not FrameShown, the longest first
+	Uncounted int64        `json:"uncounted"` // frames that are not in these numbers, because there are too many
+	List      []ShownFrame `json:"-"`         // that are not FrameShown, the longest first
 }
 
 // FrameOutcome says what became of a frame.
@@ -66,6 +67,7 @@ type frameFinder struct {
 	opts   *TaskOptions
 	args   *timeline.ArgSelection
 	frames []frameFacts
+	more   int64            // frames that are not kept
 	byKey  map[frameKey]int // index in frames
 }
 
@@ -82,7 +84,7 @@ func (c *taskCollector) findFrames(ctx context.Context) (*Frames, error) {
 	if err := c.tl.WalkSlices(ctx, anywhere, f.item); err != nil {
 		return nil, err
 	}
-	out := &Frames{All: int64(len(f.frames))}
+	out := &Frames{All: int64(len(f.frames)), Uncounted: f.more}
 	for i := range f.frames {
 		frame := &f.frames[i]
 		switch frame.Outcome = frame.outcome(c.out.Min); frame.Outcome {
@@ -142,6 +144,8 @@ func (f *frameFinder) item(it *timeline.Item) error {
 		frame.ThreadID = threadID(f.tl, ownerOf(f.tl, it.Track))
 		f.byKey[key] = len(f.frames)
 		f.frames = append(f.frames, frame)
+	} else {
+		f.more++
 	}
 	return nil
 }
@@ -201,8 +205,12 @@ func (c *taskCollector) blame(f *ShownFrame) {
 
 // line counts the frames in a line for people.
 func (r *Frames) line(late timeline.Nanos) string {
-	return fmt.Sprintf("%s: %s dropped, %s partial, %s of %s and more; --table frames lists them", table.Count(r.All, "frame"), table.Thousands(r.Dropped),
-		table.Thousands(r.Partial), table.Thousands(r.Late), table.WholeMillis(late))
+	more := ""
+	if r.Uncounted > 0 {
+		more = fmt.Sprintf("; %s more are not counted", table.Thousands(r.Uncounted))
+	}
+	return fmt.Sprintf("%s: %s dropped, %s partial, %s of %s and more%s; --table frames lists them", table.Count(r.All, "frame"), table.Thousands(r.Dropped),
+		table.Thousands(r.Partial), table.Thousands(r.Late), table.WholeMillis(late), more)
 }
 
 // table has a row for each frame that was late or not shown.
@@ -211,8 +219,8 @@ func (r *Frames) table(start timeline.Nanos) *table.Table {
 	var notes []string
 	if r == nil {
 		notes = []string{"this trace does not know of frames; record Chrome with the category cc, or Firefox with its feature for graphics"}
-	} else {
-		list = r.List
+	} else if list = r.List; len(list) == 0 {
+		notes = []string{"no frame was late or left out"}
 	}
 	t := table.Table{Name: "frames", Notes: notes, Title: "frames that were late or not shown, the longest first", Key: "dur_ns", What: "frames", Hidden: true, Nested: true}
 	return table.New(t, list, columns(
@@ -220,7 +228,7 @@ func (r *Frames) table(start timeline.Nanos) *table.Table {
 			table.Moments("ts_ns", "at", start, func(f *ShownFrame) timeline.Nanos { return f.Start }),
 			table.Times("dur_ns", "ms", func(f *ShownFrame) timeline.Nanos { return f.Duration }),
 			table.Texts("outcome", "frame", func(f *ShownFrame) string { return string(f.Outcome) }),
-			table.Flags("affects_smoothness", "stutters", func(f *ShownFrame) bool { return f.Moving }).IfAny(),
+			table.Flags("affects_smoothness", "stutters", func(f *ShownFrame) bool { return f.Moving }).Spare(2).IfAny(),
 		},
 		spare(1, threads("", "of", func(f *ShownFrame) *ThreadID { return &f.ThreadID }, placeCell)),
 		[]table.Of[ShownFrame]{

@@ -19,6 +19,7 @@ type hosts struct {
 	pids      map[int64]bool       // that a process has
 	names     timeline.UniqueNames // of processes without pid
 	told      []bool               // by entry: a span has it
+	described map[uint32]string    // by entry: see describe
 	several   bool                 // there are several hosts
 	b         *timeline.Builder
 }
@@ -34,7 +35,7 @@ type identity struct {
 func newHosts(c *collector) hosts {
 	n := len(c.resources.entries)
 	h := hosts{
-		of: make([]identity, n), processes: make([]timeline.TrackID, n), told: make([]bool, n), b: c.b,
+		of: make([]identity, n), processes: make([]timeline.TrackID, n), told: make([]bool, n), described: map[uint32]string{}, b: c.b,
 		byID: map[identity]timeline.TrackID{}, pids: map[int64]bool{}, names: timeline.UniqueNames{},
 	}
 	first := ""
@@ -175,13 +176,17 @@ const maxDescription = 512
 //
 //	service.name shop, process.pid 10
 func (e *emitter) describe(h *head) string {
+	if text, ok := e.hosts.described[h.resource]; ok { // a process may have many threads
+		return text
+	}
 	var b []byte
 	for r := wire.NewReader(e.resources.entries[h.resource].encoded); r.Next() && len(b) < maxDescription; {
 		if r.Tag() != wire.Tag(resourceAttributes, wire.Len) {
 			continue
 		}
 		key, value := readKeyValue(r.Bytes())
-		text := validText(textOf(value))
+		text := textOf(value)
+		text = validText(text[:min(len(text), maxDescription)])
 		if v := wire.NewReader(value); v.Next() && v.Tag() == wire.Tag(valueInt, wire.Varint) {
 			text = strconv.AppendInt(nil, v.Int(), 10)
 		}
@@ -196,6 +201,7 @@ func (e *emitter) describe(h *head) string {
 	if len(b) > maxDescription {
 		b = append(bytes.ToValidUTF8(b[:maxDescription], nil), "…"...)
 	}
+	e.hosts.described[h.resource] = string(b)
 	return string(b)
 }
 
