@@ -193,13 +193,17 @@ func (f *frameFacts) outcome(late timeline.Nanos) FrameOutcome {
 
 // blame names the task that overlaps a frame longest.
 func (c *taskCollector) blame(f *ShownFrame) {
+	var longest *Task
 	most := timeline.Nanos(0)
 	for i := range c.out.Tasks {
 		t := &c.out.Tasks[i]
 		if during := min(t.Start+t.Duration, f.Start+f.Duration) - max(t.Start, f.Start); during > most && t.PID == f.PID && t.Process == f.Process && t.Recorded == f.Recorded {
-			f.Task, _ = t.Telling()
-			most, f.TaskTime = during, &during
+			longest, most = t, during
 		}
+	}
+	if longest != nil {
+		f.Task, _ = longest.Telling()
+		f.TaskTime = &most
 	}
 }
 

@@ -97,13 +97,18 @@ type loadCollector struct {
 	index    map[string]int    // in Pages, by what a navigation is known by
 	frames   map[string]string // the latest navigation of a frame
 	shifts   map[timeline.TrackID]*LayoutShift
-	args     map[string]string // of the event that is read
+	wanted   *timeline.ArgSelection
+	args     map[string]string // of the event that is read, by path
 }
+
+// loadArgs are the names of the arguments that are read.
+var loadArgs = []string{"data", "documentLoaderURL", "frame", "had_recent_input", "isOutermostMainFrame", "navigationId", "score", "startedDateTime", "title", "weighted_score_delta"}
 
 func newLoadCollector(tl *timeline.Timeline, selected *selection.Selection) *loadCollector {
 	c := &loadCollector{
 		tl: tl, selected: selected, events: make([]loadEvent, tl.NameCount()+1), index: map[string]int{}, frames: map[string]string{},
 		shifts: map[timeline.TrackID]*LayoutShift{}, args: map[string]string{},
+		wanted: tl.SelectArgs(func(name string) bool { return slices.Contains(loadArgs, name) }),
 	}
 	for id := range tl.NameCount() {
 		c.events[id+1] = loadEventOf(string(tl.Name(timeline.NameID(id + 1))))
@@ -130,7 +135,7 @@ func (c *loadCollector) item(it *timeline.Item) error {
 	switch event {
 	case navigated:
 		url, id := c.args["data.documentLoaderURL"], c.args["data.navigationId"]
-		if c.args["data.isOutermostMainFrame"] != "false" && isURL(url) && !IsOwnPage(url) && c.load(id, url, it.TS) != nil {
+		if c.args["data.isOutermostMainFrame"] != "false" && IsPage(url) && c.load(id, url, it.TS) != nil {
 			c.frames[frame] = id
 		} else {
 			delete(c.frames, frame)
@@ -161,23 +166,13 @@ func (c *loadCollector) readArgs(it *timeline.Item) error {
 	if err := it.ReadArgs(); err != nil {
 		return err
 	}
-	for arg := range c.tl.ArgList(it.Args) {
-		c.readArg("", &arg)
-	}
-	return nil
-}
-
-func (c *loadCollector) readArg(path string, arg *timeline.Arg) {
-	switch {
-	case arg.Kind != timeline.ArgDict:
+	c.wanted.Paths(it.Args, func(path string, arg *timeline.Arg) bool {
 		if len(arg.Text()) <= maxLoadText {
-			c.args[path+string(arg.Key)] = string(arg.AppendText(nil))
+			c.args[path] = string(arg.AppendText(nil))
 		}
-	case path == "":
-		for member := range c.tl.Members(*arg) {
-			c.readArg(string(arg.Key)+".", &member)
-		}
-	}
+		return true
+	})
+	return nil
 }
 
 // load adds a load that is known by a key.

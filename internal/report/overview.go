@@ -269,6 +269,9 @@ func IsOwnPage(url string) bool {
 	return false
 }
 
+// IsPage reports whether a url is that of a page of the reader's: a document, and not one of the browser itself.
+func IsPage(url string) bool { return isURL(url) && !IsOwnPage(url) }
+
 // isURL reports whether the url of a page is that of a document. Pages that were only opened to be filled, about:blank, do not count.
 func isURL(name string) bool { return strings.Contains(name, "://") }
 

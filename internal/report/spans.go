@@ -287,8 +287,7 @@ func (c *spanCollector) count(s *span) {
 	if s.failed {
 		o.Errors++
 		c.out.Errors++
-		place, _, _ := strings.Cut(s.url, "?")
-		i := row(&c.out, c.failures, &c.out.Failures, []string{s.service, s.operationName, s.message, place}, func(names []string) SpanFailure {
+		i := row(&c.out, c.failures, &c.out.Failures, []string{s.service, s.operationName, s.message, withoutQuery(s.url)}, func(names []string) SpanFailure {
 			return SpanFailure{Service: names[0], Operation: names[1], Message: names[2], First: s.start, Trace: s.id.trace, URL: s.url}
 		})
 		c.out.Failures[i].Count++
@@ -298,6 +297,12 @@ func (c *spanCollector) count(s *span) {
 	if s.timed && (c.longest == nil || cmp.Or(table.FalseFirst(s.parent == nil, c.longest.parent == nil), cmp.Compare(s.length, c.longest.length)) > 0) {
 		c.longest = s
 	}
+}
+
+// withoutQuery returns a url without what follows its path.
+func withoutQuery(url string) string {
+	url, _, _ = strings.Cut(url, "?")
+	return url
 }
 
 // countRoot counts a span without a parent, and a request.

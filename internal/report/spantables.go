@@ -86,7 +86,7 @@ func (r *Spans) failuresTable() *table.Table {
 		table.Names("service", "service", placeWidth, func(f *SpanFailure) string { return f.Service }).Is(table.Group),
 		table.Names("operation", "operation", nameWidth, func(f *SpanFailure) string { return f.Operation }).Is(table.Group),
 		table.Names("message", "message", MaxName, func(f *SpanFailure) string { return f.Message }).Is(table.Group),
-		table.Names("url", "url", placeWidth, func(f *SpanFailure) string { url, _, _ := strings.Cut(f.URL, "?"); return url }).Is(table.Group).IfAny(),
+		table.Names("url", "url", placeWidth, func(f *SpanFailure) string { return withoutQuery(f.URL) }).Is(table.Group).IfAny(),
 		table.Counts("count", "count", func(f *SpanFailure) int64 { return f.Count }).Is(table.Main),
 		table.Moments("first_ts_ns", "first at", r.Start, func(f *SpanFailure) timeline.Nanos { return f.First }).Spare(1),
 		table.Texts("first_trace_id", "in trace", func(f *SpanFailure) string { return f.Trace }).Spare(2).IfAny().Words(),

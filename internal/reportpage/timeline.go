@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -88,7 +89,7 @@ func (p *page) rows() (order []int) {
 		switch {
 		case report.IsOwnPage(t.Shows):
 			return 2
-		case t.Shows != "" && (t.Thread == "CrRendererMain" || t.Thread == "GeckoMain" || t.TID == t.PID):
+		case t.Shows != "" && (t.Thread == producers.ChromeRendererMain || t.Thread == producers.GeckoMain || t.TID == t.PID):
 			return 0
 		}
 		return 1

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -192,30 +193,17 @@ func in(location string) Text {
 
 // ShortURL returns a url without its scheme, the name of a user, query and fragment. The line and column after it stay; other texts stay as they are.
 func ShortURL(url string) string {
-	_, rest, ok := strings.Cut(url, "://")
-	if !ok {
+	if !strings.Contains(url, "://") {
 		return url
 	}
-	host, path, _ := strings.Cut(rest, "/")
-	if at := strings.LastIndexByte(host, '@'); at >= 0 {
-		host = host[at+1:]
-	}
+	_, host, path := producers.SplitURL(url)
 	line := ""
-	if q := strings.IndexAny(host+"/"+path, "?#"); q >= 0 {
-		if q < len(host) {
-			host, path = host[:q], ""
-		} else {
-			cut := q - len(host) - 1
-			if i := strings.IndexByte(path[cut:], ':'); i >= 0 && strings.Trim(path[cut+i:], ":0123456789") == "" {
-				line = path[cut+i:]
-			}
-			path = path[:cut]
+	if q := strings.IndexAny(url, "?#"); q >= 0 {
+		if i := strings.IndexByte(url[q:], ':'); i >= 0 && strings.Trim(url[q+i:], ":0123456789") == "" {
+			line = url[q+i:]
 		}
 	}
-	if path = strings.TrimSuffix(path, "/"); path == "" {
-		return host + line
-	}
-	return host + "/" + path + line
+	return host + strings.TrimSuffix(path, "/") + line
 }
 
 // Limits of a verdict.
@@ -316,18 +304,18 @@ func (j *judge) kind() Kind {
 
 // ofPage reports whether a browser recorded tasks of pages, and not samples alone.
 func (j *judge) ofPage() bool {
-	if j.All.Probes != nil || j.Utilisation == nil || j.main == nil || j.main.Sampled && !strings.HasPrefix(j.main.Thread, "GeckoMain") {
+	if j.All.Probes != nil || j.Utilisation == nil || j.main == nil || j.main.Sampled && !strings.HasPrefix(j.main.Thread, producers.GeckoMain) {
 		return false
 	}
-	return j.main.Shows != "" || j.main.Thread == "CrRendererMain" || j.main.Thread == "GeckoMain"
+	return j.main.Shows != "" || j.main.Thread == producers.ChromeRendererMain || j.main.Thread == producers.GeckoMain
 }
 
 // mainThread returns the busiest thread of a page of the reader, else of a page, else the busiest.
 func (j *judge) mainThread() *report.ThreadUse {
 	list := j.Utilisation.Threads
 	for _, is := range []func(t *report.ThreadUse) bool{
-		func(t *report.ThreadUse) bool { return isPage(t.Shows) && !strings.Contains(t.Thread, "Worker") },
-		func(t *report.ThreadUse) bool { return t.Thread == "CrRendererMain" && t.Shows == "" },
+		func(t *report.ThreadUse) bool { return report.IsPage(t.Shows) && !strings.Contains(t.Thread, "Worker") },
+		func(t *report.ThreadUse) bool { return t.Thread == producers.ChromeRendererMain && t.Shows == "" },
 	} {
 		if i := slices.IndexFunc(list, func(t report.ThreadUse) bool { return is(&t) }); i >= 0 {
 			return &list[i]
@@ -336,16 +324,13 @@ func (j *judge) mainThread() *report.ThreadUse {
 	return &list[0]
 }
 
-// isPage reports whether a url is that of a page of the reader, not of the browser itself.
-func isPage(url string) bool { return strings.Contains(url, "://") && !report.IsOwnPage(url) }
-
 // classOf says whose the work of a thread is, in a recording of a browser.
 func (j *judge) classOf(t *report.ThreadID) Class {
 	shows := j.shows[*t]
 	switch {
-	case j.out.Kind != WebPage, isPage(shows):
+	case j.out.Kind != WebPage, report.IsPage(shows):
 		return Yours
-	case shows == "" && (t.Thread == "CrRendererMain" || strings.Contains(t.Thread, "Worker")):
+	case shows == "" && (t.Thread == producers.ChromeRendererMain || strings.Contains(t.Thread, "Worker")):
 		return Yours
 	}
 	return Browser

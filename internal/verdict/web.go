@@ -25,7 +25,7 @@ type webFacts struct {
 func (j *judge) web() {
 	f := webFacts{page: text("The page")}
 	switch page := j.pageURL(); {
-	case j.main != nil && isPage(j.main.Shows):
+	case j.main != nil && report.IsPage(j.main.Shows):
 		f.page = text("%s", name(pageName(j.main.Shows)))
 	case page != "":
 		f.page = text("%s", name(ShortURL(page)))
@@ -68,7 +68,7 @@ func (j *judge) pageURL() string {
 			continue
 		}
 		for i := range t.Rows {
-			if r := &t.Rows[i]; !r.None && r.HasURL && isPage(r.Name) {
+			if r := &t.Rows[i]; !r.None && r.HasURL && report.IsPage(r.Name) {
 				return r.Name
 			}
 		}

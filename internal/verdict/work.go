@@ -99,8 +99,11 @@ func (j *judge) trust() {
 		say(text("%s was on a CPU for %s of the time of its slices, so lengths here are work, not waiting.", j.threadName(j.main), percent(cpu, of)))
 	}
 	if len(j.noise) > 0 {
-		is := table.Plural(len(j.noise), "is", "are") // with the number
-		say(text("%s of %s %s the recorder's own work and left out here.", number(table.Thousands(len(j.noise))), count(len(j.noise)+len(j.tasks), "long task"), is[strings.LastIndexByte(is, ' ')+1:]))
+		are := "are"
+		if len(j.noise) == 1 {
+			are = "is"
+		}
+		say(text("%s of %s %s the recorder's own work and left out here.", number(table.Thousands(len(j.noise))), count(len(j.noise)+len(j.tasks), "long task"), are))
 	}
 	switch {
 	case j.lost > 0:
@@ -114,7 +117,7 @@ func (j *judge) trust() {
 
 // threadName names a thread in a sentence: by its page, else by itself.
 func (j *judge) threadName(t *report.ThreadUse) Text {
-	if isPage(t.Shows) {
+	if report.IsPage(t.Shows) {
 		return text("The main thread of %s", name(ShortURL(t.Shows)))
 	}
 	return text("Thread %s", name(t.ThreadTitle()))
@@ -130,7 +133,7 @@ func (j *judge) cpuIssue() {
 		return
 	}
 	thread := text("its main thread")
-	if !isPage(j.main.Shows) {
+	if !report.IsPage(j.main.Shows) {
 		thread = inside(j.threadName(j.main))
 	}
 	j.out.Why = append(j.out.Why, text("%s of this time is waiting: %s was on a CPU for %s of it.", mostOrMuch(of-cpu, of), thread, percent(cpu, of)))

@@ -1,4 +1,4 @@
-// Program prints the longest slices of a trace.
+// Command program prints the longest slices of a trace.
 package main
 
 import (
