@@ -104,8 +104,8 @@ func TestOfficialTypes(t *testing.T) {
 		t.Errorf("from JSON:\n%s\nfrom protobuf:\n%s", fromJSON, got)
 	}
 	for _, want := range []string{
-		"1700000000000000000+100 root (lib)", "1700000000000000010+10 ✗ child (lib)", "happened (lib)", "resource ()",
-		"https://e/1", "https://s/1", "https://s/2", "-9223372036854775808", "0.5", "AP8=", "x=1", "257", "client", "server", "error", "no",
+		"1700000000000000000+100 root (lib)", "1700000000000000010+10 ✗ child (lib)", "happened (lib)",
+		"shop", "https://e/1", "https://s/1", "https://s/2", "-9223372036854775808", "0.5", "AP8=", "x=1", "257", "client", "server", "error", "no",
 		"30313233343536373839616263646566", "6368696c6473706e", "726f6f747370616e", "66656463626139383736353433323130", "6f7468657273706e", "y=2",
 	} {
 		if !strings.Contains(got, want) {
