@@ -64,7 +64,6 @@ func TestWebHandoverToAnotherSite(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			p := openWeb(t, b)
 			choose(p, filepath.Join(dir, "trace.json.gz"))
-			p.Await(looked)
 			Eval[chromedp.Void](p, slowBlobs)
 			stub.Behave(mode)
 			p.Click("#perfetto")

@@ -25,6 +25,10 @@ import (
 
 const recording = "../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
 
+// settled329 is true when the UI has the trace of recording, and the bar has nothing more to say.
+const settled329 = `document.getElementById("bar").classList.contains("settled") && document.getElementById("status").textContent === "" &&
+	document.getElementById("download").title === "The trace for Perfetto, 329 KiB"`
+
 // put copies a recording into a folder under a name, and returns what weft converts it to.
 func put(t *testing.T, dir, name, from string) (want Report) {
 	t.Helper()
@@ -146,7 +150,7 @@ func TestProgress(t *testing.T) {
 	}
 	out.Close()
 	wantTrace(t, stub.Await(t, "trace"), want, "standard input")
-	p.Await(`document.getElementById("status").textContent === "329 KiB"`)
+	p.Await(settled329)
 	p.Calm()
 }
 
@@ -531,7 +535,7 @@ addEventListener("message", async (e) => {
 	processor := listen(t, "127.0.0.1:9001")
 	w := Run(t, dir, "view", "--ui", "ui", "trace.json.gz")
 	p := b.Open(w.Address())
-	p.Await(`document.getElementById("status").textContent === "329 KiB"`)
+	p.Await(settled329)
 	p.Await(`posted.some((text) => text !== "PONG")`)
 	if got := Eval[string](p, `posted.find((text) => text !== "PONG")`); got != want.SHA256+" 4 1" {
 		t.Errorf("the own UI says %q, want %s 4 1", got, want.SHA256)
@@ -546,7 +550,7 @@ addEventListener("message", async (e) => {
 func TestReport(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
-	put(t, dir, "trace.json.gz", recording)
+	put(t, dir, "trace.json.gz", "../testdata/traces/chrome/chrome-memory-infra.json.gz")
 	w := Run(t, dir, "view", "trace.json.gz")
 	p := b.Open(w.Address(), Look(1280, 700, false)...)
 	first := stub.Await(t, "start").Args
@@ -558,7 +562,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("the report has the origin %s", origin)
 	}
 	p.Screenshot("report-wide")
-	const row = `document.querySelector("tr[data-at$=' 1'] button.show")` // on the first row of the timeline
+	const row = `[...document.querySelectorAll("tr[data-at] button.show")].find((b) => b.closest("tr").dataset.at.split(" ").length === 3)` // on a thread
 	Eval[chromedp.Void](r, row+`.click()`)
 	start := stub.Await(t, "start")
 	from, length, _ := strings.Cut(Eval[string](r, row+`.closest("tr").dataset.at`), " ")
@@ -576,10 +580,10 @@ func TestReport(t *testing.T) {
 	if number(start.Args["visStart"]) > number(from) || number(start.Args["visEnd"]) < number(from)+number(length) {
 		t.Errorf("shows %q", start.Args)
 	}
-	name := regexp.QuoteMeta(Eval[string](r, `JSON.parse(document.getElementById("data").textContent).chart.rows[0].name.split(" ")[0]`))
+	name := regexp.QuoteMeta(Eval[string](r, `JSON.parse(document.getElementById("data").textContent).chart.rows[`+row+`.closest("tr").dataset.at.split(" ")[2] - 1].name.split(" ")[0]`))
 	pin := regexp.MustCompile(`,\{"id":"dev.perfetto.PinTracksByRegex","args":\["\^` + name + ` \d+\$","name"\]\}\]$`)
-	if !pin.MatchString(start.Args["startupCommands"]) || !strings.HasPrefix(start.Args["startupCommands"], strings.TrimSuffix(first["startupCommands"], "]")) {
-		t.Errorf("pins %s", start.Args["startupCommands"])
+	if !pin.MatchString(start.Args["startupCommands"]) || !strings.Contains(start.Args["startupCommands"], `(Long tasks|Context: .*)`) { // which the first link has
+		t.Errorf("pins %s, not %s after those of %s", start.Args["startupCommands"], pin, first["startupCommands"])
 	}
 	stub.Await(t, "trace")
 	p.Await(`!document.getElementById("stage").hidden && document.getElementById("report").hidden`)
@@ -649,7 +653,7 @@ func TestLooks(t *testing.T) {
 	} {
 		p := b.Open(address, look...)
 		stub.Await(t, "trace")
-		p.Await(`document.getElementById("status").textContent === "329 KiB" && !document.getElementById("tabs").hidden`)
+		p.Await(settled329 + ` && !document.getElementById("tabs").hidden`)
 		if Eval[bool](p, "document.documentElement.scrollWidth > innerWidth") {
 			t.Errorf("%s: wider than the window", name)
 		}

@@ -269,11 +269,11 @@
       case ended && frame?.posted:
         return "weft view has ended";
       case frame === null || !frame.answered:
-        return frame?.silent ? sizeText(its.bytes) : "waiting for Perfetto";
+        return frame?.silent ? "" : "waiting for Perfetto";
       case !frame.posted:
         return frame.failure === "" ? "handing it over" : "";
     }
-    return sizeText(its.bytes);
+    return "";
   }
 
   // rateText says how fast a trace is read, when that can be told.
@@ -371,6 +371,7 @@
     for (const id of ["download", "notice-download"]) {
       element(id).href = address(chosen);
       element(id).download = its.file_name ?? "";
+      element(id).title = `The trace for Perfetto, ${sizeText(its.bytes ?? 0)}`;
     }
     show("download", there);
     show("open", there);
