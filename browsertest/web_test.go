@@ -145,11 +145,11 @@ func TestWebSeveralFiles(t *testing.T) {
 	p.Screenshot("web-two")
 	choose(p, path("rank3.json.gz"), path("rank1.json.gz"), path("rank2.json.gz"), path(recordingThatIsNone(t, dir)))
 	r := b.Frame(p, "about:srcdoc")
-	r.Await(`document.querySelectorAll("#each tbody tr").length === 3`)
+	r.Await(`document.querySelectorAll("#each li").length === 3`)
 	for i, name := range []string{"rank3.json.gz", "rank2.json.gz", "rank1.json.gz"} {
 		said := strings.SplitN(string(printed(t, dir, "report", "all", name)), "\n", 2)[0]
-		row := Eval[string](r, fmt.Sprintf(`document.querySelectorAll("#each tbody tr")[%d].innerText`, i))
-		if !strings.HasPrefix(row, name) || !strings.Contains(row, strings.TrimSuffix(said, ".")) {
+		row := Eval[string](r, fmt.Sprintf(`document.querySelectorAll("#each li")[%d].innerText`, i))
+		if !strings.HasSuffix(strings.TrimSpace(row), name) || !strings.Contains(row, strings.TrimSuffix(said, ".")) {
 			t.Errorf("row %d says %q; weft says %q", i, row, said)
 		}
 	}
@@ -323,6 +323,7 @@ func TestWebLooks(t *testing.T) {
 		p := openWeb(t, b, look...)
 		p.Screenshot("web-" + name + "-first")
 		choose(p, filepath.Join(dir, "trace.json.gz"))
+		b.Frame(p, "about:srcdoc").Await(`document.readyState === "complete"`)
 		p.Screenshot("web-" + name + "-done")
 	}
 }

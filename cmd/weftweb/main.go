@@ -33,7 +33,11 @@ const memory = 6_500_000_000
 // most is where the collector does all it can to keep the memory below the 4 GiB that a module can have.
 const most = 3584 << 20
 
+// garbage is how much there may be before the collector runs, in percent of what is in use: a module has one thread, which waits for it.
+const garbage = 400
+
 func main() {
+	debug.SetGCPercent(garbage)
 	debug.SetMemoryLimit(most)
 	js.Global().Set("weft", js.ValueOf(map[string]any{
 		"open":    operation(openFile),
@@ -80,7 +84,7 @@ func message(err error) string {
 
 // readSize is how much of a file is read at once, chunkSize how much of the result is handed out at once.
 const (
-	readSize  = 4 << 20
+	readSize  = 256 << 10
 	chunkSize = 16 << 20
 )
 

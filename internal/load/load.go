@@ -207,6 +207,9 @@ func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx conte
 		return err
 	}
 	if err := l.withinMemory(ctx, func(ctx context.Context) error { return read(ctx, in, in.format) }); err != nil {
+		if l.opts.From == FormatAuto && ctx.Err() == nil && l.builder.Full() == nil && in.failed == nil {
+			return &misread{err, in.format}
+		}
 		return err
 	}
 	l.report.Format, l.report.Containers = in.format, in.unpacked.Containers

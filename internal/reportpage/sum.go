@@ -2,7 +2,6 @@ package reportpage
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"slices"
 
@@ -92,30 +91,32 @@ func (s *Sum) Page(ctx context.Context) ([]byte, error) {
 	}
 	d.tiles(slices.DeleteFunc(tiles, func(t verdict.Tile) bool { return t.Value == "0" }), nil)
 	d.p("<section id=each aria-labelledby=each-title>\n<h2 id=each-title>What is wrong in each?</h2>\n")
-	d.show(table.New(table.Table{Title: "recordings"}, s.list,
-		table.Texts("name", "recording", func(r *summed) string { return r.name }),
-		table.Texts("verdict", "verdict", func(r *summed) string { return r.heading }),
-		table.Texts("change", "what to change first", func(r *summed) string { return cmp.Or(r.change, "–") })), look{})
+	d.p("<ol class=issues>\n")
+	for i := range s.list {
+		r, class, change := &s.list[i], markup(verdict.Machine), markup("")
+		if r.change != "" {
+			class, change = markup(verdict.Yours), d.phrase("<p class=do>%s</p>", r.change)
+		}
+		d.p("<li class=%s><h3>%s</h3>%s<p class=more><span class=whose>%s</span></p></li>\n", class, r.heading, change, r.name)
+	}
+	d.p("</ol>\n")
 	for _, err := range s.failed {
 		d.p("<p class=note>%s</p>\n", err.Error())
 	}
-	d.p("</section>\n<section id=all aria-labelledby=all-title>\n<h2 id=all-title>What do all of them have?</h2>\n")
+	d.p("</section>\n")
 	for _, t := range s.fold.Tables() {
 		if t.All = len(t.Rows); t.All > 0 {
-			rest := t.All - comparedRows
-			t.Rows = t.Rows[:min(len(t.Rows), comparedRows)]
-			l := look{spare: 2}
-			if t.All = len(t.Rows); rest > 0 {
-				l.note = table.Plural(rest, "more row", "more rows") + ": weft report " + reportOf[t.Name] + " lists them."
-			}
-			d.p("<h3>%s</h3>\n", t.Title)
-			d.show(t, l)
+			t.Rows = t.Rows[:min(t.All, comparedRows)]
+			d.p("<section>\n<h2>%s</h2>\n", of[t.Name].question)
+			d.show(t, look{spare: 2, report: of[t.Name].report})
+			d.p("</section>\n")
 		}
 	}
-	d.p("</section>\n")
 	d.end("")
 	return bytes.Clone(d.Bytes()), nil
 }
 
-// reportOf is the report on many files that has a table.
-var reportOf = map[string]string{"tasks": "tasks", "parts": "tasks", "inputs": "input", "kinds": "input"}
+// of are the questions that tables about many files answer, and the reports that have them.
+var of = map[string]struct{ question, report string }{
+	"parts": {"What is in long tasks?", "tasks"}, "tasks": {"Which tasks were long?", "tasks"}, "kinds": {"How fast were inputs answered?", "input"}, "inputs": {"Which inputs were slow?", "input"},
+}
