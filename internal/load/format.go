@@ -25,7 +25,7 @@ var formats = map[Format]string{
 	FormatHAR:        "an HTTP archive",
 }
 
-// ErrUnknownFormat is the error (possibly wrapped) for an input whose content is none of the formats.
+// ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
 var ErrUnknownFormat = errors.New("unknown format")
 
 // supportedSentence lists what can be read: "Chrome JSON traces, … and files of probe lines".
