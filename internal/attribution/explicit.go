@@ -201,7 +201,7 @@ func (p *explicitEvents) nested(c *collecting, s *event, outer Snapshot, a timel
 	}
 }
 
-// nestedID returns class and id of a value that is the snapshot of an object; nil if it is no snapshot. base_type is the class
+// nestedID returns class and id of a value that is the snapshot of an object; nil for other values. base_type is the class
 // under which the object is filed, cat its category if that is not the one of the object around it.
 func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 	if a.Kind != timeline.ArgDict {

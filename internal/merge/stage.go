@@ -401,7 +401,7 @@ func (s *Stage) rankProcesses() {
 	for i := range all {
 		s.whole.SetSortIndex(all[i].ID, int32(i))
 		place := places[all[i].ID]
-		if place == 0 { // it keeps the ids of its input; ids made for it must not meet those of the others
+		if place == 0 { // it keeps the ids of its input; ids made for it must not meet the other ids
 			place = last + 1
 		}
 		s.whole.MakeUpFrom(all[i].ID, int64(place))
