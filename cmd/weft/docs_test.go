@@ -322,3 +322,51 @@ func TestCitations(t *testing.T) {
 		}
 	}
 }
+
+var (
+	linkInPage = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	headings   = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	codeBlock  = regexp.MustCompile("(?ms)^```.*?^```$")
+	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// slug returns the anchor that GitHub gives a heading.
+func slug(heading string) string {
+	return strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+}
+
+// Every relative link of a page leads to a file, and to a heading in it.
+func TestLinks(t *testing.T) {
+	anchors, texts := map[string]map[string]bool{}, map[string]string{}
+	pages(t, func(name, text string) {
+		text = codeBlock.ReplaceAllString(text, "")
+		texts[name], anchors[name] = text, map[string]bool{"": true}
+		for _, m := range headings.FindAllStringSubmatch(text, -1) {
+			anchors[name][slug(m[1])] = true
+		}
+	})
+	links := 0
+	for name, text := range texts {
+		for _, m := range linkInPage.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if target = path.Join(path.Dir(name), target); m[1][0] == '#' {
+				target = name
+			}
+			if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(target))); err != nil || anchor != "" && !anchors[target][anchor] {
+				t.Errorf("%s: the link %s leads nowhere", name, m[1])
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("only %d links", links)
+	}
+	for heading, want := range map[string]string{"`weft.html`, or not: §9.3": "wefthtml-or-not-93", "Weft's own ids": "wefts-own-ids"} {
+		if got := slug(heading); got != want {
+			t.Errorf("%s: %s, want %s", heading, got, want)
+		}
+	}
+}
