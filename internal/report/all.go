@@ -82,6 +82,16 @@ type AllSlices struct {
 	Arrivals []Arrival    `json:"arrivals"` // at collectives, of several ranks
 }
 
+// CountOf returns the number of all groups of a kind.
+func (s *AllSlices) CountOf(kind SliceKind) (n int) {
+	for i := range s.Slices.Groups {
+		if s.Slices.Groups[i].Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
 // AllSpans are Spans with their lists: the first AllRows of each.
 type AllSpans struct {
 	*Spans

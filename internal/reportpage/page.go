@@ -172,13 +172,15 @@ func (p *page) write() {
 		p.begin(fileTitle(p.src), "", "", p.subtitle(), p.src.Selected)
 		p.tiles(v.Tiles, sections)
 	}
+	p.p("<div class=body>\n")
 	if len(sections) > 2 {
 		p.p("<nav aria-label=Sections><ul>\n")
 		for _, s := range sections {
-			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), s.question)
+			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), sectionNames[s.id])
 		}
 		p.p("</ul></nav>\n")
 	}
+	p.p("<div class=sections>\n")
 	if len(sections) == 0 || len(sections) == 1 && sections[0].id == Missing {
 		p.p("<section><p class=lead>%s</p></section>\n", p.nothing())
 	}
@@ -187,6 +189,7 @@ func (p *page) write() {
 		s.write()
 		p.p("</section>\n")
 	}
+	p.p("</div>\n</div>\n")
 	data := ""
 	if p.data.used() {
 		data = p.data.json()

@@ -24,7 +24,7 @@ func (p *page) slices() {
 	p.p("</p>\n")
 	p.devices()
 	if x := p.all.Probes; x != nil && len(x.Values) > 0 {
-		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values)
+		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values, x.Count)
 	}
 	for i := 0; i < len(s.Groups); {
 		n := i
@@ -32,7 +32,7 @@ func (p *page) slices() {
 			n++
 		}
 		if title := sliceTitles[s.Groups[i].Kind]; title != "" {
-			p.sliceTable(title, s.Groups[i:n])
+			p.sliceTable(title, s.Groups[i:n], s.CountOf(s.Groups[i].Kind))
 		}
 		i = n
 	}
@@ -53,8 +53,13 @@ func (p *page) spans() {
 		title := strings.ToUpper(t.Title[:1]) + t.Title[1:]
 		p.p("<h3>%s</h3>\n", title)
 		l := look{title: title, report: "spans", spare: 4} // no ids of traces
-		if t.Name == "requests" {
-			l.at = func(i int) span { return at(s.Slowest[i].Start, s.Slowest[i].Length) }
+		switch t.Name {
+		case "requests":
+			l.at = func(i int) span { return p.onLine(s.Slowest[i].Start, s.Slowest[i].Length) }
+		case "operations":
+			l.at = func(i int) span { return p.onLine(s.Operations[i].MaxAt, s.Operations[i].Max) }
+		case "errors":
+			l.at = func(i int) span { return p.onLine(s.Failures[i].First, 0) }
 		}
 		p.show(t, l)
 	}
@@ -73,20 +78,21 @@ func (p *page) devices() {
 	})
 }
 
-// sliceTable writes the groups of a kind.
-func (p *page) sliceTable(title string, groups []report.SliceGroup) {
+// sliceTable writes the first groups of all of a kind.
+func (p *page) sliceTable(title string, groups []report.SliceGroup, all int) {
 	p.p("<h3>%s</h3>\n", title)
-	note := ""
-	if len(groups) == report.AllRows {
-		note = "weft report slices lists all."
-	}
 	shown := *p.all.Slices.Slices
 	shown.Groups = groups
-	p.show(shown.GroupsTable(groups[0].Kind, "name"), look{
-		title: title, before: "self_ns", barTitle: "self", note: note,
+	t := shown.GroupsTable(groups[0].Kind, "name")
+	t.All = all
+	p.show(t, look{
+		title: title, before: "self_ns", barTitle: "self", report: "slices",
 		at: func(i int) span {
 			if groups[i].MaxAt == nil {
 				return span{}
+			}
+			if on := groups[i].MaxOn; on != nil {
+				return p.on(*on, *groups[i].MaxAt, groups[i].Max)
 			}
 			return at(*groups[i].MaxAt, groups[i].Max)
 		},

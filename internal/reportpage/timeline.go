@@ -115,6 +115,19 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	return s
 }
 
+// onLine returns a span that the waterfall can show too, if it is there: a span or request that starts then, if possible of that length.
+func (p *page) onLine(from, dur timeline.Nanos) span {
+	s := at(from, dur)
+	if w := p.all.Waterfall; w != nil {
+		for i := range w.Spans {
+			if x := &w.Spans[i]; x.Start == from && (s.line == 0 || x.Duration == dur || dur == 0 && x.Failed) {
+				s.line = i + 1
+			}
+		}
+	}
+	return s
+}
+
 // showLink returns a link that selects a span in the timeline; it is hidden where no script runs.
 func (p *page) showLink(s span) markup {
 	return p.phrase("<a class=seek href=\"#t=%s\">Show</a>", markup(p.fragment(s)))
