@@ -39,6 +39,8 @@ type All struct {
 	Loads       *Loads              `json:"loads,omitempty"`
 	Spans       *AllSpans           `json:"spans,omitempty"`
 	Probes      *AllProbes          `json:"probes,omitempty"`
+	Network     *Network            `json:"network,omitempty"`
+	Heaps       []Heap              `json:"heaps,omitempty"` // the largest first
 }
 
 // EventCounts are the numbers of what a trace holds.
@@ -216,12 +218,14 @@ func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)
 	c.loads = newLoadCollector(c.tl, c.selected)
-	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), c.loads.item}
+	resources := newResourceCollector(c.tl, c.selected)
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), c.loads.item, resources.item}
 	if err := c.tl.WalkLate(ctx, inTurn(passes)); err != nil {
 		return err
 	}
 	c.profiles, c.out.Loads = reader.finish(), c.loads.done()
 	c.use.choose(c.profiles)
+	resources.add(&c.out)
 	return nil
 }
 

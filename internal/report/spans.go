@@ -72,6 +72,7 @@ type Operation struct {
 	Max        timeline.Nanos `json:"max_ns"`
 	MaxAt      timeline.Nanos `json:"max_ts_ns"` // when the longest span begins
 	MaxTrace   string         `json:"max_trace_id,omitempty"`
+	Spread     Histogram      `json:"-"`
 	timed      bool           // Max is of a span
 }
 
@@ -143,7 +144,7 @@ func (c *spanCollector) done(ctx context.Context) (*Spans, error) {
 	}
 	totals := c.tl.Totals()
 	c.out.Start, c.out.End = totals.Start, totals.End
-	c.keepSlowest()
+	c.out.Slowest = slowestOf(c.out.Slowest)
 	if c.longest != nil {
 		c.out.Longest = new(c.longest.row())
 	}
@@ -315,7 +316,7 @@ func (c *spanCollector) countRoot(s *span) {
 			c.out.Late++
 		}
 		if c.out.Slowest = append(c.out.Slowest, s.row()); len(c.out.Slowest) == 8*AllRows {
-			c.keepSlowest()
+			c.out.Slowest = slowestOf(c.out.Slowest)
 		}
 	case s.parent == nil:
 		c.out.Roots++
@@ -325,10 +326,10 @@ func (c *spanCollector) countRoot(s *span) {
 	}
 }
 
-// keepSlowest sorts requests, the slowest first, and keeps as many as there may be.
-func (c *spanCollector) keepSlowest() {
-	slices.SortStableFunc(c.out.Slowest, func(a, b SpanRow) int { return cmp.Compare(b.Length, a.Length) })
-	c.out.Slowest = cut(c.out.Slowest, AllRows)
+// slowestOf sorts requests, the slowest first, and keeps as many as there may be.
+func slowestOf(list []SpanRow) []SpanRow {
+	slices.SortStableFunc(list, func(a, b SpanRow) int { return cmp.Compare(b.Length, a.Length) })
+	return cut(list, AllRows)
 }
 
 // row returns the index of the row of some names; if there are too many, that of all others.
@@ -408,6 +409,7 @@ func (c *spanCollector) quantiles(ctx context.Context) error {
 		}
 		o := &c.out.Operations[id/2]
 		atRank(i, o.Count-o.Unfinished, timeline.Nanos(length), &o.P50, &o.P95, &o.P99)
+		o.Spread.Add(timeline.Nanos(length))
 		if c.opts.Length != nil {
 			return c.opts.Length(o.Service, o.Operation, timeline.Nanos(length))
 		}

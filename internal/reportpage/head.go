@@ -101,6 +101,6 @@ func (p *page) shown(m *verdict.Moment) markup {
 
 // sectionNames are the texts of links to sections.
 var sectionNames = map[Section]string{
-	Busy: "Timeline", Costs: "Costs", Code: "Code", Inputs: "Inputs", Tasks: "Tasks", Layout: "Layout", GC: "Garbage collection",
+	Busy: "Timeline", Costs: "Costs", Code: "Code", Inputs: "Inputs", Tasks: "Tasks", Layout: "Layout", GC: "Garbage collection", Network: "Network",
 	Spans: "Spans", Slices: "Slices", Flows: "Waits", Missing: "Trust",
 }

@@ -23,6 +23,9 @@ func (p *page) slices() {
 	}
 	p.p("</p>\n")
 	p.devices()
+	if len(s.Devices) > 0 {
+		p.deviceTables()
+	}
 	if x := p.all.Probes; x != nil && len(x.Values) > 0 {
 		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values, x.Count)
 	}
@@ -57,12 +60,23 @@ func (p *page) spans() {
 		case "requests":
 			l.at = func(i int) span { return p.onLine(s.Slowest[i].Start, s.Slowest[i].Length) }
 		case "operations":
+			p.operationSpreads(s.Operations)
 			l.at = func(i int) span { return p.onLine(s.Operations[i].MaxAt, s.Operations[i].Max) }
 		case "errors":
 			l.at = func(i int) span { return p.onLine(s.Failures[i].First, 0) }
 		}
 		p.show(t, l)
 	}
+}
+
+// operationSpreads draws how long operations took.
+func (p *page) operationSpreads(list []report.Operation) {
+	var spreads []spread
+	for i := range list {
+		o := &list[i]
+		spreads = append(spreads, spread{o.Operation + " of " + o.Service, o.Spread, o.Count - o.Unfinished})
+	}
+	p.spreads(spreads)
 }
 
 // devices writes how busy devices were.
@@ -85,6 +99,13 @@ func (p *page) sliceTable(title string, groups []report.SliceGroup, all int) {
 	shown.Groups = groups
 	t := shown.GroupsTable(groups[0].Kind, "name")
 	t.All = all
+	var list []spread
+	for i := range groups {
+		list = append(list, spread{groups[i].Name, groups[i].Spread, groups[i].Count - groups[i].Unfinished})
+	}
+	if groups[0].Kind == report.Kernels || groups[0].Kind == report.ThreadSlices {
+		p.spreads(list)
+	}
 	p.show(t, look{
 		title: title, before: "self_ns", barTitle: "self", report: "slices",
 		at: func(i int) span {

@@ -147,7 +147,7 @@ func shown(c *table.Column, v *table.Cell) string {
 		return v.Short
 	case c.Kind == table.TextKind:
 		return strings.TrimSuffix(cmp.Or(v.Long, v.Text, v.Short)+" "+v.Note, " ")
-	case v.Absent && v.Short == "":
+	case v.Absent && v.Short == "", v.Few:
 		return "–"
 	}
 	return c.Format(v)

@@ -155,6 +155,7 @@ func (p *page) busyQuestion() string {
 func (p *page) busy() {
 	u := p.all.Utilisation
 	if u == nil {
+		p.waterfallLead()
 		p.waterfall()
 		return
 	}
@@ -172,8 +173,9 @@ func (p *page) busy() {
 	}
 	p.p("</p>\n")
 	p.show(u.Table(), look{fold: "The numbers"})
-	if p.all.Waterfall != nil {
+	if p.all.Waterfall != nil && p.all.Network == nil {
 		p.p("<h3>Requests</h3>\n")
+		p.waterfallLead()
 		p.waterfall()
 	}
 }

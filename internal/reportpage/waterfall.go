@@ -22,30 +22,39 @@ const (
 	maxServices = 6  // that have a colour
 )
 
+// failed counts the spans of the waterfall that failed.
+func (p *page) failed() (n int) {
+	for i := range p.all.Waterfall.Spans {
+		if p.all.Waterfall.Spans[i].Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// waterfallLead says what the waterfall has.
+func (p *page) waterfallLead() {
+	w := p.all.Waterfall
+	p.p("<p class=lead>%s in %s", p.spanWord(len(w.Spans)), length(w.End-w.Start))
+	if failed := p.failed(); failed > 0 {
+		p.p("; <b>%s</b>", table.Thousands(failed)+" failed")
+	}
+	p.p(".</p>\n")
+}
+
 // waterfall draws spans and requests one below the other, each at its time.
 func (p *page) waterfall() {
 	w := p.all.Waterfall
-	failed := 0
-	for i := range w.Spans {
-		if w.Spans[i].Failed {
-			failed++
-		}
-	}
 	what := p.spanWord(len(w.Spans))
-	p.p("<p class=lead>%s in %s", what, length(w.End-w.Start))
-	if failed > 0 {
-		p.p("; <b>%s</b>", table.Thousands(failed)+" failed")
-	}
 	if w.More > 0 {
-		p.p(". %s not drawn: those that failed are, and those that took longest", table.Plural(w.More, "other is", "others are"))
+		p.p("<p class=note>%s not drawn: those that failed are, and those that took longest.</p>\n", table.Plural(w.More, "other is", "others are"))
 	}
-	p.p(".</p>\n")
 	l := p.waterfallLayout()
 	if l.relative {
 		p.p("<p class=note>Each trace is drawn from its own start.</p>\n")
 	}
 	p.p("<div class=waterfall>\n<div class=controls hidden><label>Search <input type=search autocomplete=off spellcheck=false></label> <output></output></div>\n")
-	p.serviceLegend(l.classes, failed > 0)
+	p.serviceLegend(l.classes, p.failed() > 0)
 	height := spanAxis
 	for i := range w.Spans {
 		height += l.lines(i) * spanHeight
