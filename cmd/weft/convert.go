@@ -363,7 +363,7 @@ func (j *convertJob) run(ctx context.Context) error {
 	if reportOutput != nil {
 		defer reportOutput.Abort()
 	}
-	for _, c := range j.conversions { // before any of them begins
+	for _, c := range j.conversions { // before any of them starts
 		if err := j.env.files.check(c.output); err != nil {
 			return err
 		}
@@ -376,77 +376,87 @@ func (j *convertJob) run(ctx context.Context) error {
 		defer close(ended)
 		j.convertAll(ctx, p)
 	}()
-	var failed bool
-	var lost losses
 	began := time.Now()
-	var sum filesSummary
-	var brokenPipe error // standard output is closed; its reader knows
-	var reportErr error  // the first one; the traces are still converted
+	var out outcome
 	for _, c := range j.conversions {
 		select {
 		case <-c.done:
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
-			<-ended // what is under way removes its temporary files
+			<-ended // running conversions remove their temporary files
 			return ctx.Err()
 		}
-		if c.err != nil {
-			if isBrokenPipe(c.err) {
-				brokenPipe = c.err
-				continue
-			}
-			if c.isNoTrace() {
-				j.skipped.others++
-				if err := j.writeFailed(c, reportOutput); reportErr == nil {
-					reportErr = err
-				}
-				continue
-			}
-			failed = true
-			sum.failed++
-			p.print(func() {
-				printError(j.env, c.err)
-				err = j.writeFailed(c, reportOutput)
-			})
-			if reportErr == nil {
-				reportErr = err
-			}
-			continue
-		}
-		l := lossesOf(c.report)
-		lost = losses{problem.Sum(lost.all, l.all), problem.Sum(lost.unusual, l.unusual)}
-		sum.add(c)
-		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict}
-		p.print(func() { err = j.writeReport(&line, reportOutput) })
-		if reportErr == nil {
-			reportErr = err
-		}
+		out.fail(j.settle(c, &out, p, reportOutput))
 	}
 	<-ended
 	p.Stop()
-	if reportErr == nil && j.several {
-		reportErr = j.writeSummary(&sum, time.Since(began), reportOutput)
+	if out.reportErr == nil && j.several {
+		out.fail(j.writeSummary(&out.sum, time.Since(began), reportOutput))
 	}
-	if reportErr != nil {
-		return reportErr
+	if out.reportErr != nil {
+		return out.reportErr
 	}
 	if reportOutput != nil {
 		if err := reportOutput.Commit(); err != nil {
 			return err
 		}
 	}
+	return j.judge(&out)
+}
+
+// outcome collects the results of the conversions of a job.
+type outcome struct {
+	sum        filesSummary
+	lost       losses
+	brokenPipe error // standard output is closed; its reader knows
+	reportErr  error // the first one; the traces are still converted
+}
+
+// fail keeps the first error of writing the report.
+func (o *outcome) fail(err error) {
+	if o.reportErr == nil {
+		o.reportErr = err
+	}
+}
+
+// settle adds a finished conversion to the outcome and to the report. The error is one of writing the report.
+func (j *convertJob) settle(c *conversion, out *outcome, p *progress, reportOutput *output) (err error) {
 	switch {
-	case failed:
+	case c.err == nil:
+		l := lossesOf(c.report)
+		out.lost = losses{problem.Sum(out.lost.all, l.all), problem.Sum(out.lost.unusual, l.unusual)}
+		out.sum.add(c)
+		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict}
+		p.print(func() { err = j.writeReport(&line, reportOutput) })
+	case isBrokenPipe(c.err):
+		out.brokenPipe = c.err
+	case c.isNoTrace():
+		j.skipped.others++
+		err = j.writeFailed(c, reportOutput)
+	default:
+		out.sum.failed++
+		p.print(func() {
+			printError(j.env, c.err)
+			err = j.writeFailed(c, reportOutput)
+		})
+	}
+	return err
+}
+
+// judge returns the error with which the command ends, if any.
+func (j *convertJob) judge(out *outcome) error {
+	switch {
+	case out.sum.failed > 0:
 		return errReported
-	case sum.converted == 0 && j.skipped.others > 0:
+	case out.sum.converted == 0 && j.skipped.others > 0:
 		return errors.New("nothing was converted: no file in the folder is a trace")
-	case brokenPipe != nil:
-		return brokenPipe
+	case out.brokenPipe != nil:
+		return out.brokenPipe
 	case j.selfProfileMissing():
 		return errors.New("--self-profile had no effect: no input is a JS self-profile")
 	}
-	return j.strict.judge(j.env, lost, "; see the report")
+	return j.strict.judge(j.env, out.lost, "; see the report")
 }
 
 // selfProfileMissing reports whether --self-profile is set and no input was a self-profile.

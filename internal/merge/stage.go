@@ -370,41 +370,70 @@ func (p *part) Link(l *timeline.Link) error {
 	})
 }
 
-// rankProcesses gives the processes of all inputs their names and their order: by input, then as their input has them. A name that several
-// inputs have says which input it is of; one that several processes of an input have says which process, by the first label that tells it
-// from others ("python (GPU 1)"), unless FullName says so anyway.
+// rankProcesses names the processes of all inputs and orders them: by input, then as their input has them.
 func (s *Stage) rankProcesses() {
+	var all []timeline.Track
+	for id := range timeline.TrackID(s.view.TrackCount()) {
+		if s.view.TrackKind(id) == timeline.ProcessTrack {
+			all = append(all, s.view.Track(id))
+		}
+	}
+	s.nameProcesses(all)
+	places, last := make(map[timeline.TrackID]int, len(all)), 0
+	for i := range all {
+		of := s.of[all[i].ID]
+		place, _ := s.job.Plan.Order(of.input, slices.Index(s.parts, of))
+		places[all[i].ID], last = place, max(last, place)
+	}
+	slices.SortStableFunc(all, func(a, b timeline.Track) int {
+		order := cmp.Compare(places[a.ID], places[b.ID])
+		switch {
+		case order != 0:
+		case a.HasRank && b.HasRank:
+			order = cmp.Compare(a.Rank, b.Rank)
+		case a.HasRank:
+			order = -1
+		case b.HasRank:
+			order = 1
+		}
+		return order
+	})
+	for i := range all {
+		s.whole.SetSortIndex(all[i].ID, int32(i))
+		place := places[all[i].ID]
+		if place == 0 { // it keeps the ids of its input; ids made for it must not meet those of the others
+			place = last + 1
+		}
+		s.whole.MakeUpFrom(all[i].ID, int64(place))
+	}
+}
+
+// nameProcesses names processes. A name that several inputs have gets the name of the input; one that several processes of an input
+// have gets the first label that tells it from the others ("python (GPU 1)"), unless the full name does so anyway.
+func (s *Stage) nameProcesses(all []timeline.Track) {
 	type inputName struct {
 		part *part
 		name string
 	}
-	var all []timeline.Track
 	named := map[string]*part{}      // the input with a process of the name; nil: several
 	sharing := map[inputName]int{}   // processes of an input with the name
 	labels := map[string]bool{}      // that tell no process of an input from the others
 	unique := timeline.UniqueNames{} // ids that are texts
-	for id := range timeline.TrackID(s.view.TrackCount()) {
-		if s.view.TrackKind(id) != timeline.ProcessTrack {
-			continue
-		}
-		t := s.view.Track(id)
-		all = append(all, t)
-		sharing[inputName{s.of[id], t.Name}]++
-		if of, ok := named[t.Name]; ok && of != s.of[id] {
+	for i := range all {
+		t, of := &all[i], s.of[all[i].ID]
+		sharing[inputName{of, t.Name}]++
+		if other, ok := named[t.Name]; ok && other != of {
 			named[t.Name] = nil
 		} else {
-			named[t.Name] = s.of[id]
+			named[t.Name] = of
 		}
 	}
 	for _, p := range s.parts {
 		labels[s.label(p)] = true
 	}
-	places := map[timeline.TrackID]int{}
 	for i := range all {
-		t := &all[i]
-		of := s.of[t.ID]
-		place, prefix := s.job.Plan.Order(of.input, slices.Index(s.parts, of))
-		places[t.ID] = place
+		t, of := &all[i], s.of[all[i].ID]
+		_, prefix := s.job.Plan.Order(of.input, slices.Index(s.parts, of))
 		name := t.Name
 		if name != "" && named[name] == nil && prefix == "" {
 			name += " (" + of.name + ")"
@@ -422,31 +451,6 @@ func (s *Stage) rankProcesses() {
 			key, name = s.textID(t, name, unique)
 		}
 		s.whole.ShowProcess(t.ID, key, name)
-	}
-	slices.SortStableFunc(all, func(a, b timeline.Track) int {
-		order := cmp.Compare(places[a.ID], places[b.ID])
-		switch {
-		case order != 0:
-		case a.HasRank && b.HasRank:
-			order = cmp.Compare(a.Rank, b.Rank)
-		case a.HasRank:
-			order = -1
-		case b.HasRank:
-			order = 1
-		}
-		return order
-	})
-	last := 0
-	for _, place := range places {
-		last = max(last, place)
-	}
-	for i := range all {
-		s.whole.SetSortIndex(all[i].ID, int32(i))
-		place := places[all[i].ID]
-		if place == 0 { // its ids are those of the input; what Perfetto cannot hold of it is out of the way of the others
-			place = last + 1
-		}
-		s.whole.MakeUpFrom(all[i].ID, int64(place))
 	}
 }
 

@@ -79,50 +79,17 @@ func (t *Timeline) NotCounted() []Recorder {
 	return append(t.Recorders(), samplers...)
 }
 
-// Samplers returns the threads whose samples are left out of reports, because another input has more samples of the same thread, and the inputs
+// Samplers returns the threads whose samples reports leave out, because another input has more samples of the same thread, and the inputs
 // that these are of.
 func (t *Timeline) Samplers() (left map[TrackID]bool, all []Recorder) {
-	type known struct {
-		process TrackID
-		id      string
-	}
-	threads, further := map[known]TrackID{}, []TrackID{}
-	for id := range t.table.tracks {
-		row := &t.table.tracks[id]
-		if row.kind != ThreadTrack {
-			continue
-		}
-		th := &t.table.threads[row.index]
-		if strings.HasPrefix(th.key.Text, furtherSamples) {
-			further = append(further, TrackID(id))
-		} else if th.samples > 0 {
-			threads[known{row.parent, th.key.String()}] = TrackID(id)
-		}
-	}
+	further := t.furtherSamples()
 	best := map[TrackID]TrackID{} // by thread
-	of := make([]TrackID, len(further))
-	names := map[TrackID]string{}
-	for i, id := range further {
-		row := &t.table.tracks[id]
-		text := strings.TrimPrefix(t.table.threads[row.index].key.Text, furtherSamples)
-		at := 0
-		for range maxIDPieces {
-			next := strings.Index(text[at:], " (")
-			if next < 0 {
-				break
-			}
-			at += next
-			if thread, ok := threads[known{row.parent, text[:at]}]; ok {
-				of[i], names[id] = thread, strings.TrimSuffix(text[at+2:], ")")
-				if _, ok := best[thread]; !ok {
-					best[thread] = thread
-				}
-				if t.sampleCount(id) > t.sampleCount(best[thread]) {
-					best[thread] = id
-				}
-				break
-			}
-			at += len(" (")
+	for _, f := range further {
+		if _, ok := best[f.of]; !ok {
+			best[f.of] = f.of
+		}
+		if t.sampleCount(f.track) > t.sampleCount(best[f.of]) {
+			best[f.of] = f.track
 		}
 	}
 	left = map[TrackID]bool{}
@@ -137,19 +104,63 @@ func (t *Timeline) Samplers() (left map[TrackID]bool, all []Recorder) {
 		all[i].Threads++
 		all[i].Samples += t.sampleCount(id)
 	}
-	for i, id := range further {
-		thread := of[i]
-		if thread == 0 {
-			continue
+	for _, f := range further {
+		if best[f.of] != f.of && !left[f.of] {
+			leave(f.of, "a further input") // the trace does not say which one
 		}
-		if best[thread] != thread && !left[thread] {
-			leave(thread, "a further input") // the trace does not say which one
-		}
-		if best[thread] != id {
-			leave(id, names[id])
+		if best[f.of] != f.track {
+			leave(f.track, f.input)
 		}
 	}
 	return left, all
+}
+
+// furtherTrack is a thread with the samples that a further input has of a thread.
+type furtherTrack struct {
+	track, of TrackID
+	input     string
+}
+
+// furtherSamples returns these threads, in the order of tracks.
+func (t *Timeline) furtherSamples() (further []furtherTrack) {
+	type known struct {
+		process TrackID
+		id      string
+	}
+	threads := map[known]TrackID{}
+	for id := range t.table.tracks {
+		row := &t.table.tracks[id]
+		if row.kind != ThreadTrack {
+			continue
+		}
+		th := &t.table.threads[row.index]
+		if strings.HasPrefix(th.key.Text, furtherSamples) {
+			further = append(further, furtherTrack{track: TrackID(id)})
+		} else if th.samples > 0 {
+			threads[known{row.parent, th.key.String()}] = TrackID(id)
+		}
+	}
+	kept := further[:0]
+	for _, f := range further {
+		row := &t.table.tracks[f.track]
+		text, at := strings.TrimPrefix(t.table.threads[row.index].key.Text, furtherSamples), 0
+		for range maxIDPieces {
+			next := strings.Index(text[at:], " (")
+			if next < 0 {
+				break
+			}
+			at += next
+			if thread, ok := threads[known{row.parent, text[:at]}]; ok {
+				f.of, f.input = thread, strings.TrimSuffix(text[at+2:], ")")
+				break
+			}
+			at += len(" (")
+		}
+		if f.of != 0 {
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }
 
 // sampleCount returns how many samples a thread has.
