@@ -132,7 +132,7 @@ func everyTrack(timeline.TrackID) bool { return true }
 
 func newSpanCollector(tl *timeline.Timeline, opts SpanOptions) *spanCollector {
 	return &spanCollector{
-		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{}, early: map[spanID]int64{},
+		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{}, early: map[spanID]earlySpans{},
 		operations: map[string]int{}, failures: map[string]int{}, calls: map[string]int{},
 	}
 }
@@ -190,8 +190,8 @@ type spanCollector struct {
 	out    Spans
 
 	known  map[spanID]*span
-	recent []spanID         // a ring of the known ones
-	early  map[spanID]int64 // how many spans named a parent that was not known then
+	recent []spanID              // a ring of the known ones
+	early  map[spanID]earlySpans // those that named a parent that was not known then
 	begun  int
 
 	operations map[string]int // index in Operations, by the names of a row
@@ -233,7 +233,7 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 		s.parent = p
 		p.called, p.passed = p.called || p.service != s.service, p.passed || s.failed
 	case len(c.early) < maxKnown:
-		c.early[facts.parent]++
+		c.startsEarly(s, it)
 	}
 	c.know(s)
 	if s.timed && s.parent != nil && !s.parent.ended {
@@ -250,6 +250,22 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 		s.drawn = c.waterfall.span(&facts, it)
 	}
 	return s, nil
+}
+
+// earlySpans are spans that start before the parent that they name, and how many of them count as roots until that comes.
+type earlySpans struct{ spans, roots, rootErrors int64 }
+
+// startsEarly notes a span of which the parent is not known yet.
+func (c *spanCollector) startsEarly(s *span, it *timeline.Item) {
+	early := c.early[s.spanFacts.parent]
+	early.spans++
+	if counts := c.opts.Include == nil || c.opts.Include(it); counts && s.url == "" {
+		early.roots++
+		if s.failed {
+			early.rootErrors++
+		}
+	}
+	c.early[s.spanFacts.parent] = early
 }
 
 // know remembers a span for its children.
@@ -269,7 +285,10 @@ func (c *spanCollector) know(s *span) {
 	}
 	c.begun++
 	c.known[s.id] = s
-	c.out.Early += c.early[s.id]
+	early := c.early[s.id]
+	c.out.Early += early.spans
+	c.out.Roots -= early.roots // they have a parent after all
+	c.out.RootErrors -= early.rootErrors
 	delete(c.early, s.id)
 }
 

@@ -76,7 +76,7 @@ func (p *page) issues(sections []section) {
 		p.p("<li class=%s%s><h3>%s</h3><p>%s</p><p class=do>%s</p><p class=more><span class=whose>%s</span>", markup(x.Class), p.shown(x.Show), p.marked(x.Title), p.marked(x.Proof),
 			p.marked(x.Action), whose[x.Class])
 		if id := Section(x.Section); has(sections, id) {
-			p.p(" <a href=\"#%s\">%s</a>", markup(id), sectionNames[id])
+			p.p(" <a href=\"#%s\">%s</a>", markup(id), p.sectionName(id))
 		}
 		p.p("</p></li>\n")
 	}
@@ -99,8 +99,16 @@ func (p *page) shown(m *verdict.Moment) markup {
 	return p.on(*m.Thread, m.Start, m.Duration).attribute()
 }
 
+// sectionName is the text of links to a section.
+func (p *page) sectionName(id Section) string {
+	if s := p.all.Spans; id == Spans && s != nil && s.Requests == s.Spans.Spans {
+		return "Requests"
+	}
+	return sectionNames[id]
+}
+
 // sectionNames are the texts of links to sections.
 var sectionNames = map[Section]string{
-	Busy: "Timeline", Costs: "Costs", Code: "Code", Inputs: "Inputs", Tasks: "Tasks", Layout: "Layout", GC: "Garbage collection", Network: "Network",
+	Busy: "Timeline", Costs: "Costs", Code: "Code", Inputs: "Inputs", Tasks: "Tasks", Layout: "Layout", GC: "Memory", Network: "Network",
 	Spans: "Spans", Slices: "Slices", Flows: "Waits", Missing: "Trust",
 }

@@ -178,7 +178,7 @@ func (p *page) write() {
 	if len(sections) > 2 {
 		p.p("<nav aria-label=Sections><ul>\n")
 		for _, s := range sections {
-			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), sectionNames[s.id])
+			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), p.sectionName(s.id))
 		}
 		p.p("</ul></nav>\n")
 	}

@@ -124,6 +124,9 @@ func (p *page) onLine(from, dur timeline.Nanos) span {
 				s.line = i + 1
 			}
 		}
+		if s.line == 0 && dur > 0 {
+			s.line = w.Around(from, dur) + 1
+		}
 	}
 	return s
 }

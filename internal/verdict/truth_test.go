@@ -598,7 +598,7 @@ func TestTruthArchive(t *testing.T) {
 	e := file.Log.Entries[slowest]
 	expect(t, judged(t, input), "kind: HTTP archive", fmt.Sprintf("heading: 127.0.0.1:4500/page.html loaded in %s, and %d of %d requests failed", table.Length(micros(page.PageTimings.OnLoad*1000)), failed, len(file.Log.Entries)),
 		"tile DOM ready: "+table.Length(micros(page.PageTimings.OnContentLoad*1000)), fmt.Sprintf("tile Requests: %d ", len(file.Log.Entries)), fmt.Sprintf("tile Failed: %d poor", failed),
-		fmt.Sprintf("tile After load: %d ", late), "took "+table.Length(micros(e.Time*1000)), table.Length(micros(e.Timings.Wait*1000))+" of it waiting for the first byte")
+		fmt.Sprintf("tile Sent after the load: %d ", late), "took "+table.Length(micros(e.Time*1000)), table.Length(micros(e.Timings.Wait*1000))+" of it waiting for the first byte")
 }
 
 // The slowest statement is the one from whose start to its end most time goes by.

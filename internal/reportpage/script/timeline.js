@@ -118,6 +118,7 @@ function timeline(c) {
       return top;
     });
     const height = y;
+    box.parentNode.classList.toggle("low", height < 240);
     canvas.width = width * scale;
     canvas.height = height * scale;
     g.setTransform(scale, 0, 0, scale, 0, 0);
