@@ -111,6 +111,9 @@ type AllProbes struct {
 	Argument string       `json:"argument,omitempty"`
 	Values   []SliceGroup `json:"values"` // the first AllRows
 	Count    int          `json:"value_count"`
+	// Errors are the system calls that failed, the first AllRows of ErrorCount.
+	Errors     []SyscallError `json:"errors"`
+	ErrorCount int            `json:"error_count"`
 }
 
 // AllRows is the number of rows of the tables of All.
@@ -314,12 +317,17 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	}
 	var groups, values *sliceCounter
 	var spans *spanCollector
+	var calls *syscallCollector
 	if c.slicesMatter() {
 		groups = newSliceCounter(c.tl, SliceOptions{Include: c.include()})
 		defer groups.lengths.Close()
 		passes, wanted = append(passes, timeline.Nested(c.tl, groups.item)), everyTrack
 	}
-	if c.addProbes() && c.out.Probes.Argument != "" {
+	if c.addProbes() {
+		calls = newSyscallCollector(c.tl, c.include())
+		passes, wanted = append(passes, calls.item), everyTrack
+	}
+	if c.out.Probes != nil && c.out.Probes.Argument != "" {
 		values = newSliceCounter(c.tl, SliceOptions{Include: c.include(), By: ByArgument, Argument: c.out.Probes.Argument})
 		defer values.lengths.Close()
 		passes, wanted = append(passes, timeline.Nested(c.tl, values.item)), everyTrack
@@ -335,6 +343,10 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	}
 	if err := c.addGroups(ctx, groups, values, spans); err != nil {
 		return err
+	}
+	if calls != nil {
+		errors := calls.done()
+		c.out.Probes.Errors, c.out.Probes.ErrorCount = cut(errors, AllRows), len(errors)
 	}
 	c.addUse(ofSlices)
 	c.addTasks(tasks.done())
@@ -403,7 +415,7 @@ func (c *allCollector) addProbes() bool {
 	if !c.tl.MayHaveArg(timeline.OwnProbe) {
 		return false
 	}
-	c.out.Probes = &AllProbes{Values: []SliceGroup{}}
+	c.out.Probes = &AllProbes{Values: []SliceGroup{}, Errors: []SyscallError{}}
 	if i := slices.IndexFunc(probeTexts, c.tl.MayHaveArg); i >= 0 {
 		c.out.Probes.Argument = probeTexts[i]
 	}

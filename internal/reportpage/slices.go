@@ -29,6 +29,13 @@ func (p *page) slices() {
 	if x := p.all.Probes; x != nil && len(x.Values) > 0 {
 		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values, x.Count)
 	}
+	if x := p.all.Probes; x != nil && len(x.Errors) > 0 {
+		p.p("<h3>System calls that failed</h3>\n")
+		p.show(x.ErrorsTable(p.all.Start), look{
+			before: "count", barTitle: "count", report: "all --json",
+			at: func(i int) span { return p.on(x.Errors[i].On, x.Errors[i].First, 0) },
+		})
+	}
 	for i := 0; i < len(s.Groups); {
 		n := i
 		for n < len(s.Groups) && s.Groups[n].Kind == s.Groups[i].Kind {

@@ -601,6 +601,37 @@ func TestTruthArchive(t *testing.T) {
 		fmt.Sprintf("tile Sent after the load: %d ", late), "took "+table.Length(micros(e.Time*1000)), table.Length(micros(e.Timings.Wait*1000))+" of it waiting for the first byte")
 }
 
+// System calls that failed are those that returned a small negative number.
+func TestTruthSyscalls(t *testing.T) {
+	input := recording.Bytes(t, "traces/probes/syscalls.probelines.gz")
+	failed, began := int64(0), map[string]bool{}
+	for line := range strings.Lines(string(input)) {
+		var l struct{ Data json.RawMessage }
+		var data []any
+		if json.Unmarshal([]byte(line), &l) != nil || json.Unmarshal(l.Data, &data) != nil || len(data) < 7 {
+			continue
+		}
+		call, isReturn := strings.CutSuffix(fmt.Sprint(data[5]), "-return")
+		if entry, ok := strings.CutSuffix(call, "-entry"); ok {
+			began[entry] = true
+		}
+		if ret, ok := data[6].(float64); ok && isReturn && began[call] && ret < 0 && ret >= -4095 {
+			failed++
+		}
+	}
+	all, _ := collected(t, input)
+	n := int64(0)
+	for _, e := range all.Probes.Errors {
+		n += e.Count
+		if e.Error == "" || e.Total <= 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if n != failed || n == 0 {
+		t.Errorf("%d system calls failed, %d returned an error", n, failed)
+	}
+}
+
 // The slowest statement is the one from whose start to its end most time goes by.
 func TestTruthProbes(t *testing.T) {
 	input := recording.Bytes(t, "traces/probes/postgres-queries.probelines.gz")
