@@ -276,6 +276,15 @@ func (p *page) grid(start, length timeline.Nanos, top, bottom int) {
 	}
 }
 
+// gridLines draws the lines of a grid without their times.
+func (p *page) gridLines(start, length timeline.Nanos, bottom int) {
+	times, _ := ticks(start, length, 6)
+	for _, t := range times {
+		x := percent(t-start, length)
+		p.p("<line class=grid x1=\"%s\" x2=\"%s\" y2=%d />\n", x, x, bottom)
+	}
+}
+
 // lane draws a thread.
 func (p *page) lane(t *report.ThreadUse, y int) {
 	u := p.all.Utilisation
