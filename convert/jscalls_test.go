@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
@@ -270,7 +269,7 @@ func TestEventIndexesAreUnique(t *testing.T) {
 				if other := seen[it.Event]; other != "" {
 					t.Errorf("event %d is %s and %s", it.Event, other, what)
 				}
-				if seen[it.Event] = what; string(it.Category) == profilecalls.Category {
+				if seen[it.Event] = what; string(it.Category) == timeline.CallCategory {
 					calls[it.Track] = true
 				}
 				return nil

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
@@ -844,7 +843,7 @@ func TestMergeMovesCalls(t *testing.T) {
 func callsOf(t *testing.T, path string, offset timeline.Nanos) (lines []string) {
 	t.Helper()
 	err := timelineOf(t, path).Walk(context.Background(), func(it *timeline.Item) error {
-		if it.Kind == timeline.ItemBegin && string(it.Category) == profilecalls.Category {
+		if it.Kind == timeline.ItemBegin && string(it.Category) == timeline.CallCategory {
 			lines = append(lines, fmt.Sprintf("%d %d %s", it.TS-offset, it.Dur, it.Name))
 		}
 		return nil

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/producers"
-	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -33,7 +32,7 @@ func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	for id := range infos[1:] {
 		name := t.Category(timeline.CategoryID(id + 1))
 		main, _, _ := strings.Cut(string(name), ",") // Firefox's subcategory follows
-		call := profilecalls.IsCall(name) || string(name) == pageCallCategory
+		call := timeline.IsCall(name) || string(name) == pageCallCategory
 		infos[id+1] = categoryInfo{call: call, Script: call || main == producers.FirefoxScript}
 	}
 	return infos

@@ -61,7 +61,7 @@ func (t *Trace) write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffer
 		return err
 	}
 	describe(t.Timeline, t.Report)
-	wire.Workers, wire.Buffers = t.opts.workers(), buffers
+	wire.Workers, wire.Buffers, wire.Unfolded = t.opts.workers(), buffers, t.opts.JSCalls == JSCallsDevTools
 	counted := &countingWriter{w: dst}
 	if err := pfwire.Write(ctx, counted, t.Timeline, wire); err != nil {
 		return err

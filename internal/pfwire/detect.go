@@ -81,7 +81,8 @@ func packetField(tag uint64) (ok, isPayload bool) {
 		schema.TracePacket_TrustedPID, schema.TracePacket_FirstPacketOnSequence, schema.TracePacket_MachineID:
 		return tag&7 == wire.Varint, false
 	case schema.TracePacket_WeftThreadTime, schema.TracePacket_WeftDidNotEnd, schema.TracePacket_WeftThread, schema.TracePacket_WeftThreadTimeDelta,
-		schema.TracePacket_WeftIdle, schema.TracePacket_WeftIdleSample, schema.TracePacket_WeftFlowSteps:
+		schema.TracePacket_WeftIdle, schema.TracePacket_WeftIdleSample, schema.TracePacket_WeftFlowSteps,
+		schema.TracePacket_WeftFolded, schema.TracePacket_WeftLevels:
 		return true, false // another type is counted
 	case schema.TracePacket_InternedData, schema.TracePacket_TracePacketDefaults:
 		return tag&7 == wire.Len, false

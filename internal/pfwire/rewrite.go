@@ -225,12 +225,12 @@ func (s *sequenceSet) free() (uint32, error) {
 // annotate returns a packet whose track event has a note, and none of an earlier Rewrite. Of several track events the
 // last one counts.
 func (c *copier) annotate(packet, note []byte) []byte {
-	at := -1
+	at, field := -1, 0
 	var raw, event []byte
 	r := wire.NewReader(packet)
 	for r.Next() {
-		if r.Field() == schema.TracePacket_TrackEvent {
-			at, raw, event = r.Offset(), r.Raw(), r.Bytes()
+		if f := r.Field(); f == schema.TracePacket_TrackEvent || f == schema.TracePacket_WeftFolded {
+			at, field, raw, event = r.Offset(), f, r.Raw(), r.Bytes()
 		}
 	}
 	if at < 0 || r.Err() != nil {
@@ -244,12 +244,12 @@ func (c *copier) annotate(packet, note []byte) []byte {
 		return packet
 	}
 	c.event = append(append(append(c.event[:0], event[:from]...), event[to:]...), note...)
-	const tag = schema.TracePacket_TrackEvent<<3 | wire.Len
-	width := len(raw) - len(event) - 1 // of the length, for which some producers reserve more room than it needs
+	tag := wire.AppendTag(nil, field, wire.Len)
+	width := len(raw) - len(event) - len(tag) // of the length, for which some producers reserve more room than it needs
 	if width == len(appendLength(nil, len(event), 1)) {
 		width = 1
 	}
-	c.body = append(append(c.body[:0], packet[:at]...), tag)
+	c.body = append(append(c.body[:0], packet[:at]...), tag...)
 	c.body = append(appendLength(c.body, len(c.event), width), c.event...)
 	c.body = append(c.body, packet[at+len(raw):]...)
 	return c.body

@@ -50,7 +50,7 @@ func (k partKind) isMessage() bool { return k >= packetPart }
 // partsOf gives the kinds of the fields of messages; others are fixed.
 var partsOf = map[partKind]map[int]partKind{
 	packetPart: {
-		schema.TracePacket_TrackEvent: eventPart, schema.TracePacket_WeftIdle: eventPart, schema.TracePacket_InternedData: internedPart,
+		schema.TracePacket_TrackEvent: eventPart, schema.TracePacket_WeftIdle: eventPart, schema.TracePacket_WeftFolded: eventPart, schema.TracePacket_InternedData: internedPart,
 		schema.TracePacket_TrackDescriptor: descriptorPart, schema.TracePacket_TraceAttributes: attributesPart, schema.TracePacket_SystemInfo: systemPart,
 	},
 	eventPart: {

@@ -39,6 +39,9 @@ type Options struct {
 	Workers     int
 	Buffers     *Buffers // keep memory from one Write to the next; nil: none is kept
 
+	// Unfolded draws every call of a recursion, however many there are.
+	Unfolded bool
+
 	maxHeld   int // 0: maxHeld
 	maxPacket int // 0: MaxPacketSize
 }
@@ -151,6 +154,9 @@ func (w *writer) write(ctx context.Context, part int) error {
 	if err := w.t.WalkSegment(ctx, part-1, w.item); err != nil {
 		return err
 	}
+	if err := w.release(); err != nil {
+		return err
+	}
 	if err := w.endThreadTimes(); err != nil {
 		return err
 	}
@@ -178,6 +184,10 @@ type writer struct {
 	segmentTimes
 	alone   bool // segments are written one after the other
 	maxHeld int
+
+	calls   []bool // by CategoryID: the categories of calls, if a recursion of them is folded
+	folding folding
+	levels  int // of the recursion that the event at hand shows; 0: it is what it is
 
 	categories [][]byte // category_iids fields, by CategoryID
 	iids       []string // texts of categories, by iid-1
@@ -218,6 +228,9 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w.findDetails()
 	w.findGroups()
 	w.internCategories()
+	if !opts.Unfolded {
+		w.findCalls()
+	}
 	if opts.Packets == CompactPackets {
 		w.compact = w.newCompact(0)
 	}
@@ -279,9 +292,28 @@ var (
 	needsState = append(wire.AppendUint(nil, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState), plain...)
 )
 
-// item writes one item. The order of the fields makes the trace smaller by a tenth when compressed: what is the same in many
-// packets is together, and so is what is different in each, thread time and time at the end (docs/performance.md, "Size").
+// item writes one item. Calls wait for the next item.
 func (w *writer) item(it *timeline.Item) error {
+	if w.folding.takes(it) {
+		w.folding.levels++
+		return nil
+	}
+	if err := w.release(); err != nil {
+		return err
+	}
+	switch {
+	case w.canFold(it):
+		w.folding.hold(it)
+		return nil
+	case it.Idle && it.Kind != timeline.ItemSample:
+		return w.event(it, schema.TracePacket_WeftIdle)
+	}
+	return w.event(it, schema.TracePacket_TrackEvent)
+}
+
+// event writes one item; payload is the field for what is drawn. The order of the fields makes the trace smaller by a tenth when compressed: what is the same in many
+// packets is together, and so is what is different in each, thread time and time at the end (docs/performance.md, "Size").
+func (w *writer) event(it *timeline.Item, payload int) error {
 	if w.onMachine != nil {
 		w.turnTo(it.Track)
 	}
@@ -301,10 +333,6 @@ func (w *writer) item(it *timeline.Item) error {
 	} else {
 		b = append(b, w.needsState...)
 	}
-	payload := schema.TracePacket_TrackEvent
-	if it.Idle {
-		payload = schema.TracePacket_WeftIdle
-	}
 	b, event := wire.BeginMessage(b, payload)
 	b = w.appendEvent(b, it, complete)
 	at, timed := it.ThreadTime.Nanos()
@@ -321,6 +349,9 @@ func (w *writer) item(it *timeline.Item) error {
 	}
 	if it.Thread != 0 && w.t.TrackUsed(it.Thread) {
 		b = wire.AppendUint(b, schema.TracePacket_WeftThread, uint64(it.Thread))
+	}
+	if w.levels > 0 {
+		b = wire.AppendUint(b, schema.TracePacket_WeftLevels, uint64(w.levels))
 	}
 	b = w.appendFlowSteps(b, it.Flows)
 	w.out.buf = wire.EndMessage(w.appendTime(b, it.TS), packet)
@@ -348,7 +379,7 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte 
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
 	}
-	if !it.HasAsyncID() && !it.DidNotEnd {
+	if !it.HasAsyncID() && !it.DidNotEnd && w.levels == 0 {
 		b = append(b, it.Args...)
 	} else {
 		b = w.appendArgs(b, it)
@@ -447,6 +478,11 @@ func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	}
 	if it.AsyncScope != "" {
 		b = w.appendEntry(b, w.scopeKey, "scope", it.AsyncScope)
+	}
+	if w.levels > 0 {
+		b, entry := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
+		b = wire.AppendInt(w.appendName(b, 0, LevelsKey), schema.DebugAnnotation_IntValue, int64(w.levels))
+		return append(wire.EndMessage(wire.EndMessage(b, entry), dict), after...)
 	}
 	if it.DidNotEnd && !w.saysDidNotEnd(weft) {
 		b, entry := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)

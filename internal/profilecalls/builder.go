@@ -1,7 +1,6 @@
 package profilecalls
 
 import (
-	"bytes"
 	"errors"
 	"math"
 
@@ -20,12 +19,6 @@ const (
 	// call begins in a garbage collection (profile-calls.md 7).
 	Refined
 )
-
-// Category is the category of calls, unless their profile has one: Chrome puts "disabled-by-default-" in front.
-const Category = "v8.cpu_profiler"
-
-// IsCall reports whether slices of a category are calls made of samples.
-func IsCall(category []byte) bool { return bytes.HasSuffix(category, []byte(Category)) }
 
 // Event is a slice or instant of the thread.
 type Event struct {

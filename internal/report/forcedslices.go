@@ -2,7 +2,6 @@ package report
 
 import (
 	"github.com/weft-trace/weft/internal/producers"
-	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -76,7 +75,7 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 	inside := open.Innermost()
 	*inside = around
 	switch kind := c.sliceKind(it); {
-	case profilecalls.IsCall(it.Category): // of a function that may have any name
+	case timeline.IsCall(it.Category): // of a function that may have any name
 		inside.script, inside.calls = true, true
 		if !around.calls {
 			around.stack = 0

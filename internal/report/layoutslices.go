@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/producers"
-	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -123,7 +122,7 @@ func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item)
 	case firefox:
 		return s, marker
 	}
-	return s, !profilecalls.IsCall(it.Category) // else a function of script has the name
+	return s, !timeline.IsCall(it.Category) // else a function of script has the name
 }
 
 // eventContext returns the frame or window for which an event happened, and whether it has a frame as events of Chrome, or

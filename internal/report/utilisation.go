@@ -7,7 +7,6 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
-	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -101,7 +100,7 @@ func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[busySl
 
 // workOf returns what kind of work a slice is by itself.
 func (c *useCollector) workOf(it *timeline.Item) producers.Category {
-	if profilecalls.IsCall(it.Category) || string(it.Category) == "js" {
+	if timeline.IsCall(it.Category) || string(it.Category) == "js" {
 		return producers.CategoryScript
 	}
 	if _, work := c.reader.nameOf(&it.Head, it.Name); work != producers.CategoryNone || !c.probes {

@@ -10,7 +10,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/producers"
-	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -314,7 +313,7 @@ func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 		s.category, s.script, s.task = around.category, around.script, around.task
 	}
 	s.set, err = r.setOf(it.Ordinal)
-	s.call = profilecalls.IsCall(it.Category) || string(it.Category) == "js"
+	s.call = timeline.IsCall(it.Category) || string(it.Category) == "js"
 	kind, category := r.nameOf(&it.Head, it.Name)
 	switch {
 	case s.call:

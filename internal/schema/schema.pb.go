@@ -543,6 +543,8 @@ const (
 	TracePacket_WeftThreadTimeDelta     = 9904
 	TracePacket_WeftFlowSteps           = 9905
 	TracePacket_WeftIdleSample          = 9906
+	TracePacket_WeftFolded              = 9907
+	TracePacket_WeftLevels              = 9908
 )
 
 // Values of TracePacket.SequenceFlags.
@@ -1009,7 +1011,7 @@ var Messages = [...]Message{
 		{59, length, false, 48}, {60, length, false, 51}, {66, length, false, 23}, {69, length, false, 50}, {72, length, false, 16}, {79, varint, false, 0},
 		{87, varint, false, 0}, {89, length, false, 49}, {98, varint, false, 0}, {107, length, false, 29}, {126, length, false, 45}, {133, length, false, 0},
 		{135, length, false, 33}, {9900, length, false, 52}, {9901, varint, false, 0}, {9902, varint, false, 0}, {9903, varint, false, 0}, {9904, varint, false, 0},
-		{9905, varint, true, 0}, {9906, length, false, 33},
+		{9905, varint, true, 0}, {9906, length, false, 33}, {9907, length, false, 52}, {9908, varint, false, 0},
 	}},
 	MessageTracePacketDefaults: {"TracePacketDefaults", []Field{
 		{11, length, false, 56}, {58, varint, false, 0}, {100, length, false, 38},

@@ -1,5 +1,13 @@
 package timeline
 
+import "bytes"
+
+// CallCategory is the category of calls made of samples, unless their profile has one: Chrome puts "disabled-by-default-" in front.
+const CallCategory = "v8.cpu_profiler"
+
+// IsCall reports whether slices of a category are calls made of samples.
+func IsCall(category []byte) bool { return bytes.HasSuffix(category, []byte(CallCategory)) }
+
 // StateCategory is the category of the slices on tracks of states.
 const StateCategory = "state"
 

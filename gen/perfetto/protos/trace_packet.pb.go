@@ -120,6 +120,7 @@ type TracePacket struct {
 	//	*TracePacket_StackSample
 	//	*TracePacket_WeftIdle
 	//	*TracePacket_WeftIdleSample
+	//	*TracePacket_WeftFolded
 	Data isTracePacket_Data `protobuf_oneof:"data"`
 	// The user that wrote the packet, by the tracing service.
 	//
@@ -165,6 +166,9 @@ type TracePacket struct {
 	// and first those that end there. Two numbers for each flow: its place among flow_ids and then terminating_flow_ids, and its time,
 	// from that of the packet on, in ns.
 	WeftFlowSteps []int64 `protobuf:"zigzag64,9905,rep,packed,name=weft_flow_steps,json=weftFlowSteps" json:"weft_flow_steps,omitempty"`
+	// weft's own, not part of Perfetto's schema: track_event shows so many calls of a recursion, which follow in weft_folded. It is for
+	// viewers only.
+	WeftLevels    *uint32 `protobuf:"varint,9908,opt,name=weft_levels,json=weftLevels" json:"weft_levels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -409,6 +413,15 @@ func (x *TracePacket) GetWeftIdleSample() *StackSample {
 	return nil
 }
 
+func (x *TracePacket) GetWeftFolded() *TrackEvent {
+	if x != nil {
+		if x, ok := x.Data.(*TracePacket_WeftFolded); ok {
+			return x.WeftFolded
+		}
+	}
+	return nil
+}
+
 func (x *TracePacket) GetOptionalTrustedUid() isTracePacket_OptionalTrustedUid {
 	if x != nil {
 		return x.OptionalTrustedUid
@@ -532,6 +545,13 @@ func (x *TracePacket) GetWeftFlowSteps() []int64 {
 	return nil
 }
 
+func (x *TracePacket) GetWeftLevels() uint32 {
+	if x != nil && x.WeftLevels != nil {
+		return *x.WeftLevels
+	}
+	return 0
+}
+
 type isTracePacket_Data interface {
 	isTracePacket_Data()
 }
@@ -643,6 +663,11 @@ type TracePacket_WeftIdleSample struct {
 	WeftIdleSample *StackSample `protobuf:"bytes,9906,opt,name=weft_idle_sample,json=weftIdleSample,oneof"`
 }
 
+type TracePacket_WeftFolded struct {
+	// weft's own, not part of Perfetto's schema: a call of a recursion that is shown as one slice, see weft_levels. Viewers pass over it.
+	WeftFolded *TrackEvent `protobuf:"bytes,9907,opt,name=weft_folded,json=weftFolded,oneof"`
+}
+
 func (*TracePacket_ProcessTree) isTracePacket_Data() {}
 
 func (*TracePacket_ChromeEvents) isTracePacket_Data() {}
@@ -685,6 +710,8 @@ func (*TracePacket_WeftIdle) isTracePacket_Data() {}
 
 func (*TracePacket_WeftIdleSample) isTracePacket_Data() {}
 
+func (*TracePacket_WeftFolded) isTracePacket_Data() {}
+
 type isTracePacket_OptionalTrustedUid interface {
 	isTracePacket_OptionalTrustedUid()
 }
@@ -711,7 +738,7 @@ var File_perfetto_protos_trace_packet_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
-	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a'perfetto/protos/remote_clock_sync.proto\x1a\"perfetto/protos/stack_sample.proto\x1a!perfetto/protos/system_info.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xdf\x13\n" +
+	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a'perfetto/protos/remote_clock_sync.proto\x1a\"perfetto/protos/stack_sample.proto\x1a!perfetto/protos/system_info.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xc2\x14\n" +
 	"\vTracePacket\x12\x1c\n" +
 	"\ttimestamp\x18\b \x01(\x04R\ttimestamp\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12A\n" +
@@ -739,7 +766,9 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\x17zstd_compressed_packets\x18\x85\x01 \x01(\fH\x00R\x15zstdCompressedPackets\x12B\n" +
 	"\fstack_sample\x18\x87\x01 \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\vstackSample\x12;\n" +
 	"\tweft_idle\x18\xacM \x01(\v2\x1b.perfetto.protos.TrackEventH\x00R\bweftIdle\x12I\n" +
-	"\x10weft_idle_sample\x18\xb2M \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\x0eweftIdleSample\x12!\n" +
+	"\x10weft_idle_sample\x18\xb2M \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\x0eweftIdleSample\x12?\n" +
+	"\vweft_folded\x18\xb3M \x01(\v2\x1b.perfetto.protos.TrackEventH\x00R\n" +
+	"weftFolded\x12!\n" +
 	"\vtrusted_uid\x18\x03 \x01(\x05H\x01R\n" +
 	"trustedUid\x12=\n" +
 	"\x1atrusted_packet_sequence_id\x18\n" +
@@ -759,7 +788,9 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\vweft_thread\x18\xafM \x01(\x04R\n" +
 	"weftThread\x124\n" +
 	"\x16weft_thread_time_delta\x18\xb0M \x01(\x12R\x13weftThreadTimeDelta\x12+\n" +
-	"\x0fweft_flow_steps\x18\xb1M \x03(\x12B\x02\x10\x01R\rweftFlowSteps\"h\n" +
+	"\x0fweft_flow_steps\x18\xb1M \x03(\x12B\x02\x10\x01R\rweftFlowSteps\x12 \n" +
+	"\vweft_levels\x18\xb4M \x01(\rR\n" +
+	"weftLevels\"h\n" +
 	"\rSequenceFlags\x12\x13\n" +
 	"\x0fSEQ_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dSEQ_INCREMENTAL_STATE_CLEARED\x10\x01\x12\x1f\n" +
@@ -823,13 +854,14 @@ var file_perfetto_protos_trace_packet_proto_depIdxs = []int32{
 	17, // 15: perfetto.protos.TracePacket.stack_sample:type_name -> perfetto.protos.StackSample
 	5,  // 16: perfetto.protos.TracePacket.weft_idle:type_name -> perfetto.protos.TrackEvent
 	17, // 17: perfetto.protos.TracePacket.weft_idle_sample:type_name -> perfetto.protos.StackSample
-	18, // 18: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
-	19, // 19: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	5,  // 18: perfetto.protos.TracePacket.weft_folded:type_name -> perfetto.protos.TrackEvent
+	18, // 19: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
+	19, // 20: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_trace_packet_proto_init() }
@@ -876,6 +908,7 @@ func file_perfetto_protos_trace_packet_proto_init() {
 		(*TracePacket_StackSample)(nil),
 		(*TracePacket_WeftIdle)(nil),
 		(*TracePacket_WeftIdleSample)(nil),
+		(*TracePacket_WeftFolded)(nil),
 		(*TracePacket_TrustedUid)(nil),
 		(*TracePacket_TrustedPacketSequenceId)(nil),
 	}

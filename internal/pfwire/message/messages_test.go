@@ -84,12 +84,13 @@ var witnesses = []witness{
 			v.same(got.Defaults != nil, want.TracePacketDefaults != nil)
 			v.same(got.InternedData != nil, want.InternedData != nil)
 			v.same(got.Payload == 0, want.Data == nil)
-			v.same(got.Payload == 11, want.GetTrackEvent() != nil || want.GetWeftIdle() != nil)
+			v.same(got.Payload == 11, want.GetTrackEvent() != nil || want.GetWeftIdle() != nil || want.GetWeftFolded() != nil)
 			v.same(got.Payload == 135, want.GetStackSample() != nil || want.GetWeftIdleSample() != nil)
 			v.same(got.ThreadTime, want.GetWeftThreadTime())
 			v.same(got.ThreadTimeDelta, want.GetWeftThreadTimeDelta())
 			v.same(got.DidNotEnd, want.GetWeftDidNotEnd())
 			v.same(got.Thread, want.GetWeftThread())
+			v.same(got.Levels, want.GetWeftLevels())
 			v.same(got.Payload == 60, want.GetTrackDescriptor() != nil)
 		}),
 	against(`timestamp_clock_id: 64 track_event_defaults { track_uuid: 5 extra_counter_track_uuids: [1, 2] extra_double_counter_track_uuids: 3 }`,

@@ -33,6 +33,7 @@ type TracePacket struct {
 
 	DidNotEnd bool   // see weft_did_not_end in the schema
 	FlowSteps []byte // see weft_flow_steps in the schema: numbers, packed
+	Levels    uint32 // see weft_levels in the schema
 	Thread    uint64 // uuid, 0 if there is none: see weft_thread in the schema
 	Mistyped  int    // the number of one of these fields that has another wire type and is left out; 0: none has
 
@@ -106,6 +107,16 @@ func (p *TracePacket) Parse(msg []byte) error {
 				p.Thread = r.Uint()
 			} else {
 				p.Mistyped = field
+			}
+		case schema.TracePacket_WeftLevels:
+			if r.Type() == wire.Varint {
+				p.Levels = uint32(r.Uint())
+			} else {
+				p.Mistyped = field
+			}
+		case schema.TracePacket_WeftFolded:
+			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {
+				p.Payload = schema.TracePacket_TrackEvent
 			}
 		case schema.TracePacket_WeftIdle:
 			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {

@@ -37,7 +37,7 @@ type nodeCalls struct {
 // NewCalls returns Calls that adds to a Builder.
 func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	c := &Calls{
-		Thread: t, to: to, samples: t.Profile.Samples(), category: []byte(profilecalls.Category), first: t.Event, step: 1,
+		Thread: t, to: to, samples: t.Profile.Samples(), category: []byte(timeline.CallCategory), first: t.Event, step: 1,
 		names: make([][]byte, t.Profile.FunctionCount()), nodes: make([]nodeCalls, t.Profile.NodeCount()),
 	}
 	if t.Category != "" {

@@ -55,6 +55,9 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	if r.fields.HasThreadTimeDelta {
 		r.threadTimeDelta()
 	}
+	if r.fields.Levels > 0 {
+		r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftLevels))
+	}
 	if n := r.fields.Mistyped; n != 0 {
 		r.notConverted(fmt.Sprintf("TracePacket field %d", n))
 	}

@@ -188,9 +188,15 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 		count("weft_pages", inField(1, inField(126, field)), problem.PageInvalid)
 		count("weft_idle", inField(1, "\x50\x01\x40\x01"+field), problem.PacketNotConverted) // sequence 1, at 1 ns
 	}
+	for _, field := range mistyped(9907, protowire.BytesType) {
+		count("weft_folded", inField(1, "\x50\x01\x40\x01"+field), problem.PacketNotConverted)
+	}
 	instant := "\x50\x01\x40\x01" + inField(11, "\x48\x03") // type: TYPE_INSTANT
 	for _, field := range mistyped(9901, protowire.VarintType) {
 		count("weft_thread_time", inField(1, instant+field), problem.PacketNotConverted)
+	}
+	for _, field := range append(mistyped(9908, protowire.VarintType), "\xa0\xeb\x04\x05") { // and not of weft
+		count("weft_levels", inField(1, instant+field), problem.PacketNotConverted)
 	}
 	for _, field := range append(mistyped(9904, protowire.VarintType), "\x80\xeb\x04\x05") { // and without a counter
 		count("weft_thread_time_delta", inField(1, instant+field), problem.PacketNotConverted)

@@ -272,6 +272,9 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 			r.malformed("clock_snapshot", err)
 		}
 	case schema.TracePacket_TrackEvent:
+		if r.fields.Levels > 0 && r.own.ofWeft {
+			return nil // the calls that it shows follow
+		}
 		return r.trackEvent(stamp, stampErr)
 	case schema.TracePacket_ProcessDescriptor:
 		r.processDescriptor(data, nil)

@@ -1,0 +1,130 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// recursion is a profile of main, so many calls of fib in each other, and leaf in the innermost, where two of three samples are.
+func recursion(levels int) string {
+	var nodes strings.Builder
+	node := func(id int, name string, next string) {
+		fmt.Fprintf(&nodes, `{"id":%d,"callFrame":{"functionName":%q,"scriptId":"7","url":"http://a.test/a.js","lineNumber":1,"columnNumber":2}%s},`, id, name, next)
+	}
+	node(1, "(root)", `,"children":[2]`)
+	node(2, "main", `,"children":[3]`)
+	for i := range levels {
+		node(3+i, "fib", fmt.Sprintf(`,"children":[%d]`, 4+i))
+	}
+	node(3+levels, "leaf", "")
+	return fmt.Sprintf(`{"nodes":[%s],"startTime":1000,"endTime":1030,"samples":[%d,%[2]d,2],"timeDeltas":[0,10,10]}`,
+		strings.TrimSuffix(nodes.String(), ","), 3+levels)
+}
+
+// drawn returns the complete events that viewers draw: names, colors by which they differ, and levels that they show.
+func (v *viewed) drawn() (all []string) {
+	for _, p := range v.packets {
+		e := p.GetTrackEvent()
+		if e.GetLegacyEvent().GetPhase() != 'X' {
+			continue
+		}
+		text := v.names[e.GetNameIid()] + e.GetName()
+		for _, a := range e.GetDebugAnnotations() {
+			for _, m := range a.GetDictEntries() {
+				if m.GetName() == "levels" {
+					text += fmt.Sprintf(" %d %s", m.GetIntValue(), e.GetCorrelationIdStr())
+				}
+			}
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// A recursion of more than 40 levels that differ in nothing is one slice for viewers, and for weft the calls that it was.
+func TestRecursionIsFolded(t *testing.T) {
+	deep := strings.Repeat(" fib", 93)
+	for _, tt := range []struct {
+		levels int
+		opts   convert.Options
+		want   string
+	}{
+		{40, convert.Options{Packets: pftrace.Compact}, "main" + strings.Repeat(" fib", 40) + " leaf"},
+		{41, convert.Options{Packets: pftrace.Compact}, "main fib ×41 41 fib leaf"},
+		{93, convert.Options{Packets: pftrace.Compact}, "main fib ×93 93 fib leaf"},
+		{93, convert.Options{Packets: pftrace.Compact, JSCalls: convert.JSCallsDevTools}, "main" + deep + " leaf"},
+		{93, convert.Options{Packets: pftrace.Plain}, ""}, // begins and ends
+	} {
+		v := view(t, recursion(tt.levels), tt.opts)
+		if got := strings.Join(v.drawn(), " "); got != tt.want {
+			t.Errorf("%d levels, %+v: %s", tt.levels, tt.opts, got)
+		}
+		for range 2 { // read back, and once more
+			if n := v.read(t)["fib"]; n != tt.levels {
+				t.Errorf("%d levels, %+v: %d calls read back", tt.levels, tt.opts, n)
+			}
+			v = view(t, string(v.bytes), tt.opts)
+		}
+	}
+}
+
+// read returns how many slices of each name weft reads.
+func (v *viewed) read(t *testing.T) map[string]int {
+	t.Helper()
+	tr, err := convert.Open(context.Background(), bytes.NewReader(v.bytes), convert.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	names := map[string]int{}
+	for ev, err := range tr.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[ev.Name]++
+	}
+	return names
+}
+
+// Deep recursions of a recording no longer make its main thread a hundred levels high.
+func TestRecordingIsFolded(t *testing.T) {
+	input, err := os.ReadFile(recording.Path(t, "traces/cpuprofile/cdp-matching-trace.cpuprofile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for calls, want := range map[convert.JSCalls]int{convert.JSCallsDevTools: 104, convert.JSCallsRefined: 22} {
+		v := view(t, string(input), convert.Options{Packets: pftrace.Compact, JSCalls: calls})
+		if got := depth(v.packets); got != want {
+			t.Errorf("%s: %d levels", calls, got)
+		}
+	}
+}
+
+// depth returns how deep complete events nest. Times are counted from packet to packet.
+func depth(packets []*pb.TracePacket) (deepest int) {
+	now, ends := int64(0), []int64{}
+	for _, p := range packets {
+		if p.GetTrustedPacketSequenceId() != 0 && p.TimestampClockId == nil && p.GetClockSnapshot() == nil {
+			now += int64(p.GetTimestamp())
+		}
+		l := p.GetTrackEvent().GetLegacyEvent()
+		if l.GetPhase() != 'X' {
+			continue
+		}
+		for len(ends) > 0 && ends[len(ends)-1] <= now {
+			ends = ends[:len(ends)-1]
+		}
+		ends = append(ends, now+l.GetDurationUs())
+		deepest = max(deepest, len(ends))
+	}
+	return deepest
+}
