@@ -151,7 +151,7 @@ func TestSortedTables(t *testing.T) {
 	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/pytorch/pytorch-small.json.gz"), Look(1280, 900, false)...)
 	p.Await(`document.querySelectorAll("#slices .rest").length > 0`)
 	const (
-		table = `[...document.querySelectorAll("#slices .rows")].find((r) => r.querySelector(".rest"))`
+		table = `[...document.querySelectorAll("#slices .rows")].find((r) => r.querySelector(".rest") && !r.parentNode.closest("details"))`
 		rows  = `[...` + table + `.querySelectorAll("tbody tr")]`
 		title = `[...` + table + `.querySelectorAll("th")].find((h) => h.textContent === "count")`
 	)
