@@ -10,11 +10,9 @@ import (
 // Operations of a service that fail with one message are one issue; those of another service or with another message are not.
 func TestSameFailuresAreOneIssue(t *testing.T) {
 	all := &report.All{End: 100 * millisecond, Spans: &report.AllSpans{Spans: &report.Spans{Spans: 9}, Longest: &report.SpanRow{Length: 50 * millisecond}}}
-	for _, f := range []report.SpanFailure{
+	all.Spans.Failures = []report.SpanFailure{
 		{Service: "a", Operation: "read", Message: "boom", Count: 3, Origins: 3, First: 7 * millisecond}, {Service: "a", Operation: "write", Message: "boom", Count: 2, Origins: 2, First: 5 * millisecond},
 		{Service: "a", Operation: "read", Message: "bang", Count: 1, Origins: 1}, {Service: "b", Operation: "read", Message: "boom", Count: 1, Origins: 1}, {Service: "a", Operation: "call", Message: "boom", Count: 4},
-	} {
-		all.Spans.Failures = append(all.Spans.Failures, f)
 	}
 	j := newJudge(all, 0)
 	j.failureIssues()
