@@ -103,7 +103,11 @@ type Cell struct {
 	Number int64
 	Count  int64 // where the column has a count
 	Absent bool  // there is no value
+	Few    bool  // a percentile of so few values that pages do not show it: fewer than Enough
 }
+
+// Enough is the number of values from which on percentiles say something.
+const Enough = 20
 
 // None is a cell without a value.
 var None = Cell{Absent: true}
