@@ -73,7 +73,7 @@ func TestWebHandoverToAnotherSite(t *testing.T) {
 	}
 }
 
-// The page asks the UI every 100 ms, and says that it does not answer after 2 s and not before.
+// The page asks the UI every 100 ms, and reports that it does not answer after 2 s and not before.
 func TestPatience(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)

@@ -61,7 +61,7 @@ func wantTrace(t *testing.T, got, want Report, title string) {
 	}
 }
 
-// One command, no gesture, no question: the UI in the page has exactly the bytes of the trace. Nobody was asked for anything but the
+// One command, no gesture, no question: the UI in the page has exactly the bytes of the trace. Nothing was requested but the
 // page and the UI, and the UI did not reach for this machine.
 func TestHandover(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
@@ -444,7 +444,7 @@ func recordingThatIsNone(t *testing.T, dir string) string {
 	return "none.json"
 }
 
-// Ctrl-C ends weft and leaves the timeline; the page says that it has ended. Before Perfetto has the trace that is a failure.
+// Ctrl-C ends weft and leaves the timeline; the page reports the end. Before Perfetto has the trace that is a failure.
 func TestEnds(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
@@ -506,7 +506,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Another UI, from files: a second origin of this machine, which may run its scripts and talk to nobody.
+// Another UI, from files: a second origin of this machine, which may run its scripts and talk to no other.
 func TestOwnUI(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)

@@ -15,7 +15,7 @@ const (
 	problem = `(document.getElementById("problem").hidden ? "" : document.getElementById("said").textContent)`
 )
 
-// The page says that Perfetto has the trace when it has, and not before; and that it could not be handed over, if that is so.
+// The page reports that Perfetto has the trace when it has, and not before; and it reports a failed handover.
 func TestWebSaysWhenPerfettoHasIt(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)

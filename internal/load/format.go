@@ -26,7 +26,7 @@ var formats = map[Format]string{
 	FormatHAR:        "an HTTP archive",
 }
 
-// ErrUnknownFormat is the error (possibly wrapped) for an input whose content is none of the formats.
+// ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
 var ErrUnknownFormat = errors.New("unknown format")
 
 // misread is an error of the reader of a format that an input looks like.

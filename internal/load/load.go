@@ -47,7 +47,7 @@ type Trace struct {
 	attributed *engine.Result // is not in the timeline yet; nil: there is none
 }
 
-// One reads a trace from src. The error is that of convert.Convert.
+// One reads a trace from src. It returns the errors of convert.Convert.
 func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
 	return Surveyed(ctx, src, opts, nil)
 }
@@ -104,7 +104,7 @@ func load(ctx context.Context, opts Options, survey func(*Trace) error, read fun
 	return t, nil
 }
 
-// errAttributionArgs says that what attribution reads was to be left out.
+// errAttributionArgs means that arguments that attribution reads were to be left out.
 var errAttributionArgs = errors.New("attribution needs all arguments of events")
 
 // attribute finds for whom the work was done, if that was asked for.
@@ -217,7 +217,7 @@ func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx conte
 	return nil
 }
 
-// countInput notes how large an input was that was read, and whether its container was damaged; prefix is in front of how.
+// countInput records the size of an input and whether its container was damaged; prefix precedes how.
 func (l *loader) countInput(in *input, prefix string) {
 	l.report.BytesIn += in.unpacked.PackedBytes()
 	l.report.BytesUnpacked += in.n
