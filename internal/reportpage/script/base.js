@@ -71,15 +71,14 @@ function hint(text, e) {
 
 // Rows can be shown in the timeline of the page, and beside a viewer in that, too, if it can. Other pages with a report in a frame have none,
 // and do not name the frame.
-const beside = parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
+const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
 for (const row of $$("[data-at]")) {
   const place = row.dataset.at, [from, dur, at] = place.split(" ").map(Number), line = row.dataset.line, button = make("button", "show", "Show");
   if (!beside && !chart && !line) continue;
   button.title = "Show it in the timeline";
   button.onclick = () => {
-    if (line) showLine(line - 1);
-    else chart?.show(from - data.chart.begin, dur, at - 1);
-    if (beside) parent.postMessage({weft: place}, "*");
+    line ? showLine(line - 1) : chart?.show(from - data.chart.begin, dur, at - 1);
+    if (beside) window.parent.postMessage({weft: place}, "*");
   };
   (row.querySelector(".more") || row.cells[0]).append(button);
 }
