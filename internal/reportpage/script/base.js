@@ -1,6 +1,5 @@
 const $ = id => document.getElementById(id), $$ = (css, e = document) => [...e.querySelectorAll(css)], root = document.documentElement;
 const data = JSON.parse($("data")?.textContent || "null");
-root.dataset.scripted = "";
 
 // Colours: as the system has them, until the button says otherwise.
 const theme = $("theme"), dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
