@@ -315,15 +315,16 @@ func TestWebLooks(t *testing.T) {
 	if os.Getenv("WEFT_SCREENSHOTS") == "" {
 		t.Skip("no pictures are wanted: WEFT_SCREENSHOTS is not set")
 	}
-	b, dir := Start(t, NewStub(t)), t.TempDir()
+	dir := t.TempDir()
 	put(t, dir, "trace.json.gz", recording)
 	for name, look := range map[string][]chromedp.Action[chromedp.Void]{
 		"light": Look(1280, 900, false), "dark": Look(1280, 900, true), "narrow": Look(400, 800, false),
 	} {
+		b := Start(t, NewStub(t)) // a browser paints frames of one page only
 		p := openWeb(t, b, look...)
 		p.Screenshot("web-" + name + "-first")
 		choose(p, filepath.Join(dir, "trace.json.gz"))
-		b.Frame(p, "about:srcdoc").Await(`document.readyState === "complete"`)
+		Eval[bool](b.Frame(p, "about:srcdoc"), settled)
 		p.Screenshot("web-" + name + "-done")
 	}
 }

@@ -88,7 +88,8 @@ type compareQuery struct {
 	by       compare.By
 	opts     compare.Options
 	printing *printing
-	failOver string // as written; "": not set
+	trees    *compare.Trees // for a page; nil: none is wanted
+	failOver string         // as written; "": not set
 	limit    compare.Limit
 }
 
@@ -117,6 +118,9 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 	}
 	if q.printing, err = newPrinting(c, q.forms()); err != nil {
 		return nil, err
+	}
+	if c.IsSet("html") {
+		q.trees = new(compare.Trees)
 	}
 	return q, q.readInputs(c, env)
 }
@@ -248,7 +252,7 @@ func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Optio
 	unknown, read := error(nil), false
 	for side, names := range q.inputs {
 		for _, name := range names {
-			sums, err := q.sumUp(c, env, name, opts)
+			sums, err := q.sumUp(c, env, compare.Side(side), name, opts)
 			switch missing := (*selection.UnknownError)(nil); {
 			case errors.As(err, &missing):
 				unknown = cmp.Or(unknown, err) // another recording may have it
@@ -275,7 +279,7 @@ func failCompare(c *cli.Context, env *environment, name string, err error) error
 }
 
 // sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are those of nothing.
-func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts convert.Options) (*compare.Sums, error) {
+func (q *compareQuery) sumUp(c *cli.Context, env *environment, side compare.Side, name string, opts convert.Options) (*compare.Sums, error) {
 	filter, err := readSelection(c)
 	if err != nil {
 		return nil, err
@@ -295,6 +299,9 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 	in.printProblems(env, problems)
 	in.printNotCounted(env, !q.ofSamples())
 	sums, err := compare.SumUp(c.Context, in.timeline, q.by, in.selected)
+	if err == nil && q.trees != nil {
+		err = q.trees.Read(c.Context, side, in.timeline, in.selected)
+	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), err)
 	}

@@ -235,7 +235,7 @@ func (q *compareQuery) writePage(c *cli.Context, env *environment, r *compare.Re
 	shown := *r // names without folders
 	shown.Base, shown.New = withoutFolders(r.Base), withoutFolders(r.New)
 	page := &reportpage.Comparison{
-		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by, Per: q.per(), Result: &shown, KeepURLs: c.Bool("keep-urls"),
+		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by, Per: q.per(), Result: &shown, Trees: q.trees, KeepURLs: c.Bool("keep-urls"),
 	}
 	if text := selectionText(c); text != "" {
 		page.Selected = "what " + text + " selects"

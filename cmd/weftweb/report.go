@@ -61,14 +61,15 @@ func read(ctx context.Context, src *file, fn func(*load.Trace) error) error {
 // compareFiles gives on.report the page that weft compare --html makes of two files.
 func compareFiles(files []*file, _, on js.Value) error {
 	ctx := context.Background()
-	c := compare.NewComparison(len(files))
+	c, trees := compare.NewComparison(len(files)), new(compare.Trees)
 	for side, src := range files {
 		err := read(ctx, src, func(t *load.Trace) error {
 			sums, err := compare.SumUp(ctx, t.Timeline, compare.BySlice, nil)
-			if err == nil {
-				c.Add(compare.Side(side), src.name, sums)
+			if err != nil {
+				return err
 			}
-			return err
+			c.Add(compare.Side(side), src.name, sums)
+			return trees.Read(ctx, compare.Side(side), t.Timeline, nil)
 		})
 		if err != nil {
 			return err
@@ -76,7 +77,7 @@ func compareFiles(files []*file, _, on js.Value) error {
 	}
 	var page bytes.Buffer
 	err := reportpage.WriteComparison(&page, &reportpage.Comparison{
-		Title: files[0].name + " → " + files[1].name, By: compare.BySlice, Per: "recording", Result: c.Result(compare.Options{}),
+		Title: files[0].name + " → " + files[1].name, By: compare.BySlice, Per: "recording", Result: c.Result(compare.Options{}), Trees: trees,
 	})
 	if err == nil {
 		on.Call("report", page.String())

@@ -18,6 +18,7 @@ type Comparison struct {
 	Per      string     // "recording" or "second"
 	Selected string     // the part of the recordings that is compared; "": all of them
 	Result   *compare.Result
+	Trees    *compare.Trees // nil: there is no flame graph
 	KeepURLs bool
 }
 
@@ -40,7 +41,7 @@ type comparisonPage struct {
 
 func (p *comparisonPage) write() {
 	r := p.Result
-	p.begin(p.Title, "", "", []markup{
+	p.begin(p.Title, p.heading(), "", []markup{
 		p.phrase("base: %s", p.recordings(r.Base)), p.phrase("new: %s", p.recordings(r.New)), p.phrase("self time by %s, per %s", p.By, p.Per),
 	}, p.Selected)
 	p.tiles([]verdict.Tile{
@@ -50,6 +51,7 @@ func (p *comparisonPage) write() {
 		{Label: "Noise", Value: table.Thousands(r.Counts[compare.Noise]), Note: "differ as much within a version"},
 		{Label: "Equal", Value: table.Thousands(r.Counts[compare.Equal]), Note: "in all recordings"},
 	}, nil)
+	p.flame()
 	p.p("<section id=changes aria-labelledby=changes-title>\n<h2 id=changes-title>What changed?</h2>\n<p class=lead>%s</p>\n", p.verdict())
 	nested := p.rows(func(row *compare.Row) bool { return row.Verdict < compare.Noise && !row.Async() })
 	overlapping := p.rows(func(row *compare.Row) bool { return row.Verdict < compare.Noise && row.Async() })
@@ -90,7 +92,7 @@ func (p *comparisonPage) verdict() markup {
 	case len(r.Rows) == 0:
 		return "The recordings have nothing to compare."
 	case !r.Testable:
-		return p.phrase("With %s and %s nobody can tell a change from noise: recordings of the same thing differ too. %s",
+		return p.phrase("With %s and %s a change cannot be told from noise: recordings of the same thing differ too. %s",
 			table.Count(len(r.Base), "recording"), table.Count(len(r.New), "recording"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0 && r.Counts[compare.Undecided] > 0:
 		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance. %s", table.Count(r.Tested, "row"), r.Advice())

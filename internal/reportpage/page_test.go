@@ -327,7 +327,7 @@ func TestComparison(t *testing.T) {
 		t.Error("the page wants more recordings than it needs")
 	}
 	few.Result.Testable, few.Result.Few = false, true
-	if page := writeComparison(t, few); !strings.Contains(page, "nobody can tell a change from noise") || !strings.Contains(page, few.Result.Advice()) {
+	if page := writeComparison(t, few); !strings.Contains(page, "a change cannot be told from noise") || !strings.Contains(page, few.Result.Advice()) {
 		t.Error("the page does not say that noise is unknown")
 	}
 }

@@ -1,0 +1,114 @@
+package reportpage
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// maxBoxes bounds the boxes of a flame graph of a difference.
+const maxBoxes = 4000
+
+// heading says in a sentence what changed most: the largest change of time that counts.
+func (p *comparisonPage) heading() markup {
+	r := p.Result
+	var most *compare.Row
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		counts := row.Verdict == compare.Slower || row.Verdict == compare.Faster || !r.Testable && row.Change != 0
+		if counts && !row.Async() && (most == nil || max(row.Change, -row.Change) > max(most.Change, -most.Change)) {
+			most = row
+		}
+	}
+	switch {
+	case len(r.Rows) == 0:
+		return ""
+	case most == nil && r.Testable:
+		return "Nothing is significantly slower or faster."
+	case most == nil:
+		return "Nothing takes another time."
+	}
+	name := table.Elide(most.Name, 60)
+	switch from, to := length(most.BaseMedian), length(most.NewMedian); {
+	case most.BaseMedian == 0:
+		return p.phrase("<b>%s</b> takes %s, and was not there before.", name, to)
+	case most.NewMedian == 0:
+		return p.phrase("<b>%s</b> is gone, which took %s.", name, from)
+	case most.NewMedian/most.BaseMedian >= 3:
+		return p.phrase("<b>%s</b> takes %s times as long: %s instead of %s.", name, table.Thousands(int64(most.NewMedian/most.BaseMedian)), to, from)
+	case most.Change > 0:
+		return p.phrase("<b>%s</b> takes %s longer: %s instead of %s.", name, share(most.Change, most.BaseMedian), to, from)
+	default:
+		return p.phrase("<b>%s</b> takes %s less: %s instead of %s.", name, share(-most.Change, most.BaseMedian), to, from)
+	}
+}
+
+// flame writes the flame graph of the difference.
+func (p *comparisonPage) flame() {
+	if p.Trees == nil {
+		return
+	}
+	all, width := p.Trees.Differences()
+	if width == 0 {
+		return
+	}
+	var list []compare.Difference
+	for least := max(width/1000, 1); ; least *= 2 {
+		list = slices.DeleteFunc(slices.Clone(all), func(d compare.Difference) bool { return d.Width < least })
+		if len(list) <= maxBoxes {
+			break
+		}
+	}
+	rows, left := 0, len(all)-len(list)
+	for i := range list {
+		rows = max(rows, list[i].Depth+1)
+	}
+	p.p("<section id=code aria-labelledby=code-title>\n<h2 id=code-title>Where in the code?</h2>\n<p class=lead>Each box is a function or slice, below what calls it, and as wide as its time of the version in which it took longer. Its colour is about its own time, without what it calls.</p>\n")
+	p.legend([]part{{"gc", "takes longer itself", 1}, {"painting", "takes less time itself", 1}, {"other", "differs by less than 1 % of all", 1}})
+	p.p("<div class=\"scroll flame\" tabindex=0 role=region aria-label=\"Flame graph of the difference\"><svg width=\"100%%\" height=%d role=img aria-label=\"Flame graph of the difference; the table below has the numbers\">", rows*rowHeight)
+	p.p("<svg width=\"100%%\" height=%d viewBox=\"0 0 %d %d\" preserveAspectRatio=none>", rows*rowHeight, flameUnits, rows*rowHeight)
+	for i := range list {
+		d := &list[i]
+		x := scaled(d.Start, width, flameUnits)
+		w := max(scaled(d.Start+d.Width, width, flameUnits)-x, 1)
+		p.p("<rect class=%s x=%d y=%d width=%d height=%d><title>%s</title></rect>", markup(ownChange(d, width)), x, d.Depth*rowHeight, w, rowHeight-1, p.said(d))
+	}
+	p.p("</svg>")
+	for i := range list {
+		d := &list[i]
+		room := scaled(d.Width, width, flameUnits) / (flameUnits / 1000) / labelUnits * 16 / 10
+		if room >= 4 {
+			p.p("<text x=\"%s\" dx=3 y=%d>%s</text>", percent(d.Start, width), d.Depth*rowHeight+13, cut(p.clean(d.Function), room))
+		}
+	}
+	p.p("</svg></div>\n")
+	if left > 0 {
+		p.p("<p class=note>%s too small to be seen %s left out.</p>\n", table.Plural(left, "box", "boxes"), markup(plural(left, "is", "are")))
+	}
+	p.p("</section>\n")
+}
+
+// ownChange is the class of a box: what became of its self time.
+func ownChange(d *compare.Difference, all timeline.Nanos) string {
+	switch change := d.Self[compare.New] - d.Self[compare.Base]; {
+	case change >= all/100 && change > 0:
+		return "gc"
+	case -change >= all/100 && change < 0:
+		return "painting"
+	}
+	return "other"
+}
+
+// said are the numbers of a callsite, and where it is.
+func (p *comparisonPage) said(d *compare.Difference) markup {
+	text := p.phrase("%s: %s before, %s now", d.Function, length(d.Total[compare.Base]), length(d.Total[compare.New]))
+	if d.Self != [2]timeline.Nanos{} {
+		text += p.phrase("; itself %s before, %s now", length(d.Self[compare.Base]), length(d.Self[compare.New]))
+	}
+	if place := d.Location(); place != "" {
+		text += p.phrase(" – %s", place)
+	}
+	return text
+}
