@@ -3,7 +3,7 @@
 //
 //	res, err := attribution.Run(ctx, tr, attribution.Options{})
 //
-// Result.ContextsOf says for whom a slice or instant worked, Result.Table what each context cost. The rules are those of
+// Result.ContextsOf says for whom a slice or instant worked, Result.Table what each context cost. The rules are in
 // docs/attribution.md. A context is a type, such as "Frame", and an identity; at any time a thread has at most one context
 // of each type in effect.
 //
@@ -30,7 +30,7 @@ const (
 	ViaArgs        Via = "args"        // named by an argument of the slice, or of one that encloses it
 	ViaAsync       Via = "async"       // in effect where the asynchronous slice began
 	ViaFlow        Via = "flow"        // brought by a flow
-	ViaRequest     Via = "request"     // that of the network request that is handled
+	ViaRequest     Via = "request"     // the context of the network request that is handled
 	ViaIsolate     Via = "isolate"     // garbage collection, which works for the isolate
 	ViaDescendants Via = "descendants" // named by what the slice consists of
 )
@@ -108,8 +108,8 @@ func identityOf(id attribution.Identity) Identity {
 // Context is a context in effect: of which type, who, and how that is known.
 type Context struct {
 	Type       string
-	ID         Identity   // the zero Identity: nobody, because the candidates have no common ancestor
-	Name       string     // its url, else class and id, else its id
+	ID         Identity   // zero if the candidates have no common ancestor
+	Name       string     // its url, or class and id, or id
 	Via        Via        // how it came
 	Hops       int        // for ViaFlow, and what inherits it: the number of arrows
 	Candidates []Identity // what applied at one level, if it was more than one
@@ -157,7 +157,7 @@ func (r *Result) Requests() []Request {
 	return list
 }
 
-// seen returns a time, nil if it is none.
+// seen returns a time, or nil for NoTime.
 func seen(at timeline.Nanos) *trace.Nanos {
 	if at == timeline.NoTime {
 		return nil

@@ -59,7 +59,7 @@ func Start(t testing.TB, stub *Stub, more ...string) *Browser {
 		"ignore-certificate-errors": true,
 		"host-resolver-rules": strings.Join(append(more, fmt.Sprintf("MAP %s:443 %s", stubHost, stub.address), "MAP * ~NOTFOUND",
 			"EXCLUDE 127.0.0.1", "EXCLUDE localhost"), ", "),
-		// The UI is a public site, else the browser would not ask before it reaches for this machine.
+		// The UI is a public site, otherwise the browser would not ask before it reaches for this machine.
 		"ip-address-space-overrides": stub.address + "=public",
 	}
 	opts := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir())}
@@ -334,7 +334,7 @@ type listener struct {
 func listen(t testing.TB, address string) *listener {
 	l, err := net.Listen("tcp4", address)
 	if err != nil {
-		t.Logf("%v; nobody listens there", err)
+		t.Logf("%v; nothing listens there", err)
 		return &listener{address: address}
 	}
 	t.Cleanup(func() { l.Close() })

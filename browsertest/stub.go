@@ -44,7 +44,7 @@ type Report struct {
 	Framed bool              `json:"framed"`
 	Args   map[string]string `json:"args"` // start: of the link
 
-	Answered bool `json:"answered"` // status: somebody was there
+	Answered bool `json:"answered"` // status: a listener was there
 
 	Bytes       int64  `json:"bytes"` // trace, fetched
 	SHA256      string `json:"sha256"`

@@ -31,8 +31,8 @@ const maxArgDepth = 1000
 // arg is one flattened argument.
 type arg struct{ key, typ, value string }
 
-// argList holds the flattened arguments of a slice. Of equal keys the last counts, as in trace_processor. Arrays do not
-// replace each other: the members of a second one, as the end of a slice may bring it, go on after those of the first.
+// argList holds the flattened arguments of a slice. Of equal keys the last counts, as in trace_processor. Arrays do not replace
+// each other: a second one, such as at the end of a slice, continues the first.
 type argList struct {
 	all     []arg
 	index   map[string]int
@@ -145,8 +145,8 @@ func (l *argList) flatten(t *timed, key string, a *pb.DebugAnnotation, depth int
 	return nil
 }
 
-// flattenText adds a value given as JSON text. Empty objects and arrays have a place in the array that they are in; null has
-// none, so it must not occur. Names are those of the tables: trace_processor keeps them as they are here.
+// flattenText adds a value given as JSON text. Empty objects and arrays take a place in the array around them; null does not, so it
+// must not occur. Names are as in the tables: trace_processor keeps them as they are here.
 func (l *argList) flattenText(key, text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -101,8 +101,8 @@ func TestAttributionTakesEarlierAway(t *testing.T) {
 	}
 }
 
-// sameFindings checks that a trace breaks no rule that the one does not break of which it is a copy: that of a producer
-// may begin in the middle of things.
+// sameFindings checks that a copy breaks no rule that its original does not break: a producer's trace may start in the middle of
+// things.
 func sameFindings(t *testing.T, original, trace []byte) {
 	t.Helper()
 	before, after := findings(t, original), findings(t, trace)
@@ -168,7 +168,7 @@ func seen(t *testing.T, trace []byte) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s %d %s", a.Key, a.Int, a.Text))
 		}
 	}
-	slices.Sort(lines) // events of one time come in the order of their tracks, which is that of the input
+	slices.Sort(lines) // events of one time come in the order of their tracks, which is the input's
 	return lines
 }
 
@@ -270,8 +270,8 @@ func sameCosts(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// What weft has converted and attributed is, attributed again, the same to the byte, and has the costs of its input: what the
-// conversion does not keep of an event is in its contexts.
+// Attributing again what weft has converted and attributed gives the same bytes, and the costs of its input: what the conversion
+// does not keep of an event is in its contexts.
 func TestAttributingTwice(t *testing.T) {
 	for _, name := range []string{
 		"traces/chrome/chrome-devtools-tiny.json", "traces/chrome/chrome-array-tiny.json",

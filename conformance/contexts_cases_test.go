@@ -32,7 +32,7 @@ func (c *contextCase) options(t *testing.T) (opts attribution.Options) {
 	return opts
 }
 
-// The contexts that are written into a trace, read from its packets, are those of the cases.
+// The contexts written into a trace, read from its packets, match the cases.
 func TestContextCases(t *testing.T) {
 	root := recording.Path(t, "conformance/contexts/README.md")
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.expected.json"))

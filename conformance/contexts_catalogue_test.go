@@ -64,7 +64,7 @@ type contextCatalogue struct {
 	tracks           map[timeline.TrackID]timeline.Nanos // the time of the last entry
 	stacked, outside int
 	used             int      // contexts that slices and instants have
-	missing          []string // those of them without entry
+	missing          []string // the ones without entry
 }
 
 // readCatalogue attributes a trace and reads the catalogue from what was written.

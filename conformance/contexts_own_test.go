@@ -41,7 +41,7 @@ var wantNotes = map[string][2]string{
 	"alike":      {`{Frame={X}}`, "{Frame={frame F}}"},
 	"both":       {"{=2:1 =2:2}", "{Frame=2:1}"},
 	"other":      {"{Frame={frame F}}", "2:7"},
-	"at the end": {"{a={}}", "{Frame={frame F}}"}, // what stands at the end of a slice belongs to it as well
+	"at the end": {"{a={}}", "{Frame={frame F}}"}, // events at the end of a slice belong to it as well
 	"Contexts":   {"{Frame={frame F}}", ""},
 }
 
@@ -185,8 +185,8 @@ func TestAttributionOfThreadWithoutTrack(t *testing.T) {
 	}
 }
 
-// A trace that was attributed beside its packets and then converted holds no appended packets any more: none of those of
-// the conversion, which has a sequence of a number that the appended ones may have had, is taken for one.
+// A trace that was attributed beside its packets and then converted holds no appended packets any more: no packet of
+// the conversion, which has a sequence of a number that the appended ones may have had, is taken for an appended one.
 func TestAttributionOfConvertedCopy(t *testing.T) {
 	native := findRecording(t, "traces/perfetto/chrome-devtools-tiny.pftrace")
 	for _, c := range []struct {

@@ -248,7 +248,7 @@ func costsOfMeasured(t *testing.T, input []byte, want []tracegen.Slice, opts con
 // mainThreads are the names of threads that run pages.
 var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
 
-// share returns the parts of the busy time of main threads that belong to frames, to isolates and to nobody, in percent.
+// share returns the parts of the busy time of main threads with frames, isolates and no context, in percent.
 func share(t *testing.T, result *engine.Result) (frame, isolate, none float64, ok bool) {
 	table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitThread})
 	if err != nil {
@@ -313,9 +313,9 @@ func TestContextShares(t *testing.T) {
 	})
 }
 
-// specShares is the share of the time of main threads in percent that has a frame by own
-// arguments or those of slices around, with the rule of descendants as well (isolates, which are common ancestors there,
-// included), and by all rules; then the shares of isolates and of nobody.
+// specShares is the share of the time of main threads in percent that has a frame by its own arguments or by slices around, with
+// the rule of descendants as well (isolates, which are common ancestors there, included), and by all rules; then the shares of
+// isolates and of no context.
 var specShares = map[string][5]float64{
 	"chrome/chrome-devtools-tiny.json":               {51.0, 84.3, 82.8, 2.8, 14.5},
 	"chrome/chrome-devtools-small.json":              {69.3, 87.5, 82.3, 6.1, 11.6},
@@ -328,11 +328,11 @@ var specShares = map[string][5]float64{
 	"chrome/chrome-everything-small.json":            {22.5, 29.2, 29.9, 0.9, 69.2},
 }
 
-// The shares of frames and isolates are those of the specification, which does not count calls made of samples. In
-// chrome-chromedriver-array it has some 4 ms less of busy time, which are nobody's; and there it leaves tasks without end open
-// until the end of the trace, so that they have the frames of all later tasks (the specification: 44.8, 42.9, 52.9). In one
-// process these are three frames and the task is nobody's, though what is in it until the next task names one of them 50 times;
-// in another process, tasks that name no frame have that of later ones.
+// The shares of frames and isolates match the specification, which does not count calls made from samples. In
+// chrome-chromedriver-array it has some 4 ms less of busy time, which have no context; and there it leaves tasks without end open
+// until the end of the trace, so that they have the frames of all later tasks (the specification: 44.8, 42.9, 52.9). In one process
+// these are three frames and the task has no context, though what is in it until the next task names one of them 50 times; in
+// another process, tasks that name no frame have the frame of later ones.
 func TestSpecShares(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
 		want, ok := specShares[name]

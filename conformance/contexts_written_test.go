@@ -133,8 +133,8 @@ func attributed(t *testing.T, input []byte, opts convert.Options) []byte {
 	return out.Bytes()
 }
 
-// All packets of a Perfetto trace are in its attributed copy byte for byte, in their order, but for the argument that is
-// put into events; what is added stands after them on a sequence of its own, and breaks no rule.
+// All packets of a Perfetto trace are in its attributed copy byte for byte, in their order, except for the argument put into
+// events; additions come after them on a separate sequence, and break no rule.
 func TestAttributedTraceKeepsItsPackets(t *testing.T) {
 	kept := convert.Options{KeepPackets: true}
 	eachRecordingOf(t, []string{"perfetto"}, func(t *testing.T, _ string, input []byte) {
@@ -270,7 +270,7 @@ func sameItems(t *testing.T, input []byte) {
 }
 
 // A recording that was made in both formats at once gives the same costs for the time that both cover, within
-// what the two can differ by: JSON has whole microseconds, cut off at the begin and in the length of each slice, and each
+// what the two can differ by: JSON has whole microseconds, truncated at the start and in the length of each slice, and each
 // of two recordings takes its own times, one a few microseconds after the other.
 func TestPairedCosts(t *testing.T) {
 	jsonPath := recording.Path(t, "traces/chrome/chrome-paired-tiny.json")

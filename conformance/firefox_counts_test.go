@@ -48,7 +48,7 @@ func TestFirefoxCounts(t *testing.T) {
 	}
 }
 
-// checkNothingLost checks that no problem says that something is missing.
+// checkNothingLost checks that no problem reports something missing.
 func checkNothingLost(t *testing.T, report *convert.Report) {
 	t.Helper()
 	for _, p := range report.Problems {
@@ -84,7 +84,7 @@ var ownTracks = []string{
 	timeline.RoleLongTasks.String(),
 }
 
-// countFirefox counts the same in the output. Requests are on tracks of their process; the thread is that of its pid.
+// countFirefox counts the same in the output. Requests are on tracks of their process; the thread is the process's.
 func countFirefox(t *testing.T, output []byte, p *projection) (threads map[string]firefoxCounts, processes map[string]int) {
 	t.Helper()
 	threads, processes = map[string]firefoxCounts{}, map[string]int{}
@@ -198,7 +198,7 @@ func nameThreads(t *testing.T, packets []*pb.TracePacket, p *projection) map[sam
 	return threads
 }
 
-// compareFirefoxFlows compares the flows of the output, as sets of markers, with those of the second implementation.
+// compareFirefoxFlows compares the flows of the output, as sets of markers, with the second implementation's.
 func compareFirefoxFlows(t *testing.T, naive *naiveProfile, p *projection) {
 	t.Helper()
 	members := map[uint64][]string{}

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// TestFirefoxDamaged holds that of profiles that are cut everything is used that is complete. What that is, encoding/json
-// says of the same text with its brackets closed after the last complete row, or the last complete element.
+// TestFirefoxDamaged checks that everything complete in a truncated profile is used. The expected result is what encoding/json
+// reads from the text with its brackets closed after the last complete row or element.
 func TestFirefoxDamaged(t *testing.T) {
 	for name, separator := range map[string]string{
 		"cut60pct-ff-gecko-tiny":     "],[", // between rows
@@ -46,7 +46,7 @@ func TestFirefoxDamaged(t *testing.T) {
 	}
 }
 
-// closeBrackets cuts a text in front of the comma in the last separator and closes all brackets that are open there.
+// closeBrackets cuts a text before the comma in the last separator and closes all brackets that are open there.
 func closeBrackets(t *testing.T, text []byte, separator string) []byte {
 	t.Helper()
 	end := bytes.LastIndex(text, []byte(separator))

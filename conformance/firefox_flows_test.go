@@ -19,7 +19,7 @@ import (
 // numFirefoxFlowCases is how many cases there are of flows of Firefox.
 const numFirefoxFlowCases = 27
 
-// firefoxFlowCase is what a case says of its result: each flow with its id and its members, as [thread, label].
+// firefoxFlowCase is the expected result of a case: each flow with its id and its members, as [thread, label].
 type firefoxFlowCase struct {
 	Threads  []struct{ Markers []json.RawMessage }
 	Expected struct {
@@ -39,7 +39,7 @@ type firefoxThreads struct {
 	}
 }
 
-// TestFirefoxFlows holds the flows in converted profiles against those of the reference implementation: the same flows,
+// TestFirefoxFlows holds the flows in converted profiles against the reference implementation's: the same flows,
 // each with one id that no other flow has, and each marker in its flows.
 func TestFirefoxFlows(t *testing.T) {
 	root := filepath.Join(recording.Testdata(t), "conformance", "firefox-flows")

@@ -36,7 +36,7 @@ type naiveThread struct {
 	samples  int
 
 	values    int // of the counters CPU % and eventDelay
-	constants int // those of them that have one value
+	constants int // the ones that have one value
 }
 
 // naiveMarker is a marker after pairing. Its times are milliseconds on the clock of the profile.

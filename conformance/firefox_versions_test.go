@@ -52,7 +52,7 @@ func TestFirefoxPairs(t *testing.T) {
 	}
 }
 
-// firefoxEvent is an event in a form in which those of several files can be compared.
+// firefoxEvent is an event in a form that can be compared between files.
 type firefoxEvent struct {
 	what    string // all but the times
 	ts, dur int64

@@ -23,7 +23,7 @@ const (
 	numSelfProfiles     = 8
 )
 
-// selfProfileResult is what the result of a self-profile says of the trace; the rest is about reports.
+// selfProfileResult is the part of a self-profile's result about the trace; the rest is about reports.
 type selfProfileResult struct {
 	TimeOriginNs int64              `json:"timeOriginNs"`
 	IntervalNs   int64              `json:"intervalNs"`

@@ -56,7 +56,7 @@ func firstDifference(want, got []string) string {
 	return "one ends early"
 }
 
-// number returns an argument that is an unsigned integer, 0 if it is none.
+// number returns an argument that is an unsigned integer, 0 for other arguments.
 func number(a timeline.Arg) uint64 {
 	switch a.Kind {
 	case timeline.ArgUint:
@@ -69,7 +69,7 @@ func number(a timeline.Arg) uint64 {
 
 // TestPairedProfiles compares the profiles of two recordings of one run, as JSON and as a Perfetto trace. The JSON began
 // later: it has no head of the profile, so that all its samples are displaced by one time, and no nodes from before, so that
-// it knows a part of the samples and stacks only. What it has must be in the other. The calls are those of DevTools, which begin
+// it knows a part of the samples and stacks only. Its samples must be in the other. The calls are as in DevTools, and begin
 // with a sample; the refined ones begin with the event that they made, and displaced samples are in other events.
 func TestPairedProfiles(t *testing.T) {
 	load := func(name string) (samples map[thread][]stackAt, calls map[thread][]callAt) {
@@ -181,7 +181,7 @@ type displaced struct {
 	times int
 }
 
-// displacement returns by which time most samples of a part are apart from those of the whole.
+// displacement returns the time by which most samples of a part are off from the whole.
 func displacement(whole, part []stackAt) (most displaced) {
 	count := map[timeline.Nanos]int{}
 	for _, p := range part {

@@ -34,7 +34,7 @@ type timed struct {
 	packet int // index of the packet in the unpacked trace, for messages
 
 	threadNS *int64  // of an instant: the CPU time of the thread, which stands in the packet
-	extra    []int64 // extra counter values, those of incremental counters added up
+	extra    []int64 // extra counter values, incremental counters added up
 }
 
 // sequence is the state of one packet sequence: interned texts and defaults.
@@ -68,7 +68,7 @@ func (s *sequence) clear() {
 	}
 }
 
-// unpack parses a trace and returns its packets, those of compressed bundles in the place of the bundle.
+// unpack parses a trace and returns its packets, with compressed bundles unpacked in place.
 func unpack(data []byte) ([]*pb.TracePacket, error) {
 	var trace pb.Trace
 	if err := proto.Unmarshal(data, &trace); err != nil {
@@ -189,7 +189,7 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 	return all, nil
 }
 
-// eventOf returns the event of a packet, nil if there is none. One that says that a thread was idle is in a field of its own.
+// eventOf returns the event of a packet, nil if it has no event. The event of an idle thread is in a field of its own.
 func eventOf(packet *pb.TracePacket) *pb.TrackEvent {
 	return cmp.Or(packet.GetTrackEvent(), packet.GetWeftIdle())
 }
@@ -342,7 +342,7 @@ func (t *timed) track() uint64 {
 	return t.state.defaults.GetTrackUuid()
 }
 
-// extraCounters returns the uuids of the extra counters, those of the event or the defaults of the sequence.
+// extraCounters returns the uuids of the extra counters, the event's, or the defaults of the sequence.
 func (t *timed) extraCounters() []uint64 {
 	if uuids := t.event.GetExtraCounterTrackUuids(); len(uuids) > 0 {
 		return uuids

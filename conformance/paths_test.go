@@ -33,7 +33,7 @@ func pathInputs(t *testing.T) map[string][]byte {
 	return map[string][]byte{recording.Name(path): recording.Read(t, path), "pytorch": pytorch.Bytes()}
 }
 
-// However the work is divided, between goroutines and between memory and disk, the bytes are those of one goroutine that
+// However the work is divided, between goroutines and between memory and disk, the bytes are the same as from one goroutine that
 // keeps everything in memory. Any two of a budget, a number of workers and a codec occur together.
 func TestAllPathsGiveTheSameBytes(t *testing.T) {
 	recording.NeedAll(t, "converts large traces in many ways")

@@ -22,7 +22,7 @@ const (
 	numProbeRecordings = 22
 )
 
-// probeResult is what the result of a file of probe lines says of the trace; the rest is about reports. Slices and instants
+// probeResult is the part of the result of a file of probe lines about the trace; the rest is about reports. Slices and instants
 // are [name, startNs, endNs, depth, tid, flags, args] and [name, ns, tid, flags, args].
 type probeResult struct {
 	Slices   []json.RawMessage `json:"slices"`
@@ -123,7 +123,7 @@ type firing struct {
 	args  map[string]any
 }
 
-// probeRow reads the arguments of a slice or instant. Those of an end are not in the results.
+// probeRow reads the arguments of a slice or instant. The results have no arguments of ends.
 func probeRow(t *testing.T, s *slice) firing {
 	t.Helper()
 	tid, err := strconv.ParseInt(s.track.tid, 10, 64)

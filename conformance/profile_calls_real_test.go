@@ -30,8 +30,8 @@ func TestProfileCallTraces(t *testing.T) {
 	})
 }
 
-// TestProfileCallFiles compares the calls of .cpuprofile files with those of DevTools, but for the pseudo functions, which
-// are states in weft's traces. Of a call around a garbage collection the own time is not comparable therefore.
+// TestProfileCallFiles compares the calls of .cpuprofile files with DevTools', except for the pseudo functions, which are states in
+// weft's traces. So the own time of a call around a garbage collection is not comparable.
 func TestProfileCallFiles(t *testing.T) {
 	compare := func(t *testing.T, input, expected []byte) {
 		var want callThread
@@ -68,7 +68,7 @@ func TestProfileCallFiles(t *testing.T) {
 	})
 }
 
-// fileOfChunks makes a .cpuprofile of a trace that has one profile: its table is that of the profile alone, and in a trace
+// fileOfChunks makes a .cpuprofile of a trace that has one profile: its table is about the profile alone, and in a trace
 // calls end by other rules.
 func fileOfChunks(t *testing.T, trace []byte) []byte {
 	t.Helper()
@@ -136,7 +136,7 @@ var lostTime = map[string][]string{
 	"node-v24-all-node_trace": {"21883/21883: 841 samples, 343007 µs; lost 0, 0 µs"},
 }
 
-// compareLost holds what the report says of lost samples against the table.
+// compareLost compares the lost samples in the report with the table.
 func compareLost(t *testing.T, name string, report *convert.Report) {
 	t.Helper()
 	text, err := json.Marshal(report)
@@ -178,7 +178,7 @@ type treeNode struct {
 	Children []treeNode `json:"children"`
 }
 
-// TestProfileCallTrees holds how events nest equal to the tree of DevTools. Calls are given as events in front of the
+// TestProfileCallTrees holds how events nest equal to the tree of DevTools. Calls are given as events before the
 // others here, because which samples would make them is not known; at a full tie the first one is outside.
 func TestProfileCallTrees(t *testing.T) {
 	path := filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "trees", "trees.json")

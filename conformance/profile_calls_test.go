@@ -48,7 +48,7 @@ type call struct {
 	SampleIndex  int64
 	Depth, Self  int64
 	InTree       bool
-	Start        int64 // before time 0, of what is shown from there on; else 0
+	Start        int64 // before time 0, of a call that is shown from there on; otherwise 0
 }
 
 // UnmarshalJSON reads a row. Tables of profiles that stand alone have no last column: all their calls are in the tree.
@@ -131,7 +131,7 @@ func callsOf(t *testing.T, output []byte) []callThread {
 	return threads
 }
 
-// weftEntries returns what weft itself says of an event.
+// weftEntries returns what weft itself adds to an event.
 func weftEntries(t *testing.T, e *timed) map[string]*pb.DebugAnnotation {
 	t.Helper()
 	entries := map[string]*pb.DebugAnnotation{}
@@ -233,7 +233,7 @@ func idOf(t *testing.T, text string) int64 {
 	return id
 }
 
-// knownPlaces says of how many calls the place in the tree is another one than in the engine's, and why. The calls
+// knownPlaces has the number of calls at another place in the tree than in the engine's, and why. The calls
 // themselves are equal everywhere.
 var knownPlaces = map[string]int{
 	// At one time the engine keeps calls in the order in which they were made. weft puts longer ones outside: so a call that

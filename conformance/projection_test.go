@@ -123,7 +123,7 @@ func (p *projection) add(t *timed, stacks map[uint64][]*slice) error {
 	return nil
 }
 
-// starts reports whether an event is the begin of a slice, all of it, or an instant.
+// starts reports whether an event starts a slice, is a whole one, or is an instant.
 func (t *timed) starts() bool {
 	kind := t.event.GetType()
 	return kind == pb.TrackEvent_TYPE_SLICE_BEGIN || kind == pb.TrackEvent_TYPE_INSTANT || t.isComplete()
@@ -150,7 +150,7 @@ func (p *projection) checkComplete(s *slice) error {
 	return nil
 }
 
-// open makes the slice that a begin, a complete event or an instant stands for.
+// open makes the slice of a begin event, a complete event or an instant.
 func (p *projection) open(t *timed, home *track) (*slice, error) {
 	s := &slice{track: home, ts: t.ts, dur: unfinished}
 	if t.event.GetType() == pb.TrackEvent_TYPE_INSTANT {

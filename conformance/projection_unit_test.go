@@ -68,7 +68,7 @@ func handmade() []*pb.TracePacket {
 	}
 }
 
-// assigned says of a process or thread what it is in the input.
+// assigned adds to a process or thread what it is in the input.
 func assigned(uuid uint64, what string, d *pb.TrackDescriptor) *pb.TrackDescriptor {
 	d.Uuid, d.Description = proto.Uint64(uuid), proto.String("In the input: "+what)
 	return d

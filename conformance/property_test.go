@@ -92,7 +92,7 @@ func sliceText(tid string, ts, dur int64, name string, depth int, withDepth bool
 	return text
 }
 
-// inputs returns traces that differ in what they hold, for tests of how they are processed.
+// inputs returns traces with different contents, for tests of how they are processed.
 func inputs(t *testing.T) map[string][]byte {
 	t.Helper()
 	var pytorch bytes.Buffer

@@ -21,7 +21,7 @@ const (
 	maxProjected = 64 << 20
 )
 
-// tally counts what an input holds, as encoding/json sees it, and what weft has to make of it.
+// tally counts what an input holds, as encoding/json sees it, and weft's expected output.
 type tally struct {
 	slices   int // events that make one slice or instant: X, B, b, S, i, I, R, n, p, and T with an id
 	counters int // numeric members of the args of C
@@ -58,7 +58,7 @@ func TestEveryRecording(t *testing.T) {
 	}
 }
 
-// otherFormats matches the damaged recordings that are no Chrome traces.
+// otherFormats matches the damaged recordings in other formats than Chrome's.
 var otherFormats = regexp.MustCompile(`/cut60pct-`)
 
 // convertLarge converts and verifies a recording whose projection would take too much memory.

@@ -37,8 +37,8 @@ var tableNames = []string{"slices", "flows", "counters", "threads", "args"}
 // column returns the index of a column.
 func (t *table) column(name string) int { return slices.Index(t.columns, name) }
 
-// parseTable reads a table as it is stored. If the rows begin with a column src, those of trace_processor's mistakes
-// ("tp") are left out and the column is removed.
+// parseTable reads a table as it is stored. If the rows have a column src, rows with trace_processor's mistakes ("tp") are left out
+// and the column is removed.
 func parseTable(tb testing.TB, name string, data []byte) *table {
 	tb.Helper()
 	t := &table{name: name, columns: columnsOf[name]}

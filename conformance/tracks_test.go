@@ -140,8 +140,8 @@ func kindOf(d, home *pb.TrackDescriptor) string {
 // inTheInput is the description of a process or thread whose id in the trace is assigned (docs/formats/perfetto.md).
 var inTheInput = regexp.MustCompile(`^In the input: (?:(?:pid|tid) (-?[0-9]+|"(?:[^"\\]|\\.)+")(?:, named (".*"))?|called (".*"))$`)
 
-// original returns the id and the name of a process or thread as the input wrote them, if its description says that the id
-// of the trace is assigned. A process or thread whose id is a text has that text as its name.
+// original returns the id and the name of a process or thread as the input wrote them, if its description marks the id in the trace
+// as assigned. A process or thread whose id is a text has that text as its name.
 func original(description string) (id, name string, assigned bool) {
 	m := inTheInput.FindStringSubmatch(description)
 	if m == nil {

@@ -79,8 +79,8 @@ func benchmarkDecode(b *testing.B, input []byte, decode func([]byte) error) {
 	}
 }
 
-// benchmarkConvert measures a conversion, and encoding/json before and after it. The ratio is that of the fastest runs:
-// what else the machine does makes averages of different moments incomparable.
+// benchmarkConvert measures a conversion, with encoding/json before and after it. It compares the fastest runs, because averages of
+// different moments depend on what else the machine does.
 func benchmarkConvert(b *testing.B, input []byte, opts convert.Options) {
 	baseline := fastestDecode(b, input)
 	best := time.Duration(math.MaxInt64)

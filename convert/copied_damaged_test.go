@@ -17,8 +17,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// TestCopiesHaveNothingMalformed damages a trace at random: what weft says that it dropped is not in a copy either, so that the
-// copy can be parsed.
+// TestCopiesHaveNothingMalformed damages a trace at random: a copy lacks everything that weft reports as dropped, so it can be
+// parsed.
 func TestCopiesHaveNothingMalformed(t *testing.T) {
 	file, err := os.Open("../testdata/traces/perfetto/chrome-devtools-tiny.pftrace.gz")
 	if err != nil {

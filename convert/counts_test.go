@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// slicesOf counts what Perfetto's trace_processor puts into its table slice: slices by their begins, and instants as slices of no length.
+// slicesOf counts what Perfetto's trace_processor puts into its table slice: slices by their begin events, and instants as slices of no length.
 func slicesOf(t *testing.T, output []byte) (n int64) {
 	trace := new(pb.Trace)
 	if err := proto.Unmarshal(output, trace); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// damageDocuments has one document of each JSON format, of which damage can say where it is: ‹open› and ‹close› are behind
+// damageDocuments has one document of each JSON format, of which damage can say where it is: ‹open› and ‹close› are after
 // the first and before the last bracket of a document, ‹member› is the comma between two of its members, ‹twice› a member
 // that is there already, ‹first›, ‹comma› and ‹last› are in a list of objects where commas may be, ‹text› is in a text and
-// ‹number› is a number of the second object, ‹behind› is behind it all.
+// ‹number› is a number of the second object, ‹after› is at the very end.
 var damageDocuments = []struct {
 	format   convert.Format
 	document string
@@ -23,47 +23,47 @@ var damageDocuments = []struct {
 		convert.FormatChromeJSON,
 		`{‹open›"displayTimeUnit":"ms"‹twice›‹member›"traceEvents":[‹first›
 			{"ph":"X","pid":1,"tid":1,"ts":1,"dur":2,"name":"a"}‹comma›
-			{"ph":"X","pid":1,"tid":1,"ts":5,"name":"‹text›","dur":‹number›}‹last›]‹close›}‹behind›`,
+			{"ph":"X","pid":1,"tid":1,"ts":5,"name":"‹text›","dur":‹number›}‹last›]‹close›}‹after›`,
 		`,"displayTimeUnit":"ns"`,
 	},
 	{
 		convert.FormatFirefox,
 		`{‹open›"meta":{"version":34,"startTime":1000‹twice›}‹member›"threads":[],"libs":[‹first›
 			{"start":1,"end":2,"offset":0,"name":"a"}‹comma›
-			{"start":2,"name":"‹text›","end":‹number›}‹last›]‹close›}‹behind›`,
+			{"start":2,"name":"‹text›","end":‹number›}‹last›]‹close›}‹after›`,
 		`,"startTime":1000`,
 	},
 	{
 		convert.FormatCPUProfile,
 		`{‹open›"startTime":1‹twice›‹member›"samples":[1,1],"timeDeltas":[1,1],"nodes":[‹first›
 			{"id":1,"callFrame":{"functionName":"(root)"}}‹comma›
-			{"id":2,"parent":1,"callFrame":{"functionName":"‹text›","lineNumber":‹number›}}‹last›]‹close›}‹behind›`,
+			{"id":2,"parent":1,"callFrame":{"functionName":"‹text›","lineNumber":‹number›}}‹last›]‹close›}‹after›`,
 		`,"startTime":1`,
 	},
 	{
 		convert.FormatJSProfile,
 		`{‹open›"sampleInterval":10‹twice›‹member›"samples":[{"timestamp":1},{"timestamp":11}],"resources":[],"stacks":[],"frames":[‹first›
 			{"name":"a","line":1}‹comma›
-			{"name":"‹text›","line":‹number›}‹last›]‹close›}‹behind›`,
+			{"name":"‹text›","line":‹number›}‹last›]‹close›}‹after›`,
 		`,"sampleInterval":10`,
 	},
 	{
 		convert.FormatOTLP,
 		`{‹open›"resourceSpans":[{"schemaUrl":"a"‹twice›‹member›"scopeSpans":[{"spans":[‹first›
 			{"name":"a","startTimeUnixNano":1,"endTimeUnixNano":2}‹comma›
-			{"name":"‹text›","startTimeUnixNano":1,"endTimeUnixNano":‹number›}‹last›]}]}]‹close›}‹behind›`,
+			{"name":"‹text›","startTimeUnixNano":1,"endTimeUnixNano":‹number›}‹last›]}]}]‹close›}‹after›`,
 		`,"schemaUrl":"b"`,
 	},
 	{
 		convert.FormatHAR,
 		`{"log":{‹open›"version":"1.2"‹twice›‹member›"entries":[‹first›
 			{"startedDateTime":"2024-01-01T00:00:00Z","time":1}‹comma›
-			{"startedDateTime":"2024-01-01T00:00:00Z","comment":"‹text›","time":‹number›}‹last›]}‹close›}‹behind›`,
+			{"startedDateTime":"2024-01-01T00:00:00Z","comment":"‹text›","time":‹number›}‹last›]}‹close›}‹after›`,
 		`,"version":"1.3"`,
 	},
 }
 
-// damage is what happens to a document, and the problems of JSON that it makes. Replace says what stands at some places; the
+// damage is what happens to a document, and the problems of JSON that it makes. Replace fills some of the places; the
 // document ends at cut. Problems are in the order of their names; those that say what is wrong with a value are the format's
 // own.
 type damage struct {
@@ -100,10 +100,10 @@ var damages = []damage{
 	{"a text for a number", map[string]string{"number": `"x"`}, "", ""},
 	{"a list for a number", map[string]string{"number": `[[[1]]]`}, "", ""},
 	{"nesting", map[string]string{"number": strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)}, "", ""},
-	{"bytes behind the end", map[string]string{"behind": "\n<html>"}, "", "json_trailing_data 6"},
-	{"white space behind the end", map[string]string{"behind": "\n \r\n"}, "", ""},
-	{"the end is missing behind a value", nil, "comma", "json_unterminated 1"},
-	{"the end is missing behind a list", nil, "close", "json_unterminated 1"},
+	{"bytes after the end", map[string]string{"after": "\n<html>"}, "", "json_trailing_data 6"},
+	{"white space after the end", map[string]string{"after": "\n \r\n"}, "", ""},
+	{"the end is missing after a value", nil, "comma", "json_unterminated 1"},
+	{"the end is missing after a list", nil, "close", "json_unterminated 1"},
 	{"the end is missing in a text", nil, "text", "json_partial_event 1 json_unterminated 1"},
 	{"the end is missing in an element", nil, "number", "json_partial_event 1 json_unterminated 1"},
 	{"the wrong bracket", map[string]string{"close": "]"}, "", "json_malformed_event 1 json_trailing_data 2"},
@@ -115,7 +115,7 @@ var damages = []damage{
 func (d *damage) apply(document, twice string) string {
 	document = "‹bom›" + document
 	for place, plain := range map[string]string{
-		"bom": "", "open": "", "member": ",", "twice": "", "first": "", "comma": ",", "last": "", "text": "b", "number": "3", "close": "", "behind": "",
+		"bom": "", "open": "", "member": ",", "twice": "", "first": "", "comma": ",", "last": "", "text": "b", "number": "3", "close": "", "after": "",
 	} {
 		mark := "‹" + place + "›"
 		if place == d.cut {
@@ -176,28 +176,28 @@ func TestDamage(t *testing.T) {
 // whole object is a bad line, as other lines are (probes.md 1); bytes that are not UTF-8 are kept as \xHH (probes.md 3); a line
 // break begins another line.
 var probeLineProblems = map[string]string{
-	"a byte order mark":                 "unknown_line 1",
-	"no comma between members":          "bad_line 1",
-	"two commas in a list":              "bad_line 1 unknown_line 1",
-	"no comma in a list":                "bad_line 1",
-	"a key twice":                       "", // of small objects the last value counts
-	"bytes that are no UTF-8":           "",
-	"bytes behind the end":              "unknown_line 1",
-	"white space behind the end":        "unknown_line 1",
-	"the end is missing behind a value": "bad_line 1",
-	"the end is missing behind a list":  "bad_line 1",
-	"the end is missing in a text":      "bad_line 1",
-	"the end is missing in an element":  "bad_line 1",
-	"the wrong bracket":                 "bad_line 1",
-	"text that is no JSON":              "bad_line 1",
-	"a member without a value":          "bad_line 1",
+	"a byte order mark":                "unknown_line 1",
+	"no comma between members":         "bad_line 1",
+	"two commas in a list":             "bad_line 1 unknown_line 1",
+	"no comma in a list":               "bad_line 1",
+	"a key twice":                      "", // of small objects the last value counts
+	"bytes that are no UTF-8":          "",
+	"bytes after the end":              "unknown_line 1",
+	"white space after the end":        "unknown_line 1",
+	"the end is missing after a value": "bad_line 1",
+	"the end is missing after a list":  "bad_line 1",
+	"the end is missing in a text":     "bad_line 1",
+	"the end is missing in an element": "bad_line 1",
+	"the wrong bracket":                "bad_line 1",
+	"text that is no JSON":             "bad_line 1",
+	"a member without a value":         "bad_line 1",
 }
 
 // TestDamageOfProbeLines damages one line of the JSON that bpftrace prints. It is another thing than the documents of TestDamage:
 // each line is a small object that is read at once, so what happens to it leaves the other lines alone. What JSON tolerates inside
 // of it counts as in documents.
 func TestDamageOfProbeLines(t *testing.T) {
-	const line = `{‹open›"type":"value"‹twice›‹member›"data":[‹first›"P1",2,1,1,0,"p:b"‹comma›"‹text›",‹number›‹last›]‹close›}‹behind›`
+	const line = `{‹open›"type":"value"‹twice›‹member›"data":[‹first›"P1",2,1,1,0,"p:b"‹comma›"‹text›",‹number›‹last›]‹close›}‹after›`
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {
 			input := "P1\t1\t1\t1\t0\tp:a\n" + d.apply(line, `,"type":"value"`) + "\nP1\t3\t1\t1\t0\tp:c\n"

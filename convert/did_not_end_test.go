@@ -20,7 +20,7 @@ const unended = `[
 	{"ph":"B","name":"text","pid":1,"tid":1,"ts":3,"args":{"weft":{"did_not_end":"says the input"}}},
 	{"ph":"E","name":"around","pid":1,"tid":1,"ts":10}]`
 
-// endings says of each slice of a trace whether it ended, and its arguments.
+// endings returns, for each slice of a trace, whether it ended, and its arguments.
 func endings(t *testing.T, input []byte) (all []string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})
@@ -84,7 +84,7 @@ func perfettoOf(t *testing.T, input []byte) []byte {
 	return out.Bytes()
 }
 
-// sayings counts how often the packets of a trace say that a slice did not end: to weft, and to people.
+// sayings counts the packets of a trace that mark a slice as not ended: for weft, and for people.
 func sayings(t *testing.T, trace []byte) (typed, args int) {
 	t.Helper()
 	names := map[uint64]string{}

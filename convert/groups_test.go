@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// shownTree returns the rows below processes as a viewer shows them, indented: in the order of their ranks below a parent that asks for it, else by name.
+// shownTree returns the rows below processes as a viewer shows them, indented: in the order of their ranks below a parent that asks for it, otherwise by name.
 func shownTree(t *testing.T, output []byte) (lines []string) {
 	t.Helper()
 	var file protos.Trace
@@ -51,7 +51,7 @@ func shownTree(t *testing.T, output []byte) (lines []string) {
 		})
 		last := "none"
 		for _, row := range rows {
-			if line := strings.Repeat("  ", depth) + tracks[row].GetName(); line != last { // those of one name are one row
+			if line := strings.Repeat("  ", depth) + tracks[row].GetName(); line != last { // tracks with one name are one row
 				last = line
 				lines = append(lines, line)
 			}
@@ -68,7 +68,7 @@ func TestGroups(t *testing.T) {
 	for _, of := range []string{
 		"blink.user_timing my measure", "blink.user_timing,x my span", "disabled-by-default-v8.gc Scavenge", "v8 V8.Wait", "cc,benchmark,input EventLatency",
 		"devtools.timeline EventTiming", "input,benchmark InputLatency::Key", "cc,benchmark Activation", "cc,benchmark PipelineReporter", "custom mine",
-		"navigation Navigation: x", "custom yours", // the only navigation is no group
+		"navigation Navigation: x", "custom yours", // a single navigation gets no group
 	} {
 		category, name, _ := strings.Cut(of, " ")
 		for _, ph := range "be" {

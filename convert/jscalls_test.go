@@ -53,13 +53,13 @@ func problemCounts(r *convert.Report) string {
 	return strings.Join(all, " ")
 }
 
-// head is the event that begins a profile. The sampler says that it began 3 µs before.
+// head is the event that begins a profile. By the sampler's account it began 3 µs earlier.
 func head(tid, ts int, id, source string) string {
 	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":%d,"ts":%d,"name":"Profile","id":%q,"args":{"data":{"startTime":%d,"source":%q}}}`,
 		tid, ts, id, ts-3, source)
 }
 
-// piece is a piece of a profile: f was running 10 and 20 µs after its begin.
+// piece is a piece of a profile: f was running 10 and 20 µs after its start.
 func piece(ts int, id string) string {
 	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":9,"ts":%d,"name":"ProfileChunk","id":%q,"args":{"data":{"cpuProfile":{%s,"samples":[2,2]},
 		"timeDeltas":[10,10]}}}`, ts, id, twoNodes)
@@ -130,7 +130,7 @@ var profileCases = []struct {
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
 	},
 	{
-		// Nobody knows which of the two is of the main thread: both are tracks of their own, without calls.
+		// Either could be the main thread's, so both are separate tracks, without calls.
 		"two without head", []string{mainThread, piece(150, "0x1"), piece(350, "0x2")}, convert.Options{},
 		[]string{
 			"140 1/2 sample", "140 1/2/track:V8_state script +20", "150 1/2 sample",
@@ -138,7 +138,7 @@ var profileCases = []struct {
 		}, "profile_without_head×2 profile_not_chosen×2",
 	},
 	{
-		// Two nodes are each other's parents, and of the last node nobody tells. The text ends too early.
+		// Two nodes are each other's parents, and nothing describes the last node. The text ends too early.
 		"damaged", []string{
 			head(2, 100, "0x1", ""),
 			`{"ph":"P","pid":1,"tid":9,"ts":150,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"nodes":[
@@ -150,7 +150,7 @@ var profileCases = []struct {
 		"json_partial_event×1 profile_node_unknown_parent×2 profile_sample_unknown_node×2 json_unterminated×1",
 	},
 	{
-		// The first sample is before time 0, and so are the begins of the call and of the state.
+		// The first sample is before time 0, and so are the starts of the call and the state.
 		"begins before time 0", []string{wholeProfile}, convert.Options{TimeOffset: -115_000},
 		[]string{"0 1/2 f +5", "0 1/2/track:V8_state script +15", "5 1/2 sample"}, "event_negative_timestamp×1 profile_slice_clamped×2",
 	},

@@ -131,7 +131,7 @@ func slowed(data []byte) []byte {
 	})
 }
 
-// Marks change nothing else: what attribution, reports and flows say of a trace, and all other events, are the same with and
+// Marks change nothing else: attribution, reports, flows and all other events are the same with and
 // without them, in whatever order they are written, read and taken away.
 func TestLongTasksChangeNothingElse(t *testing.T) {
 	for _, name := range recording.Some([]string{
@@ -237,7 +237,7 @@ func TestLongTasksWithContexts(t *testing.T) {
 	}
 }
 
-// ranFor returns what the last mark says of contexts.
+// ranFor returns the contexts that the last mark names.
 func ranFor(t *testing.T, data []byte) (text string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
@@ -305,7 +305,7 @@ func TestLongTaskLimit(t *testing.T) {
 	}
 }
 
-// A mark says what took longest in its task: the innermost slice of half of it or more, else the longest; and whether that is the recorder's work.
+// A mark names what took longest in its task: the innermost slice of half of it or more, otherwise the longest; and whether the recorder did that work.
 func TestLongestPart(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -116,8 +116,8 @@ func mergedSamples(t *testing.T, trace string) (lines []string, merged *timeline
 	return lines, tl, report
 }
 
-// A trace has one description of its samples. Those of a self-profile weigh nanoseconds where that is it, and else count as
-// one each, whether the trace is a JSON or a Perfetto trace.
+// A trace has one description of its samples. Samples of a self-profile weigh nanoseconds if the trace has no others, and count as
+// one each otherwise, whether the trace is JSON or Perfetto.
 func TestMergedSamplesWeighWhatIsDescribed(t *testing.T) {
 	perfetto := func(trace string) string {
 		var out bytes.Buffer

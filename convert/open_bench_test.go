@@ -72,7 +72,7 @@ func benchmarkOpen(b *testing.B, input []byte) {
 	}
 }
 
-// fastest returns the shorter one of two times; 0 is none.
+// fastest returns the shorter of two times; 0 means no time.
 func fastest(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b

@@ -79,8 +79,8 @@ func openTrace(t *testing.T, data []byte) *trace.Trace {
 	return tr
 }
 
-// TestEventsNest holds Trace.Events to what it says of nesting: parents come first, children lie in them on their track and
-// lane, one deeper. The numbers of events are those of the summary.
+// TestEventsNest checks the nesting that Trace.Events promises: parents come first, and children lie in them on their track and
+// lane, one deeper. The summary counts the same events.
 func TestEventsNest(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		tr := openTrace(t, data)
@@ -196,7 +196,7 @@ func trackLine(track trace.Track) string {
 	return fmt.Sprintf("%#v", track)
 }
 
-// eventLines returns the events of a trace in a form in which those of two traces can be compared: without ids, without where
+// eventLines returns the events of a trace in a form in which two traces can be compared: without ids, without where
 // they were in the input, and sorted where they are of one time. Ids of flows are numbered in the order in which they appear.
 func eventLines(t *testing.T, tr *trace.Trace) []string {
 	t.Helper()

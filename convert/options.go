@@ -2,7 +2,7 @@ package convert
 
 import "github.com/weft-trace/weft/internal/load"
 
-// Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing. The fields are those of
+// Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing. The fields are the same as in
 // internal/load: go doc github.com/weft-trace/weft/internal/load.Options lists them.
 type Options = load.Options
 
@@ -28,7 +28,7 @@ const (
 // Formats returns all formats, FormatAuto first.
 func Formats() []Format { return load.Formats() }
 
-// ErrUnknownFormat is the error (possibly wrapped) for an input whose content is none of the formats.
+// ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
 var ErrUnknownFormat = load.ErrUnknownFormat
 
 // JSCalls says what becomes of the samples of JavaScript beside the samples themselves.

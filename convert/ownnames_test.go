@@ -35,7 +35,7 @@ func TestForeignArguments(t *testing.T) {
 	})
 }
 
-// otherName gives an argument that is called like those of weft another name.
+// otherName renames an argument that has one of weft's names.
 func otherName(name string) string {
 	if timeline.IsOwnName(name) {
 		return "warp" + strings.TrimPrefix(name, timeline.OwnArgs)
@@ -43,7 +43,7 @@ func otherName(name string) string {
 	return name
 }
 
-// misleading is what weft would say of an event that is none of its own making.
+// misleading looks like what weft adds to an event, but comes from the input.
 const misleading = `{"tdur":77000000,"id":"0x9","id2":{"global":"0x9"},"ph":"(","scope":"ptr","tab":9,"marker":"Reflow","samples":7,"did_not_end":true}`
 
 // TestForeignJSONArguments does the same for traces of Chrome, each event of which has such arguments.
@@ -84,8 +84,8 @@ func TestForeignJSONArguments(t *testing.T) {
 	})
 }
 
-// TestReservedNames follows arguments and attributes with reserved names through conversions: an underscore tells them from
-// those of weft, once and for all.
+// TestReservedNames follows arguments and attributes with reserved names through conversions: an underscore tells them from weft's
+// own, for good.
 func TestReservedNames(t *testing.T) {
 	json := `{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"tdur":1,
 		"args":{"weft":{"tdur":5},"_weft":1,"weft.probe":"p","wefts":2,"in":{"weft":3}}}],
@@ -128,7 +128,7 @@ func encodedTrace(t *testing.T, text string) []byte {
 	return data
 }
 
-// reservedNames returns the names of the arguments of slices, and of attributes that look like weft's but for those of conversions.
+// reservedNames returns the names of the arguments of slices, and of attributes that look like weft's, except what conversions add.
 func reservedNames(t *testing.T, input []byte) (names string) {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), bytes.NewReader(input), convert.Options{TempDir: t.TempDir()})

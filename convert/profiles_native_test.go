@@ -53,7 +53,7 @@ func nativeHead(ts, id int, source string) string {
 	return nativePiece(2, ts, "Profile", id, "legacy_json_value", fmt.Sprintf(`{"startTime":%d,"source":%q}`, ts-3, source))
 }
 
-// sampled is the data of a piece: the nodes that were running 10 and 20 µs after the begin of its profile. Trace id 7 is of f.
+// sampled is the data of a piece: the nodes that were running 10 and 20 µs after the start of its profile. Trace id 7 is of f.
 func sampled(first, second int) string {
 	return fmt.Sprintf(`{"cpuProfile":{%s,"samples":[%d,%d],"trace_ids":{"7":2}},"timeDeltas":[10,10]}`, twoNodes, first, second)
 }
@@ -68,7 +68,7 @@ var running = []string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_stat
 // byTraceID is the same for one in which no function was sampled, and f was running at 105 µs by a trace id.
 var byTraceID = []string{"105 1/2 f +5", "110 1/2 sample", "110 1/2/track:V8_state program +20", "120 1/2 sample"}
 
-// nativeCases are profiles in Perfetto traces. The instants are those of the pieces that are kept.
+// nativeCases are profiles in Perfetto traces. Each piece that is kept has an instant.
 var nativeCases = []struct {
 	name     string
 	packets  []string
@@ -107,7 +107,7 @@ var nativeCases = []struct {
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, 0, "profile_without_head×1",
 	},
 	{
-		// Each piece goes on where the one before ends. Perfetto writes what is left of one thread before that of another.
+		// Each piece goes on where the one before ends. Perfetto writes the rest of one thread before the rest of another.
 		"the last piece first in the file", []string{
 			nativeHead(100, 1, ""), nativePiece(2, 200, "ProfileChunk", 1, "legacy_json_value", `{"cpuProfile":{"samples":[1]},"timeDeltas":[30]}`),
 			nativeChunk(150, 1, 2, 2),

@@ -55,8 +55,8 @@ func unlessMeaning(give func(string) string) func(string) string {
 	}
 }
 
-// TestRenamed gives every track, process and thread of what recordings convert to another name: what attribution, reports and
-// flows say of them is the same up to these names. weft's own traces say by marks what has a meaning, so no name is left.
+// TestRenamed gives every track, process and thread of converted recordings another name: attribution, reports and flows stay the
+// same up to these names. In weft's own traces marks carry the meaning, so no name is kept.
 func TestRenamed(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		checkRenamed(t, converted(t, data), renamedTrace)
@@ -172,8 +172,8 @@ func withoutMarks(t *testing.T, trace []byte) []byte {
 	})
 }
 
-// answers are what weft says about a trace, without names of tracks: those of processes and threads are taken from it, and the
-// rows are sorted that are in the order of these names.
+// answers are weft's answers about a trace, without names of tracks: names of processes and threads are removed, and rows in the
+// order of these names are sorted.
 type answers struct {
 	Contexts  []string // of slices and instants, by ordinal
 	Costs     map[string][]string
@@ -213,7 +213,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		contexts := res.Set(set)
 		for i := range contexts {
 			if contexts[i].ID.Scope == engine.ScopeIsolate {
-				contexts[i].Name = "" // that of its process or thread
+				contexts[i].Name = "" // the name of its process or thread
 			}
 		}
 		a.Contexts = append(a.Contexts, fmt.Sprintf("%d %d %s: %v", it.Ordinal, it.TS, it.Name, contexts))

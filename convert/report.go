@@ -7,7 +7,7 @@ type (
 	// Report is what Convert and Inspect return. Its JSON form is stable: members are added, never renamed or removed; docs/cli.md
 	// lists them.
 	Report = load.Report
-	// Fact is something that the input says of the trace as a whole, or a value that all samples of a thread have.
+	// Fact is a statement of the input about the trace as a whole, or a value that all samples of a thread share.
 	Fact = load.Fact
 	// TrackCounts counts the tracks that hold events.
 	TrackCounts = load.TrackCounts
@@ -15,7 +15,7 @@ type (
 	EventCounts = load.EventCounts
 	// Span is a time from the first to the last moment.
 	Span = load.Span
-	// RecordedClock is what the headers of probe lines say of their times (docs/formats/probes.md, section 2).
+	// RecordedClock is the clock that the headers of probe lines name (docs/formats/probes.md, section 2).
 	RecordedClock = load.RecordedClock
 	// Durations say how long the steps of a conversion took.
 	Durations = load.Durations

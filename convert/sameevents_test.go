@@ -19,7 +19,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// TestSameEvents exports the events of recordings, whole and damaged ones, and those of what they are converted to: they are the same
+// TestSameEvents exports the events of recordings, whole and damaged, before and after conversion: they are the same
 // messages in the same order, with the same ids. Only the place of an event in the input cannot be the same. Marks of long tasks,
 // which a conversion adds, do not count as events.
 func TestSameEvents(t *testing.T) {
@@ -177,7 +177,7 @@ func TestSameEventsShuffled(t *testing.T) {
 		packets, rest = append(packets, rest[:n]), rest[n:]
 	}
 	for seed := range uint64(4) {
-		events := slices.Clone(packets)[len(packets)/4:] // descriptions are in front
+		events := slices.Clone(packets)[len(packets)/4:] // descriptions come first
 		random := rand.New(rand.NewPCG(seed, 0))
 		random.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 		shuffled := bytes.Join(append(slices.Clone(packets[:len(packets)/4]), events...), nil)

@@ -46,7 +46,7 @@ func TestMemoryOfSamples(t *testing.T) {
 }
 
 // TestSamplesWithinMemory holds that samples and calls are the same for every budget and number of workers, and that no temporary
-// file stays behind.
+// file is left.
 func TestSamplesWithinMemory(t *testing.T) {
 	recording.NeedAll(t, "converts 20 times")
 	input := sampledTrace(t, 100_000)

@@ -141,7 +141,7 @@ func TestContextsSayWhatTheyAre(t *testing.T) {
 }
 
 // All slices of a stream of a GPU that overlap are on tracks of one name below its thread, which viewers show as one. Slices that
-// nest stay on the thread's own track, and those of a thread of the CPU that overlap are on a track that says so.
+// nest stay on the thread's own track, and overlapping slices of a CPU thread are on a track whose name says so.
 func TestStreamsAreOneRowGroup(t *testing.T) {
 	v := view(t, `[
 		{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"stream 7"}},

@@ -22,7 +22,7 @@ const elsewhere = `[
 	{"ph":"b","cat":"c","id":2,"name":"of a thread without events","pid":1,"tid":3,"ts":5},
 	{"ph":"e","cat":"c","id":2,"name":"of a thread without events","pid":1,"tid":3,"ts":6}]`
 
-// writers says of the events that are on no thread, by their kind and time, which thread wrote them; unknown, if that has no track.
+// writers returns which thread wrote each event that is on no thread, by the event's kind and time; "unknown" if that thread has no track.
 func writers(t *testing.T, input []byte) (all []string) {
 	t.Helper()
 	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})

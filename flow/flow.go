@@ -17,12 +17,12 @@ import (
 )
 
 // Index finds the flows of a trace: by the ids that the input has, which the output replaces, by time, by event; and the
-// flows that are connected with a flow. Its flows are those of the input: what the output has to write with several ids,
+// flows that are connected with a flow. Its flows are the input's: what the output has to write with several ids,
 // because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
 //
 // An Index holds about 200 bytes for each end of a flow. What is more than the trace's memory budget lies in temporary
 // files. It must be closed, before the trace is, and is not safe for concurrent use. The context of NewIndex governs it until
-// then, as that of a trace does.
+// then, as a trace's does.
 type Index struct {
 	ctx     context.Context
 	numbers *resolved.TrackNumbers
@@ -102,7 +102,7 @@ func each[T any](ctx context.Context, search func(found func(T) error) error) it
 }
 
 // Flows returns the flows with an id, one name and category after the other, each in the order in which they start; with the
-// id "" those of all ids. Ids are as in the input, see Find.
+// id "" all flows. Ids are as in the input, see Find.
 func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 	return each(x.ctx, func(found func(Flow) error) error {
 		if id != "" {
@@ -125,9 +125,9 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 // before. Where ids are separate by name and category there may be one for each of these. An id that is ended still
 // means its last flow until it is started again (firefox.md 7).
 //
-// Ids are given as in the input. Those of Chrome are numbers, decimal or hexadecimal, with 0x or not: a text that is both
-// finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
-// the last, a zero that means nothing, may be left out.
+// Ids are given as in the input. Chrome's are numbers, decimal or hexadecimal, with 0x or not: a text that is both finds both.
+// Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters, whose last, a zero without meaning, may be
+// left out.
 func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
 	return x.x.Find(x.ctx, id, at)
 }

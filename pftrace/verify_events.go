@@ -45,7 +45,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	v.placeEvent(seq, e, at, ok)
 }
 
-// checkTimeOrder compares the time of an event or sample with that of those before it.
+// checkTimeOrder compares the time of an event or sample with the times before it.
 func (v *verifier) checkTimeOrder(at int64) {
 	if at < v.lastTime {
 		v.found(ruleTimeOrder, "%d ns after %d ns", at, v.lastTime)
@@ -155,8 +155,8 @@ func (v *verifier) checkFlowIDs(e *message.TrackEvent) {
 	}
 }
 
-// checkSequenceThread checks that weft's own events do not get the thread of their sequence. Those of other producers come
-// from that thread.
+// checkSequenceThread checks that weft's own events do not get the thread of their sequence. Events of other producers come from
+// that thread.
 func (v *verifier) checkSequenceThread(seq *verifySequence) {
 	if seq != nil && seq.threaded && !seq.threadReported && (v.ownAll || v.own[seq.Key]) {
 		seq.threadReported = true

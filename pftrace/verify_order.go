@@ -80,14 +80,14 @@ func (v *verifier) hold(e orderedEvent) {
 	o.held = append(o.held, e)
 	limit := o.limit
 	if !o.disorder {
-		limit = max(limit/4, 1) // as long as all is in order, nothing needs to be held at all
+		limit = max(limit/4, 1) // while all is in order, nothing needs to be held at all
 	}
 	if len(o.held) >= limit {
 		v.releaseOrdered(len(o.held) / 2)
 	}
 }
 
-// loseOrder gives up the checks that need a complete order: those of the track and those of flows.
+// loseOrder gives up the checks that need a complete order: the track's and those for flows.
 func (v *verifier) loseOrder(track uint32) {
 	v.tracks.list[track].orderLost = true
 	v.order.noFlows = true
@@ -119,7 +119,7 @@ type openSlice struct {
 	at    position
 	seq   uint32
 	end   int64 // of a complete event; untilEnd of a BEGIN
-	least int64 // of its end and those of the slices around it
+	least int64 // of its end and the ends of the slices around it
 }
 
 // untilEnd is the end of a slice that an END closes.

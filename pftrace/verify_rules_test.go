@@ -313,7 +313,7 @@ func TestVerifyRules(t *testing.T) {
 			rule, _, _ := strings.Cut(tt.name, " ")
 			expectViolation(t, trace, rule, int64(at), offsets[at], tt.detail)
 
-			// The same in a bundle: the offset is that of the bundle.
+			// The same in a bundle: the offset is the bundle's.
 			expectViolation(t, bundletest.Packet(50, bundletest.Zlib(t, trace)), rule, int64(at), 0, tt.detail)
 		})
 	}
@@ -462,7 +462,7 @@ func TestVerifyFraming(t *testing.T) {
 		})
 	}
 	t.Run("empty", func(t *testing.T) { expectViolation(t, nil, "first_byte", -1, 0, "the file is empty") })
-	// A file that begins with something else has both: the wrong byte, and a field that is no packet.
+	// A file that begins with something else has both: the wrong byte, and a field that is not a packet.
 	t.Run("first_byte", func(t *testing.T) {
 		report := verifyBytes(t, join(wire.AppendUint(nil, 2, 1), clean), VerifyOptions{})
 		if report.Violations != 2 || report.Findings[0].Rule != "first_byte" || report.Findings[1].Rule != "not_a_packet" {
@@ -584,7 +584,7 @@ func TestVerifyOtherProducers(t *testing.T) {
 	}
 }
 
-// A trace may be in any order as long as the events held back fit the limit.
+// A trace may be in any order if the events held back fit the limit.
 func TestVerifyOrderWithinLimit(t *testing.T) {
 	packets := preludePackets(t)
 	for i := 99; i >= 0; i-- { // blocks of slices, the last one first

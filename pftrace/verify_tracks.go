@@ -66,7 +66,7 @@ type verifyTrack struct {
 	seq         message.SequenceKey
 	open        []openSlice
 	tooDeep     int
-	instants    int   // of instantsAt, which nest in each other as long as no slice begins or ends
+	instants    int   // of instantsAt, which nest in each other until a slice begins or ends
 	instantAt   int64 // time of the last instant
 }
 
@@ -182,8 +182,8 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	}
 }
 
-// thread decodes a thread descriptor and takes over the thread that a sequence describes. Perfetto takes it for that of the
-// events if the sequence has started.
+// thread decodes a thread descriptor and takes over the thread that a sequence describes. Perfetto assigns it the events if the
+// sequence has started.
 func (v *verifier) thread(seq *verifySequence, msg []byte) (pid int32, tid int64) {
 	var d message.ThreadDescriptor
 	v.parsed(d.Parse(msg))

@@ -25,12 +25,12 @@ type Builder struct {
 
 	b      *timeline.Builder
 	closed bool
-	kinds  []TrackKind // by TrackID; "" where a track is none of this Builder
+	kinds  []TrackKind // by TrackID; "" for tracks of other Builders
 	event  uint32      // index of the next event
 	err    error       // the first one
 }
 
-// fail notes an error and returns the track that is none.
+// fail records an error and returns an invalid track.
 func (b *Builder) fail(format string, args ...any) TrackID {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)
@@ -73,7 +73,7 @@ func (b *Builder) place(id timeline.TrackID, parent TrackID) timeline.TrackID {
 }
 
 // Process returns the track of a process. The same pid is the same process; the last name that is not empty counts.
-// A Builder adds no events to this track, only to those of threads and others below it.
+// A Builder adds no events to this track, only to threads and other tracks below it.
 func (b *Builder) Process(pid int64, name string) TrackID {
 	if b.finished() {
 		return b.fail("process %d: %w", pid, errFinished)
@@ -87,7 +87,7 @@ func (b *Builder) Process(pid int64, name string) TrackID {
 // the last name that is not empty counts.
 func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 	if kind, _ := b.kind(process); kind != ProcessTrack {
-		return b.fail("thread %d (%q): track %d is not that of a process", tid, name, process)
+		return b.fail("thread %d (%q): track %d is not a process", tid, name, process)
 	}
 	if b.finished() {
 		return b.fail("thread %d (%q): %w", tid, name, errFinished)
@@ -221,7 +221,7 @@ func (b *Builder) check(ev *Event) error {
 	switch ev.Kind {
 	case Slice, Instant, Counter, Sample:
 	default:
-		return fmt.Errorf("its kind is %q, which is none", string(ev.Kind))
+		return fmt.Errorf("%q is not a kind", string(ev.Kind))
 	}
 	if err := b.checkTrack(ev); err != nil {
 		return err
@@ -312,7 +312,7 @@ func (b *Builder) addFlows(ev *Event) error {
 	return nil
 }
 
-// errFinished says that a Builder was used again.
+// errFinished means that a Builder was used again.
 var errFinished = errors.New("the Builder is finished")
 
 // finished reports whether the Builder cannot be used any more. It makes what the zero Builder lacks.

@@ -84,7 +84,7 @@ func TestBuilderMistakes(t *testing.T) {
 		}
 	}
 	for want, mistake := range map[string]func(*trace.Builder, tracks){
-		`its kind is ""`:              event(func(ev *trace.Event, _ tracks) { ev.Kind = "" }),
+		`"" is not a kind`:            event(func(ev *trace.Event, _ tracks) { ev.Kind = "" }),
 		"it has no track":             event(func(ev *trace.Event, _ tracks) { ev.Track = 0 }),
 		"did not make its track, 99":  event(func(ev *trace.Event, _ tracks) { ev.Track = 99 }),
 		"the track of a process":      event(func(ev *trace.Event, tr tracks) { ev.Track = tr.process }),
@@ -101,12 +101,12 @@ func TestBuilderMistakes(t *testing.T) {
 		"the value of a sample is an int or a float, not uint": event(func(ev *trace.Event, _ tracks) {
 			ev.Kind, ev.Value = trace.Sample, trace.NewValue(uint64(math.MaxUint64))
 		}),
-		`thread 3 ("x"): track 999 is not that of a process`: func(b *trace.Builder, _ tracks) { b.Thread(999, 3, "x") },
-		`thread 3 ("x"): track 2 is not that of a process`:   func(b *trace.Builder, tr tracks) { b.Thread(tr.thread, 3, "x") },
-		`thread 3 ("x"): track 0 is not that of a process`:   func(b *trace.Builder, _ tracks) { b.Thread(0, 3, "x") },
-		`track "x": nothing can be below track 999`:          func(b *trace.Builder, _ tracks) { b.Track(999, "x") },
-		`track "x": nothing can be below track 3`:            func(b *trace.Builder, tr tracks) { b.Track(tr.counter, "x") },
-		`counter "x": nothing can be below track 77`:         func(b *trace.Builder, _ tracks) { b.Counter(77, "x", "") },
+		`thread 3 ("x"): track 999 is not a process`: func(b *trace.Builder, _ tracks) { b.Thread(999, 3, "x") },
+		`thread 3 ("x"): track 2 is not a process`:   func(b *trace.Builder, tr tracks) { b.Thread(tr.thread, 3, "x") },
+		`thread 3 ("x"): track 0 is not a process`:   func(b *trace.Builder, _ tracks) { b.Thread(0, 3, "x") },
+		`track "x": nothing can be below track 999`:  func(b *trace.Builder, _ tracks) { b.Track(999, "x") },
+		`track "x": nothing can be below track 3`:    func(b *trace.Builder, tr tracks) { b.Track(tr.counter, "x") },
+		`counter "x": nothing can be below track 77`: func(b *trace.Builder, _ tracks) { b.Counter(77, "x", "") },
 	} {
 		b := new(trace.Builder)
 		var tr tracks

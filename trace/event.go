@@ -13,11 +13,11 @@ const (
 	Sample  Kind = "sample"  // a call stack was seen; Value is its weight, such as the time that it stands for
 )
 
-// EventID identifies an event of its trace. Ids count from 1 in the order of Trace.Events. Samples have ids of their own, behind those
+// EventID identifies an event of its trace. Ids count from 1 in the order of Trace.Events. Samples have separate ids, after the ids
 // of all other events. 0 is not an event.
 type EventID uint64
 
-// Event is something that happened on a track. Trace.Events gives events, Builder.Add takes them: also those of another
+// Event is something that happened on a track. Trace.Events yields events, Builder.Add takes them, also from another
 // trace, once Track is one of the Builder. Builder.Add ignores ID and the fields below it.
 type Event struct {
 	Kind  Kind
@@ -30,7 +30,7 @@ type Event struct {
 
 	Name     string
 	Category string // as the input writes it; several are separated by commas
-	Args     Value  // a dictionary; weft and weft.… in it are what weft itself says of the event, which a program only copies
+	Args     Value  // a dictionary; weft and weft.… in it are weft's own statements, which a program only copies
 	Value    Value  // of a counter or sample: an IntKind or FloatKind
 
 	// CPUTime is the CPU time that the thread had used at Time, CPUDuration what it used during the slice; nil if that is not

@@ -17,8 +17,7 @@ var errStop = errors.New("stop")
 // final length and with the arguments and the CPU time that its end brings.
 //
 // The Event is overwritten by the next one; Event.Clone keeps it. The loop may be left early, started again, and run inside
-// another one. An error, which can only be one of temporary files or that of the trace's context, comes as the last pair, with a
-// nil Event.
+// another one. An error, of temporary files or the trace's context, comes as the last pair, with a nil Event.
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		t.describeTracks()
@@ -41,7 +40,7 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 }
 
 // Lookup returns the events with some ids, each a copy as of Event.Clone. It passes over the trace once, up to the last of them, so ask
-// for many at once. Ids that are no event's are not in the map.
+// for many at once. Unknown ids are not in the map.
 func (t *Trace) Lookup(ids ...EventID) (map[EventID]*Event, error) {
 	wanted := make(map[EventID]bool, len(ids))
 	for _, id := range ids {

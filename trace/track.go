@@ -30,14 +30,14 @@ var trackKinds = map[timeline.TrackKind]TrackKind{
 	timeline.NamedTrack: NamedTrack, timeline.AsyncTrack: NamedTrack, timeline.CounterTrack: CounterTrack,
 }
 
-// Role says what is on a track of kind NamedTrack and which process is the main one of a browser. Tracks made by Builder.Track have none, and so have those of Perfetto
+// Role tells what is on a track of kind NamedTrack and which process is the main one of a browser. Tracks made by Builder.Track have no role, nor do tracks of Perfetto
 // traces that weft did not write.
 type Role string
 
 // The roles.
 const (
 	NoRole          Role = ""             // of tracks that are made by Builder.Track or were not written by weft
-	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting; all those of a GPU stream with such slices
+	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting; all slices of a GPU stream with such slices
 	RoleAsync       Role = "async"        // the slices of one asynchronous id
 	RoleInstants    Role = "instants"     // instants of a process or of the whole trace
 	RoleOther       Role = "other"        // events without a place of their own, as instants
@@ -100,12 +100,12 @@ type Track struct {
 	// ProcessName and ThreadName are the names of that process and that thread.
 	ProcessName, ThreadName string
 
-	Labels []string // ProcessTrack: what the recording says of the process, such as the titles of its pages
+	Labels []string // ProcessTrack: the recording's labels of the process, such as the titles of its pages
 	Unit   string   // CounterTrack: of its values; "" if unknown
 	Facts  []Arg    // ThreadTrack: values that all its samples have, such as "eventDelay", which so have no track: ints, floats and strings
 
-	// IDSpace tells the recordings apart that were merged into the trace: ids that are not those of one process, such as windows, tabs, frames and
-	// requests of a browser, mean the same on tracks with the same IDSpace only. "" is that of the trace itself.
+	// IDSpace tells the recordings apart that were merged into the trace: ids beyond one process, such as windows, tabs, frames and
+	// requests of a browser, mean the same only on tracks with the same IDSpace. "" is the trace's own.
 	IDSpace string
 
 	// Role says what is on a NamedTrack, Subject of what: the class of objects, the origin of a page or the type of
@@ -148,8 +148,7 @@ func (t *Trace) Tracks() iter.Seq[Track] {
 	}
 }
 
-// describeTracks makes the table of tracks, which never changes afterwards: those of the engine, and after them the lanes
-// of each.
+// describeTracks makes the table of tracks, which never changes afterwards: the engine's tracks, and after them the lanes of each.
 func (t *Trace) describeTracks() {
 	if t.tracks != nil {
 		return
@@ -189,7 +188,7 @@ func factArg(f *timeline.Fact) Arg {
 	return Arg{f.Kind.String(), NewValue(f.Number.Float())}
 }
 
-// describeLanes adds the lanes of a track: tracks below a process or thread, else beside the track and like it. All lanes of a
+// describeLanes adds the lanes of a track: tracks below a process or thread, otherwise beside the track and like it. All lanes of a
 // stream are tracks below its thread, otherwise the first lane is the track itself.
 func (t *Trace) describeLanes(id TrackID) {
 	track := timeline.TrackID(id)

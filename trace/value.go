@@ -37,8 +37,8 @@ const (
 // Value.Kind says which method gives it. Methods for other kinds return the zero value unless they say otherwise; none
 // panics.
 //
-// Dictionaries and arrays of an event are decoded when they are asked for: they are valid as long as the event, which is
-// until the next one, and Event.Clone keeps them as well.
+// Dictionaries and arrays of an event are decoded on request: they are valid while the event is, until the next one, and
+// Event.Clone keeps them as well.
 type Value struct {
 	kind ValueKind
 	bits uint64
@@ -134,7 +134,7 @@ func (v Value) Kind() ValueKind { return v.kind }
 // Bool returns the value of a BoolKind.
 func (v Value) Bool() bool { return v.kind == BoolKind && v.bits != 0 }
 
-// Int returns an IntKind, UintKind or PointerKind that fits into an int64, else 0. It does not round a FloatKind.
+// Int returns an IntKind, UintKind or PointerKind that fits into an int64, otherwise 0. It does not round a FloatKind.
 func (v Value) Int() int64 {
 	switch v.kind {
 	case IntKind:
@@ -147,7 +147,7 @@ func (v Value) Int() int64 {
 	return 0
 }
 
-// Uint returns an IntKind, UintKind or PointerKind that is not negative, else 0.
+// Uint returns an IntKind, UintKind or PointerKind that is not negative, otherwise 0.
 func (v Value) Uint() uint64 {
 	switch v.kind {
 	case UintKind, PointerKind:
@@ -158,7 +158,7 @@ func (v Value) Uint() uint64 {
 	return 0
 }
 
-// Float returns a FloatKind, IntKind or UintKind as a double, else 0. Integers beyond 53 bits are rounded.
+// Float returns a FloatKind, IntKind or UintKind as a double, otherwise 0. Integers beyond 53 bits are rounded.
 func (v Value) Float() float64 {
 	switch v.kind {
 	case FloatKind:
@@ -204,7 +204,7 @@ func (v Value) Members() iter.Seq[Arg] {
 }
 
 // Get returns the member of a dictionary with a key, and whether there is one. More keys lead to a member of a dictionary
-// in it: Get("data", "frame"). Value.Members gives those of an array.
+// in it: Get("data", "frame"). Value.Members yields an array's.
 func (v Value) Get(path ...string) (Value, bool) {
 	for _, key := range path {
 		if v.kind != DictKind {
@@ -346,7 +346,7 @@ func without(added, members []Arg) []Arg {
 	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == resolved.DidNotEndKey })
 }
 
-// merged gives the arguments of the begin of a slice, and in their place or after them those of its end.
+// merged yields the arguments of the start of a slice, and in their place or after them the arguments of its end.
 func (a *eventArgs) merged(yield func(Arg) bool) {
 	var ends []Arg
 	for arg := range decoded(a.of, a.of.ArgList(a.end)) {
@@ -370,7 +370,7 @@ func (a *eventArgs) merged(yield func(Arg) bool) {
 	}
 }
 
-// decoded turns arguments of the engine into those of this package.
+// decoded turns arguments of the engine into this package's.
 func decoded(tl *timeline.Timeline, args iter.Seq[timeline.Arg]) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for a := range args {

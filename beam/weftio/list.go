@@ -36,7 +36,7 @@ func init() {
 
 // Match returns the files that patterns name, a PCollection of fileio.FileMetadata: everything below a folder; what matches a glob, where **
 // matches any number of folders; and with "@LIST" the names in a file, one a line. Local files are walked, stores are listed by prefix.
-// Sizes and times come with the list. Those of the names in a "@LIST" are 0: Convert asks for them where it converts. It is an error of the
+// Sizes and times come with the list. For names in a "@LIST" they are 0: Convert asks for them where it converts. It is an error of the
 // pipeline if a pattern names nothing.
 func Match(s beam.Scope, patterns ...string) beam.PCollection {
 	if len(patterns) == 0 {
@@ -169,7 +169,7 @@ func find(ctx context.Context, o *Options, patterns []string) iter.Seq2[*work, e
 	}
 }
 
-// errEnough ends a search that nobody wants to go on with.
+// errEnough ends a search early.
 var errEnough = errors.New("enough")
 
 func filtersOf(o *Options) (all []migrate.Filter) {

@@ -31,8 +31,8 @@ func oneConverted(Converted) int { return 1 }
 func oneFailed(Failure) int      { return 1 }
 
 // WriteManifest makes the manifest of all records in a folder of outputs when converted and failed, which Convert returns, are complete. It
-// returns the Summary of it, one element. Records are never gathered by the runner: those of each batch are in a part beside the
-// outputs already, and only the number of elements goes through the pipeline.
+// returns its Summary, one element. The runner never gathers records: each batch has already written its records beside the
+// outputs, and only the number of elements goes through the pipeline.
 func WriteManifest(s beam.Scope, converted, failed beam.PCollection, place string) (summary beam.PCollection) {
 	s = s.Scope("weftio.WriteManifest")
 	counted := beam.Flatten(s, beam.ParDo(s, oneConverted, converted), beam.ParDo(s, oneFailed, failed), beam.Create(s, 0))
@@ -126,7 +126,7 @@ func removeOldParts(ctx context.Context, fsys filesystem.Interface, place string
 	if !ok {
 		return nil
 	}
-	for _, part := range parts { // in the order of time: an old record never stays behind a newer one
+	for _, part := range parts { // in the order of time: an old record never follows a newer one
 		if at, ok := migrate.PartTime(path.Base(part)); ok && time.Since(at) > partAge {
 			if err := remover.Remove(ctx, stateName(place, path.Base(part))); err != nil {
 				return err
@@ -191,7 +191,7 @@ func upload(ctx context.Context, fsys filesystem.Interface, name string, r io.Re
 }
 
 // Migrate is Match, Remaining, Convert and WriteManifest in one: what weft migrate does, as a pipeline. Two inputs that have the same
-// output, and what a folder has that cannot be opened, are in failed and in the manifest as they are with weft migrate. again says that
+// output, and what a folder has that cannot be opened, are in failed and in the manifest as they are with weft migrate. again means that
 // there may be records of earlier jobs (see HasRecords); without, their files are converted anew.
 func Migrate(s beam.Scope, o Options, again bool, patterns ...string) (converted, failed, summary beam.PCollection) {
 	o.check()

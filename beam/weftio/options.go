@@ -27,7 +27,7 @@ type Options struct {
 	FileMemory  int64         // bytes for each conversion; 0: 128 MiB
 	FileTimeout time.Duration // of a file; 0: none
 	Verify      bool          // outputs are verified before they get their names; local ones only
-	Named       bool          // every input must be a trace: what is none fails, and is not skipped
+	Named       bool          // every input must be a trace: others fail instead of being skipped
 
 	Include, Exclude []string // globs on the path below Root, for Migrate; what an Exclude matches is left out
 	MaxFiles         int      // Migrate fails if there are more; 0: no limit
@@ -36,7 +36,7 @@ type Options struct {
 	Redo        string // as for weft migrate
 }
 
-// defaultFileMemory is that of weft migrate.
+// defaultFileMemory is weft migrate's.
 const defaultFileMemory = 128 << 20
 
 // A setting is an option that changes bytes.
@@ -55,7 +55,7 @@ func onOff(to func(*migrate.Config) *bool) func(*migrate.Config, string) error {
 	}
 }
 
-// settings are those of weft migrate but the ones that concern single traces (profile, self-profile, …).
+// settings are weft migrate's, except the ones that concern single traces (profile, self-profile, …).
 var settings = map[string]setting{
 	"format": {"auto", func(c *migrate.Config, v string) error { c.Convert.From = convert.Format(v); return nil }},
 	"args": {"all", func(c *migrate.Config, v string) error {
@@ -172,5 +172,5 @@ func (o *Options) id() string {
 	return string(text)
 }
 
-// isRemote reports whether a name is that of an object or folder in a store, and not on this machine.
+// isRemote reports whether a name is an object or folder in a store, and not on this machine.
 func isRemote(name string) bool { return strings.Contains(name, "://") }

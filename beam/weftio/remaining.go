@@ -65,7 +65,7 @@ func (fn *recordsFn) ProcessElement(ctx context.Context, _ []byte, emit func(str
 	return nil
 }
 
-// mirror returns a local folder with the records of a folder of outputs: this itself if it is local, else a temporary one, which remove
+// mirror returns a local folder with the records of a folder of outputs: this itself if it is local, otherwise a temporary one, which remove
 // removes.
 func mirror(ctx context.Context, stores *stores, out string) (dir string, remove func(), err error) {
 	if !isRemote(out) {
@@ -122,7 +122,7 @@ func HasRecords(ctx context.Context, out string) (bool, error) {
 	return len(names) > 0, err
 }
 
-// decideFn decides about each input by its record, and those of its members.
+// decideFn decides about each input by its record, and by its members' records.
 type decideFn struct {
 	Options Options
 

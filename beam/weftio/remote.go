@@ -75,7 +75,7 @@ func (s *stores) close() {
 // maxObjectName is what stores allow a name to be, in bytes.
 const maxObjectName = 1024
 
-// checkObjectName refuses names that Beam's file systems would take for those of other objects: they read them as URLs.
+// checkObjectName refuses names that Beam's file systems would confuse with other objects: they read them as URLs.
 func checkObjectName(name string) error {
 	if !isRemote(name) || strings.HasPrefix(name, "memfs://") {
 		return nil
@@ -173,7 +173,7 @@ type remoteInput struct {
 	measure
 	reopen func() (io.ReadCloser, error)
 	src    io.ReadCloser
-	peeked []byte // the first bytes; nil: nobody has looked
+	peeked []byte // the first bytes; nil: not read yet
 	at     int64  // what Read has given
 	spool  *os.File
 }

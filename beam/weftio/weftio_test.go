@@ -486,7 +486,7 @@ func TestOptionsOfTwoPipelines(t *testing.T) {
 	}
 }
 
-// Names that Beam's file systems take for those of other objects are refused. A name below another root is not ours.
+// Names that Beam's file systems confuse with other objects are refused. A name below another root is not ours.
 func TestNames(t *testing.T) {
 	for name, ok := range map[string]bool{"gs://b/a.json": true, "gs://b/a b ä.json": true, "gs://b/a#b.json": false, "s3://b/a?b": false,
 		"s3://b/%41.json": false, "/tmp/a#b.json": true, "gs://b/" + strings.Repeat("x", 1025): false} {

@@ -64,7 +64,7 @@ func (a *active) enter(typ TypeID, e Entered) bool {
 	return !full
 }
 
-// forget forgets the context of a type that was entered first, or if there is none that of the type that has most.
+// forget forgets the context of a type that was entered first, or, if the type has no context, the first of the type with the most.
 func (a *active) forget(typ TypeID) {
 	s := a.stack(typ)
 	for i := range a.stacks {

@@ -9,7 +9,7 @@
 //  3. Cost (result.go): the set of contexts of every slice and instant, the intervals in which each context is in effect, and
 //     what the work with each set cost, in cells from which tables are made.
 //
-// All of them use the Catalogue (catalogue.go): the contexts, the objects behind them with their states over time (lives.go), and
+// All of them use the Catalogue (catalogue.go): the contexts, their objects with their states over time (lives.go), and
 // the trees that they form (tree.go). Only evidence adds to it. Sets (sets.go) are contexts in effect together, each set once;
 // Index and Lists keep equal things once; Room is the share of a memory budget that each limit gets.
 //

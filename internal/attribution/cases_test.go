@@ -485,7 +485,7 @@ func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int
 		if w.PID != nil {
 			pid = *w.PID
 		}
-		// The ids of asynchronous slices, which the table has as well, are those of package timeline.
+		// Asynchronous slices, which the table has as well, have ids of package timeline.
 		if _, ok := a.Contexts.Find(w.Scope, w.ID, pid); !ok && w.Event != 0 && w.Event != 2 {
 			t.Errorf("event %d: there is no %s/%s of process %d", w.Event, w.Scope, w.ID, pid)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// SnapshotID identifies a state of an object; 0 is none.
+// SnapshotID identifies a state of an object; 0 means no state.
 type SnapshotID uint32
 
 // Snapshot is what was known of an object from some time on.
@@ -40,7 +40,7 @@ const (
 type reference struct {
 	Scope, Id string
 	process   int64  // pid; mainProcess
-	IDSpace   string // of which the id is if it is that of no process
+	IDSpace   string // the id space, if the id belongs to no process
 }
 
 // mainProcess is the pid -1 of references: the process of the browser.
@@ -50,7 +50,7 @@ const mainProcess int64 = -1
 type link struct {
 	from    SnapshotID
 	to      reference
-	sibling bool // joins the two objects; else it names the parent
+	sibling bool // joins the two objects; otherwise it names the parent
 }
 
 // maxSnapshots bounds the states of objects that are kept, and the references in them.
@@ -61,7 +61,7 @@ type Catalogue struct {
 	Room    Room
 	Types   []string // by TypeID
 	ByType  map[string]TypeID
-	Nodes   []Node // by NodeID; nodes[0] is none
+	Nodes   []Node // by NodeID; nodes[0] is unused
 	byID    index  // of nodes
 	byText  index  // of those that are the first with their scope and id
 	key     []byte
@@ -76,7 +76,7 @@ type Catalogue struct {
 	classes   map[NodeID]string    // of contexts without snapshots
 	names     map[NodeID]string    // of contexts that have no url, see contextNames
 
-	// Happened says of input events when they happened, from the start of the trace.
+	// Happened has the times at which input events happened, from the start of the trace.
 	Happened map[NodeID]timeline.Nanos
 
 	States [][]state    // by NodeID; in the order of time
@@ -100,7 +100,7 @@ type Catalogue struct {
 	isMain   map[int64]bool   // the pids of MainPIDs, from Build on
 }
 
-// state says that a snapshot is valid from some time on.
+// state is a snapshot and the time from which it is valid.
 type state struct {
 	From     timeline.Nanos
 	Snapshot SnapshotID
@@ -147,7 +147,7 @@ func (c *Catalogue) refer(from SnapshotID, to reference, sibling bool) {
 }
 
 // Finish puts the states of all objects in order (attribution.md, rule 3): N and D divide the lives of an object; before
-// the first snapshot of a life the first one counts, if nothing said that the life began.
+// the first snapshot of a life the first one counts, if no event began the life.
 func (c *Catalogue) Finish() {
 	order := make([]SnapshotID, 0, len(c.Snapshots)-1)
 	for id := range c.Snapshots[1:] {
@@ -228,7 +228,7 @@ func lastKnown(states []state) SnapshotID {
 }
 
 // markContexts finds out which objects belong to contexts: those that were entered, those with a url or with references,
-// and those that are referred to. Others, of which old traces of Chrome have many, are none.
+// and those that are referred to. Others, of which old traces of Chrome have many, do not.
 func (c *Catalogue) markContexts() {
 	for i := range c.Snapshots[1:] {
 		if s := &c.Snapshots[i+1]; s.Url != "" {
@@ -288,7 +288,7 @@ func (c *Catalogue) classify() {
 	}
 }
 
-// Url returns the url of a logical node at a time: that of its representative, else of another member.
+// Url returns the url of a logical node at a time: its representative's, or else another member's.
 func (c *Catalogue) Url(logical NodeID, ts timeline.Nanos) string {
 	for _, m := range c.MembersOf(logical) {
 		if s := c.At(m, ts); s != 0 && c.Snapshots[s].Url != "" {

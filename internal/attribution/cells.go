@@ -79,7 +79,7 @@ func newCells(memory int64, dir string) *cells {
 	return &cells{places: map[cellKey]int32{}, limit: int(max(memory/heldCellSize, 64)), memory: memory, dir: dir}
 }
 
-// place returns the place in held of the cell with a key, which is valid as long as the generation is the same.
+// place returns the index in held of the cell with a key. It is valid until the generation changes.
 func (c *cells) place(key cellKey) int32 {
 	i, ok := c.places[key]
 	if !ok {
@@ -93,7 +93,7 @@ func (c *cells) place(key cellKey) int32 {
 	return i
 }
 
-// at returns the held cell of a place. It is valid as long as the generation is the same.
+// at returns the held cell of a place. It is valid until the generation changes.
 func (c *cells) at(place int32) *Cell { return c.held.At(int(place)) }
 
 // spill moves what is held to the sorter.

@@ -40,7 +40,7 @@ func TestCostLimits(t *testing.T) {
 	}
 }
 
-// Where cells are spilled makes no difference to how many shares a slice has: else the limit would depend on the memory.
+// A slice has the same number of shares wherever cells are spilled: otherwise the limit would depend on the memory.
 func TestSharesOfSpilledCells(t *testing.T) {
 	most := For(Full)
 	k := newCosts(newCatalogue(most), newSets(most), emptyTimeline(t), &CostOptions{})

@@ -19,12 +19,12 @@ type chromeFrames struct {
 // pseudoID is what a process is called that has no pid yet.
 type pseudoID struct{ idSpace, id string }
 
-// knownFrame is what events have said of a frame so far.
+// knownFrame is what is known of a frame from the events so far.
 type knownFrame struct {
 	parent      string // its id; "": none is known
 	fromBrowser bool   // the browser said so, which counts more than what a renderer says
 	url         string
-	byScript    bool // the url is that of a script in the document, which counts less than what any other event says
+	byScript    bool // the url comes from a script in the document, so any other event overrides it
 }
 
 // knownSize is what a knownFrame takes, with its place.
@@ -237,8 +237,8 @@ func (p *chromeFrames) address(c *collecting, s *event, url []byte, byScript boo
 	}
 }
 
-// isInline reports whether the script of an event is certainly written in the document of its frame, so that its url is that of the
-// document: it begins behind the begin of its file, as no script with a file of its own does, or the file is called as documents are.
+// isInline reports whether the script of an event is certainly written in the document of its frame, so that it has the document's
+// url: it starts after the start of its file, as no script with a file of its own does, or the file has the name of a document.
 func isInline(t *timeline.Timeline, s *event) bool {
 	if isDocumentName(s.facts.url) {
 		return true
@@ -261,7 +261,7 @@ func isInline(t *timeline.Timeline, s *event) bool {
 	return false
 }
 
-// isDocumentName reports whether the path of a url ends as those of documents do: in .html or .htm, or in a slash.
+// isDocumentName reports whether the path of a url looks like a document's: it ends in .html, .htm or a slash.
 func isDocumentName(url []byte) bool {
 	scheme, _, path := producers.SplitURL(url)
 	if len(scheme) == 0 {

@@ -83,7 +83,7 @@ type openBegin struct {
 	ordinal    uint64
 	name       timeline.NameID
 	late       bool           // the end event comes when cost has done with the slice
-	threadTime timeline.Nanos // at its begin; NoTime if unknown
+	threadTime timeline.Nanos // at its start; NoTime if unknown
 }
 
 // newPass prepares the first pass.
@@ -236,8 +236,8 @@ func (c *collecting) read(o *timeline.Head, f *arguments) {
 	}
 }
 
-// show shows everything that happens at one time to the providers. End events come before what starts, but those of slices
-// that have no length after it. known are the facts; nil: they are not read yet.
+// show shows everything that happens at one time to the providers. Ends come before starts, except ends of slices without length,
+// which come after their starts. known are the facts; nil: they are not read yet.
 func (c *collecting) show(group []timeline.Head, known []arguments) error {
 	c.group, c.known = group, known
 	group, c.inOrder = c.found.nested(group)
@@ -363,7 +363,7 @@ func (c *collecting) lateCPU(s *openBegin, end timeline.Nanos) error {
 // add adds evidence.
 func (c *collecting) add(e Evidence) error { return c.found.Evidence.Add(e) }
 
-// own says that a slice or instant names a context in its arguments.
+// own records that a slice or instant names a context in its arguments.
 func (c *collecting) own(s *event, typ TypeID, node NodeID) error {
 	if node == 0 {
 		return nil
@@ -398,8 +398,8 @@ func (c isolateChoice) with(node NodeID) isolateChoice {
 	return c
 }
 
-// isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the one that it names; if it names
-// none or several, the only one of the process; else one that stands for the thread.
+// isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the one that it names, or the only one of
+// the process; otherwise an isolate made up for the thread.
 func (c *collecting) isolate(thread timeline.TrackID) NodeID {
 	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
 		return own.node

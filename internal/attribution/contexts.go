@@ -57,7 +57,7 @@ const (
 	ViaArgs                       // named by an argument of the slice, or of one that encloses it
 	ViaAsync                      // in effect where the asynchronous slice began
 	ViaFlow                       // brought by a flow
-	viaRequest                    // that of the network request that is handled
+	viaRequest                    // the context of the network request that is handled
 	ViaIsolate                    // garbage collection, which works for the isolate
 	ViaDescendants                // named by what the slice consists of
 
@@ -91,8 +91,8 @@ func ParseSource(name string) (Via, error) {
 // Global is the process of contexts that belong to no process.
 const Global int64 = -1 << 63
 
-// appendGlobal appends the id of a context that belongs to no process. In a trace of several inputs each has its own such ids, so that those of
-// an id space with a name have that as well: "7@second".
+// appendGlobal appends the id of a context that belongs to no process. Each input of a merged trace has its own such ids, so ids in
+// an id space with a name carry that name as well: "7@second".
 func appendGlobal(b, id []byte, idSpace string) []byte {
 	if idSpace == "" {
 		return append(b, id...)
@@ -118,7 +118,7 @@ func (i Identity) String() string {
 	return s
 }
 
-// NodeID identifies a context, or an object that may be one; 0 is none.
+// NodeID identifies a context, or an object that may be one; 0 means no context.
 type NodeID uint32
 
 // Node is a context or object.

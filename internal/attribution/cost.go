@@ -53,7 +53,7 @@ type costs struct {
 	c       *Catalogue
 	sets    *Sets
 	window  Window // resolved
-	atBegin bool   // charge the set at the begin of the innermost slice, as the old panel did
+	atBegin bool   // charge the set at the start of the innermost slice, as the old panel did
 
 	countsHead   func(*timeline.Head) bool   // nil: all
 	countsThread func(timeline.TrackID) bool // nil: all
@@ -85,7 +85,7 @@ const (
 	numSums
 )
 
-// setSpan says that the tree above the contexts of a set is the same from since up to until.
+// setSpan is a time in which the tree above the contexts of a set does not change: from since up to until.
 type setSpan struct {
 	set          SetID
 	valid        bool
@@ -107,7 +107,7 @@ type account struct {
 type cpuTime struct {
 	known    bool
 	used     timeline.Nanos
-	start    timeline.Nanos // thread time at its begin
+	start    timeline.Nanos // thread time at its start
 	children timeline.Nanos // of the slices in it; their wall time where it is not known
 }
 
@@ -197,7 +197,7 @@ func (k *costs) sameOwners(a, b SetID) bool {
 	}
 }
 
-// skipNobody leaves out the entries at the begin of a list that have candidates only.
+// skipNobody leaves out leading entries that have only candidates.
 func (k *costs) skipNobody(list []memberID) []memberID {
 	for len(list) > 0 && k.sets.Members[list[0]].Node == 0 {
 		list = list[1:]
@@ -286,7 +286,7 @@ func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.
 	}
 }
 
-// share adds an interval to those of its slice.
+// share adds an interval to the shares of its slice.
 func (k *costs) share(s *slice, next share) {
 	if n := len(s.shares); n > 0 {
 		if last := &s.shares[n-1]; last.set == next.set && last.since == next.since && (last.cell < 0) == (next.cell < 0) {
@@ -309,8 +309,8 @@ func (k *costs) share(s *slice, next share) {
 	k.shares++
 }
 
-// joinShares makes room where the shares of all open slices are too many: those of a slice with one set become one. That
-// is worth while only if many have come since the last time.
+// joinShares frees memory when open slices have too many shares: the shares of a slice with one set become one. It is worthwhile
+// only if many were added since the last time.
 func (k *costs) joinShares(s *slice) {
 	if len(s.shares) < 2*s.joined+64 {
 		return
@@ -493,7 +493,7 @@ func (k *costs) async(o *timeline.Head, process timeline.TrackID, set SetID) {
 	key := asyncKey{k.chargedFor(set), process}
 	if _, ok := k.Asyncs[key]; !ok && len(k.Asyncs) >= k.c.Room.Of(maxAsyncs) {
 		k.limited++
-		key = asyncKey{} // nobody
+		key = asyncKey{} // no request
 	}
 	k.Asyncs[key] += k.fit(sumAsync, to-from)
 }

@@ -263,13 +263,13 @@ func TestCPUOfEmptySlice(t *testing.T) {
 	}
 }
 
-// What the end event of a slice without length says is said of the slice, as of any other: that it is for frame A.
+// The end event of a slice without length speaks for the slice, as any other does: it is for frame A.
 func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
 	a := attribute(t, events(`{"ph":"B","name":"empty","ts":5,"pid":1,"tid":1}`, `{"ph":"E","name":"empty","ts":5,"pid":1,"tid":1,"args":{"frame":"A"}}`), attribution.Rules{})
 	a.want(t, 0, "Frame frame A args 0")
 }
 
-// A slice that ends after the one around it has its CPU time, wherever that stands: in the slice, or in its end event, which
+// A slice that ends after the one around it has its CPU time, whether the slice or its end event has it; the end event
 // comes when cost has done with the slice (attribution.md, Cost).
 func TestCPUOfClippedSlice(t *testing.T) {
 	around := `{"ph":"X","name":"around","ts":0,"dur":10,"pid":1,"tid":1}`

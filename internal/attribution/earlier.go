@@ -9,12 +9,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// What an attribution has written is found again by what is in this file. A trace says of itself that it was attributed;
-// in others nothing is taken for weft's, however it is called.
+// This file finds again what an attribution has written. It looks only in traces that are marked as attributed: elsewhere nothing
+// is taken for weft's, whatever its name.
 
 // Facts about a trace that say how an attribution was written into it.
 const (
-	// FormAttribute says that a trace holds an attribution, and in which form.
+	// FormAttribute marks a trace that holds an attribution; its value is the form.
 	FormAttribute = "weft.attribution"
 	// CostAttribute and a type make the name of a fact with the costs of that type.
 	CostAttribute = "weft.cost."
@@ -69,7 +69,7 @@ func noteKeyBeside(found []Evidence) uint8 {
 	return uint8(bits.TrailingZeros8(^taken))
 }
 
-// keyOfNote returns the index of a name in noteKeys, -1 if it is none of them.
+// keyOfNote returns the index of a name in noteKeys, or -1.
 func keyOfNote(name []byte) int {
 	switch string(name) {
 	case NoteKey:
@@ -123,7 +123,7 @@ func NoteAmong(annotations [][]byte) (place int) {
 	return place
 }
 
-// encodedNote returns the name of an annotation, by index of noteKeys, if it has the form of a note, else -1.
+// encodedNote returns the index in noteKeys of an annotation's name if it has the form of a note, otherwise -1.
 func encodedNote(annotation []byte) int {
 	var a message.Annotation
 	if a.Parse(annotation) != nil || a.Kind != message.DictAnnotation || a.Values != 1 || a.NameIID != 0 {
@@ -151,7 +151,7 @@ func saysVia(annotation []byte) bool {
 
 // earlierNotes reads what an earlier attribution has written, where the trace itself no longer says it: a Perfetto trace
 // does not know which thread wrote an asynchronous slice, or an instant of a process. Everything else is found again, and the notes are replaced.
-// Arguments that are named as notes are and are none stay, and the note goes beside them.
+// Arguments that merely share the name of a note are kept; the note is added next to them.
 type earlierNotes struct{}
 
 func (earlierNotes) see(c *collecting, s *event) error {
@@ -178,8 +178,8 @@ func (earlierNotes) see(c *collecting, s *event) error {
 	return c.add(Evidence{ordinal: s.ordinal, kind: noteTaken, value: taken})
 }
 
-// inherit takes over what a note says of the thread that wrote an asynchronous slice or an instant. What came by arguments
-// is found again.
+// inherit takes over the note about the thread that wrote an asynchronous slice or an instant. What came from arguments is found
+// again.
 func (earlierNotes) inherit(c *collecting, s *event, note timeline.Arg) error {
 	for m := range c.t.Members(note) {
 		if m.Kind != timeline.ArgDict {

@@ -79,7 +79,7 @@ func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bo
 }
 
 // async begins an asynchronous slice, or handles an instant of one (attribution.md, rule 5): it has the contexts of the
-// thread that wrote it, then those of the asynchronous slice around it; what its arguments name comes before both.
+// thread that wrote it, then of the asynchronous slice around it; what its arguments name comes before both.
 func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 	track := p.asyncs[o.Track]
 	p.closeAsyncs(&track, o.TS)
@@ -203,7 +203,7 @@ func (p *propagating) request(o *timeline.Head, thread timeline.TrackID, list []
 }
 
 // ofRequest handles an asynchronous slice that is a request or is about one (attribution.md, rule 7), and returns its set: what
-// it has already, then what the request has. The first slice of a request says for whom that is; later ones are those of
+// it has already, then what the request has. The first slice of a request shows whom it is for; later ones belong to
 // other processes.
 func (p *propagating) ofRequest(o *timeline.Head, e *Evidence, set []entry) []entry {
 	if e.kind != requested && e.kind != unfinished && e.kind != handles {
@@ -250,8 +250,8 @@ func (p *propagating) handle(th *openThread, s *openSlice, request int) {
 	}
 }
 
-// travels reports whether a context may be handed on to other work: isolates collect for many, and what is unattributed
-// is nobody's.
+// travels reports whether a context may be handed on to other work: isolates collect for many contexts, and unattributed work
+// belongs to no context.
 func (p *propagating) travels(b *entry) bool {
 	return b.Node != 0 && b.Via != ViaIsolate && b.Type != TypeTrigger && p.contexts.Nodes[b.Node].Scope != ScopeIsolate
 }

@@ -62,7 +62,7 @@ var evidenceOrder = extsort.Order[Evidence]{
 
 func compareEvidence(a, b *Evidence) int { return cmp.Compare(a.ordinal, b.ordinal) }
 
-// Cursor gives values that are sorted by ordinal to somebody who goes through the groups of a trace in their order.
+// Cursor yields values sorted by ordinal to a pass that goes through the groups of a trace in order.
 type Cursor[T any] struct {
 	Next    func(*T) (bool, error)
 	Ordinal func(*T) uint64

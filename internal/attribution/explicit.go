@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// explicitEvents reads the events by which a producer says itself what contexts are: ( and ) enter and leave them, N, O
-// and D are the lives and snapshots of the objects behind them (attribution.md, rules 2 and 3).
+// explicitEvents reads the events in which a producer states contexts itself: ( and ) enter and leave them; N, O and D are the
+// lives and snapshots of their objects (attribution.md, rules 2 and 3).
 type explicitEvents struct {
 	t  *timeline.Timeline
 	id []byte
@@ -122,7 +122,7 @@ func (p *explicitEvents) category(s *event) []byte {
 	return p.t.Category(s.CategoryID)
 }
 
-// object reads N, O and D. The class of the track is that of the object.
+// object reads N, O and D. The track has the class of the object.
 func (p *explicitEvents) object(c *collecting, s *event) error {
 	own := p.identity(s)
 	if own.several { // the ids are ambiguous
@@ -201,7 +201,7 @@ func (p *explicitEvents) nested(c *collecting, s *event, outer Snapshot, a timel
 	}
 }
 
-// nestedID returns class and id of a value that is the snapshot of an object; nil if it is none. base_type is the class
+// nestedID returns class and id of a value that is the snapshot of an object; nil for other values. base_type is the class
 // under which the object is filed, cat its category if that is not the one of the object around it.
 func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 	if a.Kind != timeline.ArgDict {

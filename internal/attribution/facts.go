@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// arguments are the arguments of an event that providers ask for. They are read in one go, because most events have none of
-// them. Texts are valid as long as the event's arguments are.
+// arguments are the arguments of an event that providers ask for, read in one go, because most events have none of them. Texts are
+// valid while the event's arguments are.
 type arguments struct {
 	any bool // there are arguments
 
@@ -71,7 +71,7 @@ const (
 	fromFrameID
 )
 
-// text returns the text of an argument, nil if it is none or empty.
+// text returns the text of an argument, nil if it is empty or no text.
 func text(a *timeline.Arg) []byte {
 	if a.Kind == timeline.ArgString && len(a.Text()) > 0 {
 		return a.Text()
@@ -282,7 +282,7 @@ func (f *arguments) readTraceID(t *timeline.ArgSelection, dict timeline.Arg, nam
 	}
 }
 
-// readWeft reads what weft has kept of an event beside its arguments.
+// readWeft reads what weft keeps with an event in addition to its arguments.
 func (f *arguments) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return

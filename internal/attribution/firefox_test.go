@@ -110,7 +110,7 @@ func TestFirefoxLabels(t *testing.T) {
 
 func testFirefox(t *testing.T, label string) {
 	a := firefoxTimeline(t, label).attribute(t, attribution.Rules{})
-	// The windows name three frames, of which one is unknown: nobody is above all of them.
+	// The windows name three frames, of which one is unknown: so no frame is above all of them.
 	a.want(t, 0, "Frame null null descendants 0 window/2,window/3,window/9")
 	a.want(t, 1, "Frame window 2 args 0", "Tab tab 7 args 0")
 	a.want(t, 2, "Frame window 3 args 0", "Tab tab 7 args 0")
@@ -162,8 +162,8 @@ func ffThread(pid, process string, markers ...string) string {
 		`,"data":` + list(data) + `},"stringArray":["Load","DOMEvent","Receive AsyncOpen in Parent","DispatchTransaction"]}`
 }
 
-// The requests of Firefox are those of the contexts where they were made, whatever process goes on with them
-// (attribution.md, rule 7): one row for all markers of a channel, its bytes the most that any of them counted, from the first begin
+// The requests of Firefox belong to the contexts where they were made, whatever process continues them (attribution.md, rule 7):
+// one row for all markers of a channel, its bytes the most that any of them counted, from the first start
 // to the last end. What else carries the id of the channel has the contexts of the request where it has none.
 func TestFirefoxRequests(t *testing.T) {
 	network := func(id, window, status, more string) string {

@@ -145,8 +145,7 @@ func (p *propagating) enter(th *openThread, at int, b entry) {
 	s.add(b)
 }
 
-// span returns the entry for work that two contexts are the cause of (attribution.md, rule 4): their common ancestor, or
-// nobody.
+// span returns the entry for work that two contexts cause (attribution.md, rule 4): their common ancestor, or no context.
 func span(c *Catalogue, s *Sets, a, b *entry, ts timeline.Nanos) entry {
 	if a.Node != 0 && c.LogicalOf(a.Node) == c.LogicalOf(b.Node) {
 		return *a

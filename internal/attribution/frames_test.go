@@ -44,8 +44,8 @@ func TestFrameEvents(t *testing.T) {
 			`{"frame":"A","url":"http://a.test/","name":"","processId":1,"isOutermostMainFrame":true,"isInPrimaryMainFrame":true},`+
 			`{"frame":"B","url":"http://b.test/","name":"b","processId":1,"parent":"A"}]}`),
 		x("work", 1, 20, `,"args":{"data":{"frame":"B"}}`),
-		// B goes to another site, in a process that has no pid yet, and then says so itself; what the browser says of its
-		// parent counts.
+		// B goes to another site, in a process that has no pid yet, and then names its parent itself; the browser's statement
+		// counts.
 		frameEvent("FrameCommittedInBrowser", 100, `{"frame":"B","url":"http://c.test/","name":"b","parent":"A","processPseudoId":"0x77"}`),
 		frameEvent("ProcessReadyInBrowser", 110, `{"frame":"B","processPseudoId":"0x77","processId":2}`),
 		`{"ph":"X","name":"CommitLoad","ts":120,"dur":5,"pid":2,"tid":1,"args":{"data":{"frame":"B","url":"http://c.test/#x","isMainFrame":false,"parent":"Z"}}}`,
@@ -71,7 +71,7 @@ func TestFrameEvents(t *testing.T) {
 			t.Errorf("frame %s at %d: %+v, want %+v", test.frame, test.us, got, test.want)
 		}
 	}
-	// Pages are the roots of the tree at the time: the late work is that of a frame that is gone.
+	// Pages are the roots of the tree at the time: the late work belongs to a frame that is gone.
 	got := map[string]timeline.Nanos{}
 	for _, r := range a.Table(tables.TableOptions{Type: tables.TypePage}).Rows {
 		got[r.ID] = r.Self
@@ -98,7 +98,7 @@ func TestFramesByAddress(t *testing.T) {
 }
 
 // Events that happen to say the url of a document name its frame: navigationStart, ParseHTML, and the request for the
-// document. Requests say it only as long as nothing else does, and scripts in the document as long as no request does.
+// document. Requests count only while nothing else gives the url, and scripts in the document only while no request does.
 func TestAddressOfFrame(t *testing.T) {
 	at := func(name string, ts int, args string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":%s}`, name, ts, args)

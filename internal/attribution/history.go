@@ -15,7 +15,7 @@ type history struct {
 	types []typeHistory // sorted by type
 }
 
-// typeHistory is a history of one type. The first change counts from the begin.
+// typeHistory is a history of one type. The first change counts from the start.
 type typeHistory struct {
 	typ     TypeID
 	changes []topAt
@@ -36,7 +36,7 @@ func (h *history) Begin(a *active) {
 	}
 }
 
-// Apply carries out an explicit event and notes what that has changed.
+// Apply carries out an explicit event and records the changes.
 func (h *history) Apply(a *active, c *Catalogue, e *Evidence, o *explicitAt, log *problem.Log) {
 	a.apply(c, e, o, log)
 	if e.kind != destroys {

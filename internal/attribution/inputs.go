@@ -21,7 +21,7 @@ type Input struct {
 	Latency timeline.Nanos
 	// Presented is when these pixels were shown; NoTime if there are none, or it is not known.
 	Presented timeline.Nanos
-	// Dropped says that nothing was shown in answer to it.
+	// Dropped is set if nothing was shown in answer to it.
 	Dropped bool
 	// Interaction joins the events of one interaction, such as the press and the release of a key; 0: none.
 	Interaction int64
@@ -30,7 +30,7 @@ type Input struct {
 	from inputSource
 }
 
-// inputSource is the slice by which an input event is known. What a better one says of type, begin and latency counts.
+// inputSource is the slice by which an input event is known. The best source decides its type, start and latency.
 type inputSource uint8
 
 const (
@@ -64,7 +64,7 @@ const (
 	InputSize    = 208     // bytes of an input event, with its place
 	startSize    = 80
 	stagesSize   = 64
-	TimingSize   = 416 // twice: in the order of the input, and sorted; and in a table by its begin
+	TimingSize   = 416 // twice: in the order of the input, and sorted; and in a table by its start
 	asyncIDSize  = 64
 	furtherSize  = 128 // of an input event whose id is reused
 	MaxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are truncated
@@ -83,7 +83,7 @@ type inputs struct {
 	byBegin map[timingBegin]NodeID      // of several the one that is processed first
 	ids     map[timeline.TrackID]string // of asynchronous slices that were read from a Perfetto trace of weft
 	reused  map[NodeID]reusedID         // by the context that has the id as it is
-	further map[happenedAt]NodeID       // those of ids that are reused
+	further map[happenedAt]NodeID       // events of reused ids
 }
 
 // reusedID is an id that several input events have. The first one has it as it is.
@@ -92,7 +92,7 @@ type reusedID struct {
 	latest NodeID
 }
 
-// happenedAt is one input event among those of an id.
+// happenedAt is one of the input events of an id.
 type happenedAt struct {
 	id NodeID
 	at timeline.Nanos
@@ -109,7 +109,7 @@ type timing struct {
 	joins      int64 // interactionId
 	id         Identity
 	idSpace    string
-	node       NodeID // 0 as long as it is not known
+	node       NodeID // 0 until it is known
 }
 
 // timingKey is what a dispatch and its timing have in common.
@@ -119,7 +119,7 @@ type timingKey struct {
 	typ     TypeID
 }
 
-// timingBegin is what they have in common if the dispatch says when its event happened.
+// timingBegin is their common key if the dispatch has the time of its event.
 type timingBegin struct {
 	timingKey
 	start timeline.Nanos
@@ -136,7 +136,7 @@ func newInputs() inputs {
 
 // happened returns the input event with an id that happened at a time. Ids are not always of one: EventTimings use theirs
 // again, and developer tools that save a trace round trace ids, which are beyond 2^53, as other numbers. As with objects, a
-// reused id is somebody else (attribution.md, rule 3): the second one is called ID#2.
+// reused id is another context (attribution.md, rule 3): the second one is called ID#2.
 func (in *inputs) happened(c *collecting, id NodeID, at timeline.Nanos) NodeID {
 	first, known := in.byNode[id]
 	if !known || in.List[first].Start == at {
@@ -249,8 +249,8 @@ func (in *inputs) begin(c *collecting, s *event) {
 	}
 }
 
-// identify returns the input event of which a slice with a trace id is, and keeps what the slice says of it if that shows
-// its latency. EventLatency has the trace id and the type of the event in its own arguments (attribution.md, rule 8).
+// identify returns the input event of a slice with a trace id, and keeps what the slice has about it if that shows its latency.
+// EventLatency has the trace id and the type of the event in its own arguments (attribution.md, rule 8).
 func (in *inputs) identify(c *collecting, s *event, id NodeID) NodeID {
 	i, ok := in.begun[s.ordinal]
 	if !ok {
@@ -368,8 +368,8 @@ func (in *inputs) finish(c *collecting) error {
 // maxDispatchDistance is how far the dispatch of an event may be from the time at which its processing began.
 const maxDispatchDistance = 1000 * timeline.Microsecond
 
-// dispatched returns the input of which an event of a type was dispatched at a time; 0 if there is none. What happened when
-// the event says counts, else the nearest processing.
+// dispatched returns the input of which an event of a type was dispatched at a time, or 0: the one at the event's own time,
+// otherwise the nearest processing.
 func (f *found) dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
 	in, key := &f.inputs, timingKey{f.tracks[thread].idSpace, thread, typ}
 	list := in.byKey[key]

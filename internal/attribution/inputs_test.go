@@ -172,8 +172,8 @@ func TestInputsAreBounded(t *testing.T) {
 }
 
 // Developer tools that save a trace round the trace ids, which are beyond 2^53, so that many input events get one id; and
-// the ids of EventTimings are used again and again (both are so in recordings). An input event happens once: what begins at
-// another time is another one. Its EventTimings are those of the same begin, and a slice with the id alone is of the latest.
+// the ids of EventTimings are used again and again (both are so in recordings). An input event happens once: what starts at another
+// time is another event. Its EventTimings have the same start, and a slice with the id alone belongs to the latest.
 func TestReusedInputIDs(t *testing.T) {
 	latency := func(id, typ string, ts, end int) string {
 		return fmt.Sprintf(`{"ph":"b","name":"InputLatency::%s","cat":"latencyInfo","id":%q,"ts":%d,"pid":2,"tid":1,"args":{"chrome_latency_info":{"trace_id":3191537711338748000}}},

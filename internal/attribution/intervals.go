@@ -22,7 +22,7 @@ var intervalOrder = extsort.Order[Interval]{
 	Key:     func(i *Interval) uint64 { return collections.RadixKey(int64(i.From)) },
 }
 
-// compareIntervals sorts by begin, then by thread and type.
+// compareIntervals sorts by start, then by thread and type.
 func compareIntervals(a, b *Interval) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Type, b.Type))
 }
@@ -40,8 +40,8 @@ type intervals struct {
 }
 
 // Limits of intervals: so many for each slice of a thread, and some more. Long recordings have one for every five slices.
-// Where many contexts hold all the time and a thread rests between its slices, every slice would make one of each type. What
-// is left out at one time are those of the types that came last; costs count them.
+// Where many contexts hold all the time and a thread rests between its slices, every slice would make one of each type. Left out at
+// one time are the types that came last; costs count them.
 const (
 	MaxIntervals      = 1 << 16
 	IntervalsPerSlice = 4
@@ -72,7 +72,7 @@ func newIntervals(c *Catalogue, s *Sets, memory int64, dir string) *intervals {
 // slice makes room for what a slice may add.
 func (v *intervals) slice() { v.room += IntervalsPerSlice }
 
-// extend says that a set is in effect on a thread.
+// extend extends the intervals of a thread by a time in which a set is in effect.
 func (v *intervals) extend(w *thread, set SetID, from, to timeline.Nanos) {
 	sh := &w.account.shown
 	if sh.valid && sh.set == set && sh.until == from {
@@ -101,7 +101,7 @@ func (v *intervals) extend(w *thread, set SetID, from, to timeline.Nanos) {
 	sh.set, sh.until, sh.valid = set, to, true
 }
 
-// appendShown appends an interval that begins with an entry, unless that is nobody's.
+// appendShown appends an interval that begins with an entry, unless it has no context.
 func (v *intervals) appendShown(open []Interval, id memberID, thread timeline.TrackID, from timeline.Nanos) []Interval {
 	e := &v.sets.Members[id]
 	if e.Node == 0 {

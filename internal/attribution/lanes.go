@@ -57,8 +57,8 @@ func (f *found) onLane(o *timeline.Head) bool {
 	return o.Kind == timeline.ItemBegin && f.tracks[o.Track].lane
 }
 
-// around reports whether, of two things that start at one time, the first is around the other: the longer slice, and every
-// slice with a length around what has none; else the order of the input counts.
+// around reports whether, of two things that start at one time, the first encloses the other: the longer slice, a slice with a
+// length if the other has no length, otherwise the first in the input.
 func around(a, b *timeline.Head) bool {
 	length := func(o *timeline.Head) timeline.Nanos {
 		if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime {

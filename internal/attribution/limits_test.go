@@ -50,8 +50,7 @@ func TestFramesWithLittleMemory(t *testing.T) {
 	}
 }
 
-// Of very many contexts that hold all the time, the tracks show some for each slice, those of the first types completely.
-// The others are counted.
+// If very many contexts hold all the time, the tracks show some for each slice: the first types completely. The others are counted.
 func TestIntervalLimit(t *testing.T) {
 	const types, slices = 100, 1500
 	var list []string

@@ -18,7 +18,7 @@ type enteredAs struct {
 // enteredSize is what an enteredAs takes, with its place.
 const enteredSize = 80
 
-// life is one of the objects that had an identity, from its begin to its end.
+// life is one of the objects that had an identity, from its start to its end.
 type life struct {
 	alive     bool
 	class     bool // its class is the type of the context
@@ -32,7 +32,7 @@ type life struct {
 type lifeEvent struct {
 	ts       timeline.Nanos
 	life     *life
-	snapshot SnapshotID // 0: its begin or end
+	snapshot SnapshotID // 0: its start or end
 	alive    bool
 }
 
@@ -71,8 +71,8 @@ func (c *Catalogue) objectStates(changes []SnapshotID) []state {
 	return out
 }
 
-// lifeEvents tells objects of one identity apart by their classes, and their lives by their begins and ends. One whose begin
-// is not in the trace was there from the end of the life before.
+// lifeEvents tells objects of one identity apart by their classes, and their lives by creation and deletion. An object whose
+// creation is not in the trace existed from the end of the life before.
 func (c *Catalogue) lifeEvents(changes []SnapshotID) []lifeEvent {
 	type open struct {
 		life   *life

@@ -199,7 +199,7 @@ func peakOf(fn func()) (peak int64) {
 	return peak
 }
 
-// Contexts that are entered and never left are forgotten beyond a limit, those of the types that have most of them first.
+// Contexts that are entered and never left are forgotten beyond a limit, from the types with the most contexts first.
 func TestMaxEntered(t *testing.T) {
 	var list []string
 	for i := range attribution.MaxEntered + 5 {

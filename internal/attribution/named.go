@@ -17,8 +17,8 @@ type NamedTypes struct {
 	pages bool            // the pages of frames are meant
 }
 
-// TypesNamed returns the types of contexts that a name means, whatever the case of its letters: types of the trace, input events or pages. If there
-// are none, ok is false, and known are the names that there are.
+// TypesNamed returns the types of contexts that a name means, whatever the case of its letters: types of the trace, input events or
+// pages. If it means no type, ok is false, and known are the names that exist.
 func TypesNamed(r *Result, name string) (found NamedTypes, known []string, ok bool) {
 	found.types = map[TypeID]bool{}
 	for id, typ := range r.Contexts.Types {

@@ -10,9 +10,9 @@ import (
 // nameInfo is what the name of an event says.
 type nameInfo struct {
 	name      string
-	Category  producers.Category // producers.CategoryNone: that of the enclosing slice
+	Category  producers.Category // producers.CategoryNone: the enclosing slice's
 	collector bool               // a slice that collects garbage (attribution.md, rule 9)
-	script    bool               // a slice whose url is that of the script that runs
+	script    bool               // a slice with the url of the script that runs
 	Runs      bool               // a slice that runs scripts
 	event     producers.Event
 }

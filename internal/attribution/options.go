@@ -46,7 +46,7 @@ type Options struct {
 	// trace, or count from its first event if FromStart is set.
 	From, To  timeline.Nanos
 	FromStart bool
-	// ChargeAtBegin charges a slice to the contexts at its begin, whatever happens in it.
+	// ChargeAtBegin charges a slice to the contexts at its start, whatever happens in it.
 	ChargeAtBegin bool
 	// Intervals keeps the times at which contexts are in effect, for Result.At.
 	Intervals bool
@@ -106,22 +106,21 @@ func (o *Rules) has(via Via) bool {
 
 // CostOptions say what costs are added up of.
 type CostOptions struct {
-	// Window is the part of the trace that counts. Its times are those of the timeline, or count from the first event of
-	// that if FromStart is set.
+	// Window is the part of the trace that counts, in times of the timeline or, if FromStart is set, from its first event on.
 	Window    Window
 	FromStart bool
-	// Counts reports whether a slice or instant counts; nil: all do. The time of a slice that does not is charged to nobody.
+	// Counts reports whether a slice or instant counts; nil: all do. The time of other slices is charged to no context.
 	Counts func(*timeline.Head) bool
 	// CountsThread reports whether requests count that a thread has sent, 0 if it is unknown; nil: all do.
 	CountsThread func(timeline.TrackID) bool
-	// AtBegin charges a slice to the contexts at its begin, whatever happens in it, as a panel of Chrome's old trace viewer
+	// AtBegin charges a slice to the contexts at its start, whatever happens in it, as a panel of Chrome's old trace viewer
 	// did.
 	AtBegin bool
 }
 
 // Window is a part of a trace: from From up to To. The zero Window is the whole trace.
 type Window struct {
-	From timeline.Nanos // 0: the begin
+	From timeline.Nanos // 0: the start
 	To   timeline.Nanos // 0: the end
 }
 

@@ -76,8 +76,8 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) track {
 	return p
 }
 
-// declared takes over what the reader has declared a track to be. Tracks without role are those of other producers: their
-// slices are asynchronous ones.
+// declared takes over the reader's declaration of a track. Tracks without a role come from other producers: their slices are
+// asynchronous ones.
 func (p *track) declared(tr *timeline.Track) {
 	spec := tr.Spec
 	p.Place = placeAsync

@@ -31,7 +31,7 @@ func (layoutProbes) see(c *collecting, s *event) error {
 	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.node(scopePointer, id, s.place.pid, s.place.idSpace))
 }
 
-// CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: that of a phase of layout, else producers.CategoryNone.
+// CategoryOfProbe returns what kind of work a slice of a probe is, by its arguments: the category of a phase of layout, or producers.CategoryNone.
 func CategoryOfProbe(t *timeline.Timeline, args timeline.Args) producers.Category {
 	for a := range t.ArgList(args) {
 		if string(a.Key) != timeline.OwnProbe || !isLayoutProbe(text(&a)) {
@@ -53,7 +53,7 @@ func isLayoutProbe(probe []byte) bool {
 // layoutArguments returns the first argument of a probe of layout, if it is a number, in hexadecimal digits after 0x, and
 // the category of the phase that the second one is.
 func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase producers.Category) {
-	place := -1 // that of the argument which comes next; before the first one the probe is named
+	place := -1 // of the next argument; before the first one the probe is named
 	for a := range t.ArgList(args) {
 		switch {
 		case place == 0:
@@ -68,7 +68,7 @@ func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase
 	return id, producers.CategoryNone
 }
 
-// pointerText returns a number in hexadecimal digits after 0x; nil if the argument is none.
+// pointerText returns a number in hexadecimal digits after 0x; nil if the argument is not a number.
 func pointerText(a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgPointer, timeline.ArgUint:

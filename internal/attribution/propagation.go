@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// entry is an entry that begins and ends with a slice, or with an instant (attribution.md, The model). Those of asynchronous
-// slices are all that they have.
+// entry is an entry that begins and ends with a slice, or with an instant (attribution.md, The model). Asynchronous slices have no
+// other entries.
 type entry struct {
 	ordinal    uint64
 	Node       NodeID
@@ -369,7 +369,7 @@ func (s *openSlice) of(typ TypeID) *entry {
 	return nil
 }
 
-// put makes an entry that of its type.
+// put makes an entry the one of its type.
 func (s *openSlice) put(b entry) {
 	if old := s.of(b.Type); old != nil {
 		*old = b
@@ -550,7 +550,7 @@ func (f *foundFrames) note(frame NodeID) {
 	}
 }
 
-// meet makes the common ancestor that of another frame as well; 0 has none in common with anything.
+// meet lowers the common ancestor so that it is above another frame as well; 0 has no ancestor in common with anything.
 func (f *foundFrames) meet(c *Catalogue, frame NodeID, ts timeline.Nanos) {
 	if !f.any {
 		f.common, f.any = frame, true

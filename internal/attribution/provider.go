@@ -48,7 +48,7 @@ type event struct {
 	facts   *arguments
 }
 
-// isEnd reports whether it is the end of a slice whose begin was seen before.
+// isEnd reports whether it is the end of a slice whose start was seen before.
 func (s *event) isEnd() bool { return s.Kind == timeline.ItemEnd }
 
 func (s *event) position() problem.Position {

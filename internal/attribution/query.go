@@ -11,8 +11,8 @@ import (
 // Context is a context in effect: of which type, who, and how that is known.
 type Context struct {
 	Type       string
-	ID         Identity   // the zero Identity: nobody, because the candidates have no common ancestor
-	Name       string     // how it is called: its url, else class and id, else its id
+	ID         Identity   // zero if the candidates have no common ancestor
+	Name       string     // its url, or class and id, or id
 	Via        Via        // how it came
 	Hops       int        // ViaFlow, and what inherits it: the number of arrows
 	Candidates []Identity // what applied at one level, if it was more than one

@@ -76,8 +76,8 @@ func TestFlowsIntoTheNextSlice(t *testing.T) {
 	a.want(t, 7, "Frame frame P flow 1 frame/A,frame/B")
 }
 
-// What a flow takes along at the very end of a slice is that of the slice, though it has ended; whether something else
-// happens at that time or not.
+// What a flow takes along at the very end of a slice comes from the slice, though it has ended, whether something else happens at
+// that time or not.
 func TestFlowFromTheEndOfASlice(t *testing.T) {
 	for _, other := range []int{9, 10} {
 		a := attribute(t, events(
@@ -108,7 +108,7 @@ func TestTriggerOfAsyncSlices(t *testing.T) {
 		async("0x2", 35), // 5: in a slice inside the collection
 		async("0x3", 80), // 7
 		`{"ph":"X","name":"MinorGC","ts":200,"dur":50,"pid":1,"tid":1}`,
-		async("0x4", 210), // 10: nobody provoked this one
+		async("0x4", 210), // 10: no event caused this one
 	), attribution.Rules{})
 	a.want(t, 1, "Frame isolate 7 isolate 0", "Trigger frame F args 0")
 	a.want(t, 3, "Frame isolate 7 async 0", "Trigger frame F async 0")
@@ -147,7 +147,7 @@ func TestEndWithSlice(t *testing.T) {
 	}
 }
 
-// Snapshots hold those of other objects, in lists as well (attribution.md, rule 3): each is a state of its
+// Snapshots hold snapshots of other objects, in lists as well (attribution.md, rule 3): each is a state of its
 // object at the time of the outer one. A slice is bound to the one that is valid where it starts.
 func TestNestedSnapshots(t *testing.T) {
 	a := attribute(t, events(
@@ -227,7 +227,7 @@ func TestSliceWithoutEnd(t *testing.T) {
 	}
 }
 
-// Ids are texts, however large the number is that they are written as, and objects with two kinds of id are none
+// Ids are texts, however large their numbers, and objects with two kinds of id are ignored
 // (attribution.md, The model).
 func TestIDs(t *testing.T) {
 	a := attribute(t, events(
@@ -332,8 +332,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// The intervals of a type on a thread lie one after the other, neighbours differ, and together they are as long as the
-// contexts have cost.
+// The intervals of a type on a thread follow each other without overlap, neighbours differ, and together they are as long as the
+// costs of the contexts.
 func TestIntervals(t *testing.T) {
 	a := attribute(t, events(
 		x("task", 1, 0, ""),
@@ -490,8 +490,8 @@ func TestScriptOfARequest(t *testing.T) {
 	a.want(t, 4, "Frame frame F request 0", "Script script http://a.test/a.js request 0")
 }
 
-// A request that is redirected is sent again under its id. It stays that of the frame for which it was made, and takes from
-// the first sending to the finish.
+// A redirected request is sent again under its id. It still belongs to the frame for which it was made, and takes from the first
+// sending to the finish.
 func TestRedirectedRequest(t *testing.T) {
 	at := func(name string, ts int, data string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":{"data":{"requestId":"1.1"%s}}}`, name, ts, data)
@@ -541,8 +541,8 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	a.want(t, 1, "Frame null null flow 1 frame/G,frame/H")
 }
 
-// The contexts of an instant have the states of its time, in and out of slices; those of a slice the states of its begin
-// (attribution.md, rule 3).
+// The contexts of an instant have the states of its time, in and out of slices; the contexts of a slice have the states at its
+// start (attribution.md, rule 3).
 func TestStatesAtInstants(t *testing.T) {
 	instant := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":"instant","ts":%d,"pid":1,"tid":1}`, ts)

@@ -12,7 +12,7 @@ type SetID uint32
 // memberID identifies an entry: a context of a type with the way it came.
 type memberID uint32
 
-// candidatesID identifies a list of contexts of which none could be chosen, or their common ancestor was; 0 is none.
+// candidatesID identifies a list of contexts none of which could be chosen, or whose common ancestor was; 0 means no list.
 type candidatesID uint32
 
 // Member is a context of a type as it is in effect somewhere.

@@ -97,7 +97,7 @@ type slice struct {
 	uncounted timeline.Nanos // its own time that has no share
 }
 
-// ownType says that an entry of a type begins with a slice.
+// ownType marks the types of which an entry starts with the slice.
 type ownType struct {
 	typ TypeID
 	via Via
@@ -217,8 +217,8 @@ func (s *costing) orderExplicit(group []timeline.Head) {
 	}
 }
 
-// explicitAt returns the explicit contexts of a thread when something starts; false if they are those of the thread. They are
-// valid until the next call.
+// explicitAt returns the explicit contexts of a thread when something starts; false if the thread's own apply. They are valid until
+// the next call.
 func (s *costing) explicitAt(w *thread, event uint32) ([]Explicit, bool) {
 	h := s.orders[w.id]
 	if h == nil {
@@ -333,7 +333,7 @@ func (s *costing) bind(b *entry, ts timeline.Nanos) memberID {
 	})
 }
 
-// stateOf returns the snapshot of a context that is valid at a time: its own, else that of another member of its node.
+// stateOf returns the snapshot of a context that is valid at a time: its own, or another member's of its node.
 func (s *costing) stateOf(node NodeID, ts timeline.Nanos) SnapshotID {
 	if node == 0 {
 		return 0
@@ -388,7 +388,7 @@ func (s *costing) endOf(w *thread, o *timeline.Head) timeline.Nanos {
 	return min(o.End, limit)
 }
 
-// nest gives a slice what it has from the slices around it, and its CPU time.
+// nest gives a slice the contexts of the slices around it, and its CPU time.
 func (s *costing) nest(w *thread, next *slice, o *timeline.Head, found []Evidence) {
 	name := &s.found.names[o.NameID]
 	next.category, next.runs = name.Category, name.Runs

@@ -85,7 +85,7 @@ func TestDeletedObjects(t *testing.T) {
 	}
 }
 
-// An object has a row without cost in the table of its type, and in those of all types if it was never entered.
+// An object has a row without cost in the table of its type, and in the tables of all types if it was never entered.
 func TestObjectsWithoutCost(t *testing.T) {
 	object := func(id string) string {
 		return `{"ph":"O","name":"o","ts":0,"pid":1,"tid":1,"id":"` + id + `","args":{"snapshot":{"url":"http://a.test/` + id + `"}}}`
@@ -110,7 +110,7 @@ func TestObjectsWithoutCost(t *testing.T) {
 	}
 }
 
-// inputWork is an input event that is handled by two frames of one page and two threads, and work for nobody.
+// inputWork is an input event that is handled by two frames of one page and two threads, and work without a context.
 func inputWork(t *testing.T) *attributed {
 	t.Helper()
 	const input = `"chrome_latency_info":{"trace_id":5}`

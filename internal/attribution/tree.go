@@ -78,7 +78,7 @@ func (c *Catalogue) build(ctx context.Context, problems *problem.Log) error {
 type growingTree struct {
 	contexts *Catalogue
 	latest   []NodeID // by NodeID: the parent of every object
-	above    []NodeID // by logical node: the parent that counts of those of its members
+	above    []NodeID // by logical node: the one of its members' parents that counts
 }
 
 func newGrowingTree(c *Catalogue) *growingTree {
@@ -137,7 +137,7 @@ func (c *Catalogue) rootOf(n NodeID) NodeID {
 	return n
 }
 
-// before is the order of the members of a logical node: those of the main process first, then by pid and id.
+// before is the order of the members of a logical node: first the members in the main process, then by pid and id.
 func (c *Catalogue) before(a, b NodeID) bool {
 	x, y := &c.Nodes[a], &c.Nodes[b]
 	if main := c.isMain[x.Process]; main != c.isMain[y.Process] {
@@ -234,8 +234,8 @@ type edge struct {
 	parent NodeID
 }
 
-// edgeAt returns what is above a logical node at a time, and the time around that in which it stays the same. The first
-// edge counts from the begin of all times.
+// edgeAt returns what is above a logical node at a time, and the time around it in which it stays the same. The first edge counts
+// from the start of time.
 func edgeAt(edges []edge, ts timeline.Nanos) (parent NodeID, since, until timeline.Nanos) {
 	if len(edges) == 0 {
 		return 0, math.MinInt64, LastTime
@@ -419,8 +419,7 @@ func (c *Catalogue) isAncestor(above, below NodeID, ts timeline.Nanos) bool {
 	return slices.Contains(c.Ancestors(below, ts), above)
 }
 
-// commonAncestor returns the lowest logical node that is above two, or one of them; 0 if they have different roots, or one
-// of them is none.
+// commonAncestor returns the lowest logical node that is above both nodes, or one of them; 0 if their roots differ, or either is 0.
 func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	if a == b || a == 0 || b == 0 {
 		return min(a, b)
@@ -435,8 +434,8 @@ func (c *Catalogue) commonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	return 0
 }
 
-// PageOf returns the root of a context's tree. That of a frame is the outermost frame: isolates, which are above frames,
-// are roots only for contexts that are not frames.
+// PageOf returns the root of a context's tree. For a frame it is the outermost frame: isolates, which are above frames, are roots
+// only for other contexts.
 func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	page, root := NodeID(0), node
 	for _, n := range c.Ancestors(node, ts) {

@@ -35,7 +35,7 @@ func TestTableLimits(t *testing.T) {
 	for i := range MaxNodes + 10 {
 		table.nodeOf("", fmt.Append(nil, i), 1)
 	}
-	if len(table.Nodes) != MaxNodes || table.dropped != 11 { // node 0 is none
+	if len(table.Nodes) != MaxNodes || table.dropped != 11 { // node 0 is unused
 		t.Errorf("%d nodes, %d were counted", len(table.Nodes), table.dropped)
 	}
 	a, b := table.nodeOf("", []byte("17"), 1), table.nodeOf("", []byte("18"), 1)

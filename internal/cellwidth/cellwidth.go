@@ -1,7 +1,7 @@
 // Package cellwidth measures texts in columns of a terminal, so that tables stay aligned whatever script their names are
 // in. Chinese, Japanese and Korean characters and emoji take two columns, combining marks none.
 //
-// The widths are those of Unicode's property East_Asian_Width (UAX #11): W and F are wide. Characters of ambiguous width
+// The widths follow Unicode's property East_Asian_Width (UAX #11): W and F are wide. Characters of ambiguous width
 // count as narrow, as terminals show them outside of East Asian locales. What terminals disagree about is not modelled:
 // a sequence of emoji that is joined to one picture counts as its parts.
 package cellwidth
@@ -23,7 +23,7 @@ func Of(text string) int {
 // Left returns a text with blanks after it, which fill it up to so many columns.
 func Left(text string, columns int) string { return text + blanks(columns-Of(text)) }
 
-// Right returns a text with blanks in front of it, which fill it up to so many columns.
+// Right pads a text with leading blanks to so many columns.
 func Right(text string, columns int) string { return blanks(columns-Of(text)) + text }
 
 func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The widths are those of Unicode's EastAsianWidth.txt (W, F: 2), of marks 0.
+// The widths are from Unicode's EastAsianWidth.txt (W, F: 2), of marks 0.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		text string

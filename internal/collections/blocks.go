@@ -6,7 +6,7 @@ import (
 )
 
 // List is a list of values in blocks, for what grows while an input is read. A slice that grows moves, and is held twice for that
-// moment; a List stays where it is, so that the memory it takes is that of its values. The zero List is empty.
+// moment; a List stays where it is, so that it takes no more memory than its values. The zero List is empty.
 type List[T any] struct {
 	blocks [][]T // of blockLen values each; the first grows up to that
 	n      int

@@ -60,7 +60,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// What a list allocates is what it holds.
+// A list allocates no more than it holds.
 func TestListIsNotHeldTwice(t *testing.T) {
 	const n = 1 << 20
 	var l List[int64]

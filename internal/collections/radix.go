@@ -61,9 +61,9 @@ func (o *RadixOrder) Same(i, j int) bool { return o.keys[i]>>o.low == o.keys[j]>
 
 const digitBits = 11
 
-// sortBits sorts keys by their bits from low up to high, not including it, and keeps the order of those that are equal in
-// these: with places from 0 on below low, that of the places. It needs other, which is as long as keys, and returns both,
-// the sorted one first.
+// sortBits sorts keys by their bits from low up to high, not including it, and keeps the order of keys that are equal in these: the
+// order of the places, with places from 0 on below low. It needs other, which has the same length as keys, and returns both, the
+// sorted one first.
 func sortBits(keys, other []uint64, low, high int) (sorted, rest []uint64) {
 	for shift := low; shift < high; shift += digitBits {
 		var counts [1 << digitBits]uint32

@@ -42,7 +42,7 @@ func TestSortBits(t *testing.T) {
 	}
 }
 
-// Things come in the order of their numbers, those of one number as they came; a second sort of an RadixOrder is as the first.
+// Things come in the order of their numbers, equal numbers as they came; a second sort of a RadixOrder is like the first.
 func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var o RadixOrder

@@ -18,7 +18,7 @@ func RoomOfProfiles(limit int64) Room {
 	return Room{What: "profiles are held in memory while they are read", Limit: limit}
 }
 
-// Take says that n more bytes are held, or fewer if n is negative. The error is an *RoomError.
+// Take counts n more bytes as held, or fewer if n is negative. The error is an *RoomError.
 func (r *Room) Take(n int64) error {
 	r.held += n
 	if r.Limit > 0 && r.held > r.Limit {
@@ -33,7 +33,7 @@ func (r *Room) Full() error { return &RoomError{r.What, r.Limit} }
 // Held returns the number of bytes that are held.
 func (r *Room) Held() int64 { return r.held }
 
-// RoomError says that an input needs more memory than it may have.
+// RoomError means that an input needs more memory than it may have.
 type RoomError struct {
 	What  string // as in Room
 	Limit int64

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/cellwidth"
 )
 
-// Width is that of help texts where it is not known.
+// Width is the width of help texts where the terminal's is not known.
 const Width = 100
 
 // minText is the narrowest column of text: narrower terminals wrap it themselves.
@@ -139,7 +139,7 @@ func flagTexts(f cli.Flag) (names, text string) {
 // repeated matches the second time that package cli writes a flag, because it may be repeated.
 var repeated = regexp.MustCompile(` \[ --.* \]$`)
 
-// flagGroup are flags that stand below one title; "": those without.
+// flagGroup are flags below one title; "": flags without a title.
 type flagGroup struct {
 	title string
 	flags []cli.Flag

@@ -16,7 +16,7 @@ type Call struct {
 	// Args are for cli.App.Run, which stops to look for flags at the first other argument: "weft convert a --force" is
 	// "weft convert --force -- a" there.
 	Args []string
-	// Help says that help is asked for, whatever else is there: that of Command, or of the program if it is nil.
+	// Help is set if help is requested, whatever else is there: for Command, or for the program if it is nil.
 	Help    bool
 	Version bool // the version is asked for
 	Command *cli.Command

@@ -1,6 +1,6 @@
-// Package commandline reads the command line of a program whose commands are those of package cli, and shows what there is to know of
+// Package commandline reads the command line of a program with the commands of package cli, and shows what is known about
 // them: help, candidates for the completion of a shell, the manual page. All of that comes from the one list of commands and flags. Flags
-// may stand before and after arguments.
+// may come before and after arguments.
 //
 // What does not live here: the commands themselves, and what a flag of one of them means (cmd/weft).
 package commandline
@@ -51,7 +51,7 @@ type OptionalFlag struct {
 	Values []string // that can be given
 }
 
-// TakesValue says that the next word is not the value.
+// TakesValue returns false: the next word is not the value.
 func (*OptionalFlag) TakesValue() bool { return false }
 
 // A ListFlag is a flag whose values are all words up to the next flag.

@@ -119,7 +119,7 @@ func (c *Comparison) Add(side Side, name string, s *Sums) {
 	}
 }
 
-// row returns the values of a key, or those of all others if there are too many.
+// row returns the values of a key, or of all others if there are too many.
 func (c *Comparison) row(k Key) *[sides][]Value {
 	if row := c.rows[k]; row != nil {
 		return row
@@ -197,14 +197,14 @@ type Options struct {
 type Result struct {
 	Base, New []Recording
 	Rows      []Row // significant ones first, the largest change first
-	// Smallest is the smallest p-value that so many recordings allow. Testable is whether it is below Alpha: else no difference
-	// can be called significant.
+	// Smallest is the smallest p-value that so many recordings allow. Testable is whether it is below Alpha: otherwise no
+	// difference can be called significant.
 	Smallest float64
 	Testable bool
 	// Tested is the number of rows with a p-value.
 	Tested int
 	// Enough is the number of recordings of each side from which on a row can be slower or faster that is the only one to change of so
-	// many. Few says that there are so few that none can.
+	// many. Few is set if there are too few for any difference.
 	Enough int
 	Few    bool
 	Counts [Equal + 1]int // rows by verdict
@@ -252,7 +252,7 @@ func (r *Result) compared() int {
 
 // adjust finds the adjusted p-values of all rows, and leaves undecided what is significant alone but not among so many rows.
 //
-// The rule is that of Benjamini and Hochberg (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then none is
+// The rule is Benjamini and Hochberg's (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then none is
 // larger than those after it. It needs no independence beyond what times of one recording have (Benjamini and Yekutieli 2001: positive
 // dependence).
 func (r *Result) adjust() {

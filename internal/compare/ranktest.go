@@ -39,7 +39,7 @@ func newRankTester(first, second int) *rankTester {
 	return &rankTester{first: first, all: first + second, kept: map[string][]float64{}}
 }
 
-// Smallest returns the smallest p-value that the sizes of the groups allow: that of measurements of which all of one group are
+// Smallest returns the smallest p-value that the sizes of the groups allow: for measurements of which all of one group are
 // larger than all of the other.
 func (t *rankTester) Smallest() float64 {
 	values := make([]int64, t.all)
@@ -49,8 +49,8 @@ func (t *rankTester) Smallest() float64 {
 	return t.P(values[:t.first], values[t.first:])
 }
 
-// P returns the p-value, with two sides: the probability of a difference as large as that of the two groups, or larger, if there is
-// none but chance. The groups have the sizes of newRankTester.
+// P returns the two-sided p-value: the probability that chance alone gives a difference as large as between the two groups, or
+// larger. The groups have the sizes of newRankTester.
 func (t *rankTester) P(first, second []int64) float64 {
 	sum, tied := t.rank(first, second)
 	if tied == cube(t.all) {
@@ -70,8 +70,8 @@ func (t *rankTester) P(first, second []int64) float64 {
 	return as / all
 }
 
-// rank finds the ranks of all values, sorted and doubled, so that the mean of two ranks is an integer. It returns the sum of those of
-// the first group, and that of the n³−n of all n values that are equal to each other.
+// rank finds the ranks of all values, sorted and doubled, so that the mean of two ranks is an integer. It returns the sum of the
+// ranks of the first group, and the sum of n³−n over all sets of n equal values.
 func (t *rankTester) rank(first, second []int64) (sum, tied int) {
 	at := func(i int) int64 {
 		if i < len(first) {
@@ -144,7 +144,7 @@ func (t *rankTester) distribution() []float64 {
 	return ways[t.first]
 }
 
-// approximate returns the p-value of a normal distribution; the distance is that of the sum of doubled ranks from its mean.
+// approximate returns the p-value of a normal distribution; distance is how far the sum of doubled ranks is from its mean.
 func (t *rankTester) approximate(distance float64, tied int) float64 {
 	n, m, all := float64(t.first), float64(t.all-t.first), float64(t.all)
 	variance := n * m / 12 * (all + 1 - float64(tied)/(all*(all-1)))

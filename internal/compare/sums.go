@@ -114,7 +114,7 @@ func placeName(t *report.ThreadID) string {
 	return fmt.Sprintf("%s of %s", t.Thread, timeline.Program(t.Process))
 }
 
-// functions adds up the samples of all threads by their innermost function, without those of idle threads.
+// functions adds up the samples of all threads by their innermost function, without samples of idle threads.
 func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
 	profiles, err := report.Collect(ctx, tl, selected)
 	if err != nil {
@@ -163,8 +163,8 @@ const Unnamed = "(without name)"
 // Unattributed is the name of a key of what has no context of a type.
 const Unattributed = "(unattributed)"
 
-// contextName returns the name of the key of a row of costs: that of the context, but the class of an input event and of what is known
-// by its id alone.
+// contextName returns the name of the key of a row of costs: the context's name, but the class of an input event and of contexts known
+// by id alone.
 func contextName(row *tables.Row) string {
 	_, id, hasScope := strings.Cut(row.ID, "/")
 	if at := strings.LastIndexByte(id, '@'); at > 0 {

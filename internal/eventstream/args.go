@@ -100,7 +100,7 @@ func (e *Encoder) appendCut(b []byte, row *resolved.Row) []byte {
 	return appendTail(b, &short)
 }
 
-// appendWhole appends fields that are not too long together: else as many as fit.
+// appendWhole appends all fields, or as many as fit.
 func appendWhole(b, fields []byte) []byte {
 	if len(fields) <= maxCutRest {
 		return append(b, fields...)

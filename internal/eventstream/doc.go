@@ -14,5 +14,5 @@ const Magic = "weft.v1"
 // Revision is the number of additions to the schema that this package knows.
 const Revision = 1
 
-// MaxRecord is the number of bytes that a Record takes at most, its length in front of it not counted.
+// MaxRecord is the number of bytes that a Record takes at most, not counting the length before it.
 const MaxRecord = 64 << 20

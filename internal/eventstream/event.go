@@ -46,7 +46,7 @@ func NewEncoder(tl *timeline.Timeline) *Encoder {
 	}
 }
 
-// Event returns an event as a Record with its length in front. It is valid until the next call. One that would be too large has
+// Event returns an event as a Record preceded by its length. It is valid until the next call. One that would be too large has
 // its arguments cut as text, and what else it takes.
 func (e *Encoder) Event(row *resolved.Row) []byte {
 	e.event = e.appendEvent(e.event[:0], row)
@@ -61,13 +61,13 @@ func (e *Encoder) Event(row *resolved.Row) []byte {
 // maxHead is more than the tag and the length of a message take.
 const maxHead = 16
 
-// appendRecord appends a Record with a message in it, and its length in front.
+// appendRecord appends a Record with a message in it, preceded by its length.
 func appendRecord(b []byte, field int, message []byte) []byte {
 	n := wire.SizeVarint(uint64(field)<<3) + wire.SizeVarint(uint64(len(message))) + len(message)
 	return wire.AppendBytes(wire.AppendVarint(b, uint64(n)), field, message)
 }
 
-// appendEvent appends the fields of an Event in the order in which generated structs write them, that of their numbers.
+// appendEvent appends the fields of an Event in the order in which generated structs write them, by number.
 func (e *Encoder) appendEvent(b []byte, row *resolved.Row) []byte {
 	b = e.appendHead(b, row)
 	b = e.appendArgs(b, row)

@@ -47,7 +47,7 @@ func (h *Header) StreamID() string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// Append appends the header as a Record with its length in front.
+// Append appends the header as a Record preceded by its length.
 func (h *Header) Append(b []byte) []byte {
 	m := appendText(nil, weftv1.Header_Magic, Magic)
 	m = appendString(m, weftv1.Header_WeftVersion, h.WeftVersion)
@@ -126,7 +126,7 @@ type Metric struct {
 	Value int64
 }
 
-// Append appends the cost as a Record with its length in front.
+// Append appends the cost as a Record preceded by its length.
 func (c *Cost) Append(b []byte) []byte {
 	var m []byte
 	m = appendString(m, weftv1.Cost_Type, c.Type)
@@ -184,7 +184,7 @@ func (f *Footer) Total() (n uint64) {
 	return n
 }
 
-// Append appends the footer as a Record with its length in front.
+// Append appends the footer as a Record preceded by its length.
 func (f *Footer) Append(b []byte) []byte {
 	var m []byte
 	var mark int

@@ -19,8 +19,8 @@ import (
 // Order is an order of values of type T.
 type Order[T any] struct {
 	Compare func(a, b *T) int
-	// Key is a number by which Compare orders values first: those of different keys it orders like these. Numbers are
-	// sorted without a call for each comparison; collections.RadixKey makes one of a signed number. nil: there is none.
+	// Key is a number by which Compare orders values first: values with different keys it orders like these. Numbers are
+	// sorted without a call for each comparison; collections.RadixKey makes one of a signed number. nil: no key.
 	Key func(v *T) uint64
 }
 
@@ -130,7 +130,7 @@ func (s *Sorter[T]) sortPlaces(order []int32) {
 	})
 }
 
-// sortKeys sorts the places by the keys of their values, and those of one key by the values. It reports false if the keys
+// sortKeys sorts the places by the keys of their values, and equal keys by the values. It reports false if the keys
 // are too far apart for that.
 func (s *Sorter[T]) sortKeys() bool {
 	keys := s.keys.Numbers(s.held.Len())
@@ -332,7 +332,7 @@ func (m *Merger[T]) Next(v *T) (bool, error) {
 }
 
 // File is a temporary file that is written once from front to back and read in sections. Where the system allows it,
-// the file has no name from the start, so that nothing stays behind however the program ends.
+// the file has no name from the start, so that nothing is left however the program ends.
 //
 // A goroutine hands what is written to the system, one chunk while the next one is filled: that takes longer than most of
 // what makes the bytes.

@@ -441,7 +441,7 @@ func TestInOrderIsOneRun(t *testing.T) {
 	}
 }
 
-// While values are added, nothing is held twice: what a Sorter allocates is what it holds.
+// While values are added, nothing is held twice: a Sorter allocates no more than it holds.
 func TestAddAllocatesWhatItHolds(t *testing.T) {
 	const n = 1 << 20
 	s := New(pairOrder, 1<<30, t.TempDir())

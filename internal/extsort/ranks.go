@@ -24,14 +24,14 @@ var rankOrder = Order[ranked]{
 	},
 }
 
-// NewRanks returns Ranks that hold so many bytes; what is beyond is sorted in a file in dir, "": that of the system.
+// NewRanks returns Ranks that hold so many bytes; more are sorted in a file in dir; "": the system's directory.
 func NewRanks(memory int64, dir string) *Ranks { return &Ranks{New(rankOrder, memory, dir)} }
 
 // Add adds a number to a group. The error is one of the temporary file.
 func (r *Ranks) Add(group, number int64) error { return r.numbers.Add(ranked{number, group}) }
 
-// Each visits all numbers in the order of groups and numbers, with the index in its group. No Add comes after it. The error is that of visit, one of
-// the temporary file, or ctx's.
+// Each visits all numbers in the order of groups and numbers, with the index in its group. No Add comes after it. The error is from visit, from
+// the temporary file, or from ctx.
 func (r *Ranks) Each(ctx context.Context, visit func(group, i, number int64) error) error {
 	var v ranked
 	for group, i := int64(-1), int64(0); ; i++ {

@@ -132,7 +132,7 @@ type finder struct {
 
 	hit     Hit // the event that is looked at
 	name    []byte
-	network bool // its category is that of requests
+	network bool // its category is the one of requests
 	path    []byte
 	value   []byte // text of the value of an argument
 }

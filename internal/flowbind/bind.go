@@ -282,7 +282,7 @@ func (b *binder) flow(r timeline.Record) error {
 	e.nth = b.nth
 	e.ID, e.TextID = r.FlowID()
 	e.Name, e.Category = r.FlowName()
-	e.slice.Ordinal = r.Ordinal // its own place, as long as it is not bound
+	e.slice.Ordinal = r.Ordinal // its own place, until it is bound
 	e.slice.Track, e.slice.Lane = r.Fallback()
 	switch r.Binding() {
 	case timeline.BindCarrier:
@@ -335,8 +335,8 @@ type latestStart struct {
 	ordinal uint64
 }
 
-// startBefore returns the place in the order of starts of an event that starts nothing: that of the last start of this
-// time that comes before it in the input.
+// startBefore returns the place in the order of starts of an event that starts nothing: the place of the last start at this time
+// that comes before it in the input.
 func (b *binder) startBefore(event uint32) uint64 {
 	if len(b.inFile) == 0 {
 		for _, r := range b.starts {
@@ -390,7 +390,7 @@ func (b *binder) carrier(e *end) error {
 }
 
 // next binds an end to the slice that starts next on its thread. At the time of the end itself, an X has started
-// already; a begin, an instant or anything without length is next if it comes later in the input.
+// already; a Begin, an instant or anything without length is next if it comes later in the input.
 func (b *binder) next(e *end, track timeline.TrackID) error {
 	later := b.laterStarts(track)
 	i := sort.Search(len(later), func(i int) bool { return later[i].event > e.event })

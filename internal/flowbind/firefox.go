@@ -13,7 +13,7 @@ import (
 //
 // All members of a flow make one chain with one id, a single member as well, so that the output says which markers belong
 // to a flow. Among members that start at one time the chain takes the order in which the output holds them, which
-// is not that of the rule where one contains the other.
+// differs from the rule where one contains the other.
 func (l *linker) firefox(e *end) {
 	l.seen = e
 	if l.state == none {
@@ -55,7 +55,7 @@ func (l *linker) joinTied() {
 	l.tied = l.tied[:0]
 }
 
-// finishFirefox ends the flow. A single member has nobody to end the flow for.
+// finishFirefox ends the flow. A single member has no other to end the flow for.
 func (l *linker) finishFirefox() {
 	l.joinTied()
 	l.endTied()

@@ -11,7 +11,7 @@
 // Visit reports the flows as the input has them; flowindex.Index is built from these. Steps returns them in the order of time, for
 // attribution.
 //
-// The rules are those of chrome-json.md 15, of firefox.md 7 and, for Perfetto's own flow ids, of perfetto.md 8.
+// The rules are in chrome-json.md 15, firefox.md 7 and, for Perfetto's own flow ids, perfetto.md 8.
 package flowbind
 
 import (

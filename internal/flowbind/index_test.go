@@ -72,7 +72,7 @@ func (all *indexed) outer(m *flowindex.Member) (uint64, bool) {
 	return best.Ordinal, found
 }
 
-// reachable returns the numbers of the flows that can be reached from a flow, by going on as long as there is anything new.
+// reachable returns the numbers of the flows that can be reached from a flow, by going on until nothing is new.
 func (all *indexed) reachable(from int, nested bool) []int {
 	slicesOf := func(number int) map[uint64]bool {
 		own := map[uint64]bool{}

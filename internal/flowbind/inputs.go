@@ -106,7 +106,7 @@ func (l *linker) refer(e *end, answered bool) {
 	}
 }
 
-// lead draws an arrow; on says that others follow from where it leads.
+// lead draws an arrow; on: others follow from where it leads.
 func (l *linker) lead(from Slice, e *end, on bool) {
 	k := &l.links
 	if l.state == none {

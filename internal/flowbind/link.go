@@ -35,7 +35,7 @@ type linker struct {
 
 	key      Key
 	state    state
-	producer Slice  // unless state is none
+	producer Slice  // set in all states except none
 	sent     passed // by the producer
 	start    end    // that opened the flow
 	arrows   int    // of the flow so far

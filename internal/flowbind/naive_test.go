@@ -115,8 +115,7 @@ type bound struct {
 	step, slice *step
 }
 
-// place is the place of an end at its time: that of its slice; without one, after the starts that come before it in the
-// input.
+// place is the place of an end at its time: its slice's, or, without one, after the starts that come before it in the input.
 func (n *naive) place(b bound) uint64 {
 	if b.slice != nil {
 		return b.slice.Ordinal

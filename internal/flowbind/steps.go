@@ -91,7 +91,7 @@ func newStepWriter(t *timeline.Timeline) *stepWriter {
 type stepWriter struct {
 	sorter *extsort.Sorter[Step]
 	flow   uint64
-	held   Step // the latest, as long as it may be the last of its flow
+	held   Step // the latest, while it may be the last of its flow
 	err    error
 }
 

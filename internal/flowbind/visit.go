@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Visitor is told of the flows of the input, one after the other: in the order of their ids, those of one key in the order of time.
+// Visitor receives the flows of the input, one after the other: in the order of their ids, equal keys in the order of time.
 type Visitor interface {
 	// Begin begins a flow with its first member. A flow passes a member at a time inside its slice.
 	Begin(key Key, at timeline.Nanos, s *Slice)
@@ -17,7 +17,7 @@ type Visitor interface {
 	Follow(at timeline.Nanos, s *Slice, from uint64)
 	// Join adds a member that comes after the last one, or is the last one again.
 	Join(at timeline.Nanos, s *Slice)
-	// End ends the flow; ended says that the input does.
+	// End ends the flow; ended means that the input does.
 	End(ended bool)
 }
 

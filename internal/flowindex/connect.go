@@ -110,8 +110,8 @@ func (c *ConnectedMarkers) join(a, b uint64) {
 	c.count[from] = 0
 }
 
-// Of returns the number of markers that are connected with a flow, those of the flow included. One that belongs to several
-// flows, or several times to one, counts once.
+// Of returns the number of markers that are connected with a flow, including its own. A marker of several
+// flows, or several times in one, counts once.
 func (c *ConnectedMarkers) Of(f Flow) int { return int(c.count[c.find(uint64(f.Number))]) }
 
 type reached struct{ flow, distance int }

@@ -56,7 +56,7 @@ type firefoxMarker struct {
 
 func nanos(ms float64) timeline.Nanos { return timeline.Nanos(ms * 1e6) }
 
-// fill adds the markers: instants and those of stack-based schemas on their threads, others on tracks of their own,
+// fill adds the markers: instants and markers of stack-based schemas on their threads, others on tracks of their own,
 // because they need not nest. Their events are numbered in the order of the rule: by start, thread and place.
 func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 	var markers []firefoxMarker

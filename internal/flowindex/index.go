@@ -16,7 +16,7 @@ import (
 )
 
 // Index finds the flows of a trace: by the ids that the input has, which the output replaces, by time, by slice; and the
-// flows that are connected with a flow. Its flows are those of the input: what the output has to write with several ids,
+// flows that are connected with a flow. Its flows are the input's: what the output has to write with several ids,
 // because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
 //
 // An Index holds about 200 bytes for each end of a flow. What is more than the timeline's memory budget lies in temporary
@@ -36,13 +36,13 @@ type Flow struct {
 	Kind   string // of the id: "event" or "bind_id" (both Chrome's), "perfetto", "firefox" or "link"
 	ID     string // of the input, in the form that Index.Find understands; ids can be used again and again
 
-	// Name and Category are those of the events that make the flow. Only flows of the kind "event" have them, where they are
+	// Name and Category come from the events that make the flow. Only flows of the kind "event" have them, where they are
 	// a part of the id.
 	Name, Category string
 
 	Start   timeline.Nanos // when the id became active
 	End     timeline.Nanos // when the last of the members ends, as far as they end
-	Ended   bool           // the input says that the flow ends; if not, its id stays active to the end of the trace
+	Ended   bool           // the input ends the flow; if not, its id stays active to the end of the trace
 	Members int            // number of slices and instants, at least 1; one to which a flow comes back counts again
 	Threads int            // number of threads, or of other tracks, that they are on
 
@@ -81,7 +81,7 @@ type flowRow struct {
 	ended          bool
 }
 
-// place says that a slice is a member of a flow.
+// place is a slice's membership in a flow.
 type place struct {
 	ordinal uint64
 	ts, end timeline.Nanos

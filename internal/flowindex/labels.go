@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Label is what an event says of itself.
+// Label is the name and category of an event.
 type Label struct{ Name, Category string }
 
 // Labels returns the labels of slices and instants, given by their ordinals, which must be in order. It reads the parts
@@ -59,7 +59,7 @@ func (x *Index) Walk(ctx context.Context, fn func(f Flow, first Member, label La
 // maxBatch bounds the number of slices whose labels are in memory at one time.
 const maxBatch = 1 << 16
 
-// starts returns the slices with which flows start, from a place on: those of one segment, and how many places that are.
+// starts returns the slices with which flows start, from a place on: all of one segment, and how many places these are.
 func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int, err error) {
 	segment := -1
 	var p place

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// nesting says that one slice with flows lies in another one, with no third between them. They are on the same track: a
+// nesting is a pair of slices with flows of which one lies in the other, with no third between them. They are on the same track: a
 // task, say, and a step of it from which a flow goes on.
 type nesting struct{ inner, outer uint64 }
 

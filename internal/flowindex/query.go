@@ -96,9 +96,9 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 // before. Where ids are separate by name and category there may be one for each of these. An id that is ended still
 // means its last flow until it is started again (firefox.md 7).
 //
-// Ids are given as in the input. Those of Chrome are numbers, decimal or hexadecimal, with 0x or not: a text that is both
-// finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
-// the last, a zero that means nothing, may be left out.
+// Ids are given as in the input. Chrome's are numbers, decimal or hexadecimal, with 0x or not: a text that is both finds both.
+// Perfetto's are decimal, or hexadecimal with 0x. Firefox's are texts of 17 characters, whose last, a zero without meaning, may be
+// left out.
 func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow, error) {
 	var found []Flow
 	var of flowbind.Key // of the last one in found
@@ -111,7 +111,7 @@ func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow,
 		}
 		started := row.start <= at
 		if !started {
-			// Chrome's s may come long after the begin of the slice that it is in.
+			// Chrome's s may come long after the start of the slice that it is in.
 			var first Member
 			if err := x.members.At(int(row.first), &first); err != nil {
 				return err
@@ -214,7 +214,7 @@ func (x *Index) OfEvent(ctx context.Context, event uint32) ([]uint64, error) {
 }
 
 // At returns the ordinals of the slices and instants with flows that contain a time on a thread or on tracks below it,
-// ends included. If there are none, it returns that of the last one that began before; of several, all.
+// ends included. If there are none, it returns the last one that began before; if there are several, all.
 func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nanos) ([]uint64, error) {
 	var before []uint64
 	var latest timeline.Nanos

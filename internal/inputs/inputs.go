@@ -1,5 +1,5 @@
-// Package inputs finds the files that a command is to read: those that are named, those in folders, those that match a pattern, and those
-// of a list. Its walker is that of weft migrate, too.
+// Package inputs finds the files that a command is to read: named files, files in folders, files that match a pattern, and files of
+// a list. weft migrate uses its walker, too.
 //
 // What does not live here: opening files, and what is done with them.
 package inputs
@@ -18,7 +18,7 @@ import (
 // Stdin is the name of standard input.
 const Stdin = "-"
 
-// extensions are those by which files of a folder are taken for recordings; behind them there may be one of packed.
+// extensions mark files of a folder as recordings; one of packed may follow.
 var (
 	extensions = []string{".json", ".cpuprofile", ".pftrace", ".perfetto-trace", ".jslb", ".trace", ".jsonl", ".har"}
 	packed     = []string{".gz", ".zst", ".zip"}
@@ -28,7 +28,7 @@ var (
 // MaxFiles bounds the files of one command: folders and lists can be of any length.
 const MaxFiles = 1 << 20
 
-// IsFolder reports whether a name is that of a folder.
+// IsFolder reports whether a name is a folder's.
 func IsFolder(name string) bool {
 	if name == Stdin {
 		return false
@@ -59,7 +59,7 @@ func (f *Found) Paths() (paths []string) {
 	return paths
 }
 
-// Find returns the files that names mean, each once: in the order of the names, those of a folder in natural order. A folder means
+// Find returns the files that names mean, each once: in the order of the names, files of a folder in natural order. A folder means
 // the recordings in it and in the folders below it, known by their extensions. Links to folders are not followed, and hidden files and
 // folders are left out. Other paths stay as they are, whether they exist or not. A folder without recordings is an error.
 func Find(names []string) (*Found, error) {

@@ -12,7 +12,7 @@ import (
 
 // An Entry is what a Walker comes across: a file, a link, or a folder that cannot be listed.
 type Entry struct {
-	// Path leads from the folder that is walked to the file, with slashes, as EscapeName writes it. That of a folder that cannot be
+	// Path leads from the folder that is walked to the file, with slashes, as EscapeName writes it. The path of a folder that cannot be
 	// listed ends with a slash.
 	Path string
 	Link bool

@@ -28,13 +28,13 @@ type Reader struct {
 	Log *problem.Log
 	// Where names the current place for errors and problems; nil: byte offsets say it.
 	Where func() string
-	// Numbered says that positions have the index of the element of the innermost list. Else they have none.
+	// Numbered adds the index of the element of the innermost list to positions.
 	Numbered bool
-	// Index is that of the current element of the innermost list; -1 outside of lists.
+	// Index is the index of the current element of the innermost list; -1 outside of lists.
 	Index int64
 	// Repeats says which members may come several times; nil: none.
 	Repeats func(key []byte) bool
-	// Ended says that the input ends early.
+	// Ended is set if the input ends early.
 	Ended bool
 
 	piece      *problem.Position // see StartPiece
@@ -51,16 +51,16 @@ type Reader struct {
 // New returns a Reader of the input of s, which counts what is wrong in log.
 func New(s *jsonscan.Scanner, log *problem.Log) *Reader { return &Reader{S: s, Log: log, Index: -1} }
 
-// StartPiece says that the scanner has another document, which is a piece of a larger one at this place: it is the
-// position of all its problems. Text that is truncated or not JSON is then an error, as only the reader of the larger
+// StartPiece switches the scanner to another document, which is a piece of a larger one at this place: it is the position of all
+// its problems. Text that is truncated or not JSON is then an error, as only the reader of the larger
 // document knows what to do.
 func (r *Reader) StartPiece(at problem.Position) {
 	r.piece, r.Index = &at, -1
 	r.keys.reset()
 }
 
-// Restart says that the scanner has the next one of several documents that follow each other. What is counted once for a document counts again
-// in this one. Malformed still returns the first damage.
+// Restart switches the scanner to the next one of several documents that follow each other. What is counted once for a document
+// counts again in this one. Malformed still returns the first damage.
 func (r *Reader) Restart() {
 	r.Index, r.Ended, r.partial, r.missing = -1, false, false, false
 	r.keys.reset()

@@ -63,8 +63,8 @@ func object(keys, twice int) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// Keys that come twice are found however many there are, up to a limit, and those of objects inside of others are not mixed
-// up with theirs.
+// Keys that come twice are found however many there are, up to a limit, and keys of objects inside of others are not mixed up with
+// the others' keys.
 func TestKeysTwice(t *testing.T) {
 	for _, c := range []struct{ keys, twice, want int }{
 		{1, 0, 0}, {1, 3, 3}, {fewKeys - 1, 2, 2}, {fewKeys, 0, 0}, {fewKeys, 1, 1}, {fewKeys, fewKeys, fewKeys}, {fewKeys + 1, 5, 5},

@@ -47,7 +47,7 @@ func (k *keySet) restart() {
 	k.text, k.ends = k.text[:k.start(k.first)], k.ends[:k.first]
 }
 
-// seen returns the keys of the innermost object if there are many; else nil.
+// seen returns the keys of the innermost object if there are many; otherwise nil.
 func (k *keySet) seen() map[string]bool {
 	if n := len(k.many); n > 0 && k.many[n-1].first == k.first {
 		return k.many[n-1].seen

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchEvents makes an event list like those of Chrome: args first, one event a line.
+// benchEvents makes an event list like Chrome's: args first, one event a line.
 func benchEvents(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("[")

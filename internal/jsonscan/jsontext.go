@@ -9,7 +9,7 @@ import (
 
 const hex = "0123456789abcdef"
 
-// AppendString appends a text as a JSON string. Control characters are escaped, also DEL and those of C1, on which terminals act and which
+// AppendString appends a text as a JSON string. Control characters are escaped, including DEL and C1, on which terminals act and which
 // JSON would allow. Bytes that are not UTF-8 become U+FFFD.
 func AppendString[T string | []byte](b []byte, text T) []byte {
 	b = append(b, '"')

@@ -65,7 +65,7 @@ func locate(text *[cachedLength]byte, first bool) uint16 {
 // keyWord returns w without the bytes after the end of a key, and whether that is not in w.
 func keyWord(w uint64) (inside uint64, more bool) {
 	end := special(w)
-	// Below its lowest bit, which is the highest one of a byte, are those of the bytes before, and seven more. If there is
+	// Below its lowest bit, which is the highest one of a byte, are the bits of the bytes before, and seven more. If there is
 	// no end, seven bits of w are lost, which a hash can do without.
 	return w & ((end - 1) &^ end >> 7), end == 0
 }

@@ -55,7 +55,7 @@ func (m *Members) Start() {
 	m.Keys.Start()
 }
 
-// Members reads members of an object, from its bracket on, into m, up to one whose value the caller has to read: that of
+// Members reads members of an object, from its bracket on, into m, up to one whose value the caller has to read: the member with
 // the returned number, or, if the number is 0, of a key that m.Keys does not know. It returns false at the end of the
 // object and after a failure, as Key does.
 //
@@ -179,7 +179,7 @@ func (p *Pack) Keep(m *Members, text []byte, decoded bool) {
 	}
 }
 
-// Load makes the members that were kept at a place those of m: the ones of seen, as m.Seen was.
+// Load restores into m the members kept at a place: the ones of seen, as m.Seen was.
 func (p *Pack) Load(m *Members, seen uint64, at int, text []byte) {
 	const mask = 1<<packedPlace - 1
 	m.Seen = seen

@@ -253,7 +253,7 @@ func TestKeyCacheOverflow(t *testing.T) {
 	}
 }
 
-// CachedKey finds what was remembered, also where a key stands somewhere else, and nothing where the comma is wrong.
+// CachedKey finds what was remembered, also where a key is somewhere else, and nothing where the comma is wrong.
 func TestCachedKey(t *testing.T) {
 	c := new(KeyCache)
 	s := New(strings.NewReader(`{"a":1, "b":2}` + end))

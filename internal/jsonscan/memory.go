@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// The functions here read without a check of bounds: a check for each of several overlapping words takes as long as what
+// The functions here read without a check of bounds: a check for each of several overlapping words takes the same time as what
 // is done with them. Their callers see to it that all they read is inside of the window.
 
 // load returns the first eight bytes of b, the first one in the lowest byte.

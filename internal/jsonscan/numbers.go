@@ -2,9 +2,9 @@ package jsonscan
 
 import "math"
 
-// Int32s reads elements of a list of which the opening bracket, or an element with its comma, was read, as long as they
-// are small non-negative integers or null, and appends them to dst; null and -1 become null. It stops, in front of an
-// element, at anything else and where the window ends, so that a caller reads the next element with other methods. Each
+// Int32s reads elements of a list of which the opening bracket, or an element with its comma, was read, while they are small
+// non-negative integers or null, and appends them to dst; null and -1 become null. It stops, before an element, at anything else
+// and where the window ends, so that a caller reads the next element with other methods. Each
 // element that was read is the end of a unit: the mark moves on.
 //
 // Profiles hold lists of millions of indexes, for which a token at a time takes four times as long.

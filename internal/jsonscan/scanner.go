@@ -16,7 +16,7 @@
 //     found and converted eight digits at a time (shortnumber.go).
 //   - Keys are guessed: the bytes between two values are compared with those that came there before (keycache.go).
 //   - The members of an object can be read in one loop, which has a fast path for what nearly all of them are
-//     (members.go), and so are values that nobody wants (skip.go). Fast paths end wherever anything is unusual, and the
+//     (members.go), and so are unwanted values (skip.go). Fast paths end wherever anything is unusual, and the
 //     ordinary methods go on there. So they accept what those accept, and count what those count.
 //   - Where several words of the text are looked at, bounds are checked once for all of them (memory.go).
 //
@@ -41,11 +41,11 @@ const (
 )
 
 var (
-	// ErrShort says that the window ends inside a value: Fill and read the unit again.
+	// ErrShort means that the window ends inside a value: Fill and read the unit again.
 	ErrShort = errors.New("value continues beyond the window")
-	// ErrMalformed says that the input is not JSON, even with all tolerance.
+	// ErrMalformed means that the input is not JSON, even with all tolerance.
 	ErrMalformed = errors.New("malformed JSON")
-	// ErrTooLong says that one unit is longer than MaxWindow.
+	// ErrTooLong means that one unit is longer than MaxWindow.
 	ErrTooLong = fmt.Errorf("a single value is longer than %d MiB", MaxWindow>>20)
 )
 
@@ -112,7 +112,7 @@ func NewIn(r io.Reader, size int, window []byte) *Scanner {
 	return &Scanner{buf: window[:0], r: r, usual: size, limit: MaxWindow}
 }
 
-// Leave returns the memory of the window, for NewIn. The scanner, and what it has handed out, are of no use then.
+// Leave returns the memory of the window, for NewIn. The scanner, and what it has handed out, must not be used afterwards.
 func (s *Scanner) Leave() []byte {
 	window := s.buf
 	s.buf, s.pos, s.mark, s.r, s.readErr = nil, 0, 0, nil, io.EOF
@@ -175,7 +175,7 @@ func (s *Scanner) Rewind() {
 	s.Mark()
 }
 
-// SeekTo goes to an offset inside the window, and marks it. Offsets before the mark are there as long as Fill was not
+// SeekTo goes to an offset inside the window, and marks it. Offsets before the mark are there if Fill was not
 // called since the mark moved on.
 func (s *Scanner) SeekTo(offset int64) {
 	s.pos = int(max(0, min(int64(len(s.buf)), offset-s.base)))
@@ -261,7 +261,7 @@ func (s *Scanner) read() {
 }
 
 // Peek skips white space and returns the next byte without reading it, refilling the window where needed. It marks the
-// place. The error is that of Fill.
+// place. The error is Fill's.
 func (s *Scanner) Peek() (byte, error) {
 	for {
 		i := s.pos

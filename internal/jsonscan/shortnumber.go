@@ -78,5 +78,5 @@ func eightDigits(t uint64) uint64 {
 	return (t&mask*(100+1000000<<32) + t>>16&mask*(1+10000<<32)) >> 32
 }
 
-// powers are those of ten, up to what a word of digits needs.
+// powers are the powers of ten, up to what a word of digits needs.
 var powers = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}

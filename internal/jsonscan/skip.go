@@ -76,7 +76,7 @@ func (s *Scanner) Skip() {
 	s.stack = open.outer
 }
 
-// skipUsual is Skip, from the start of a value on, as long as the text is as programs write it: no white space but a space
+// skipUsual is Skip, from the start of a value on, while the text is as programs write it: no white space but a space
 // after a comma or colon, no escapes, fewer than 64 levels. It returns where something else
 // comes, which is after a value or where one has to start, with the brackets that are open there.
 func (s *Scanner) skipUsual(i int, open *brackets) (next int, behind bool) {
@@ -162,7 +162,7 @@ func keyUntil(p unsafe.Pointer, i, last int) int {
 }
 
 // skipBetween reads what is between two values: closing brackets, commas and a key. It returns the start of the
-// next value, or false at the end of the outermost value and after a failure. opened says that a bracket was read last,
+// next value, or false at the end of the outermost value and after a failure. opened: a bracket was read last,
 // not a value.
 func (s *Scanner) skipBetween(i int, open *brackets, opened bool) (int, bool) {
 	b := s.buf

@@ -15,7 +15,7 @@ const (
 // backslash, a control character or a byte outside ASCII. It returns len(b) if there is none.
 //
 // It tests eight bytes at a time. In w-' '*ones the high bit of a byte is set if the byte was below ' '; in
-// (w^c*ones)-ones it is set if the byte was c. Both hold for bytes of ASCII and as long as no lower byte borrowed; a
+// (w^c*ones)-ones it is set if the byte was c. Both hold for bytes of ASCII if no lower byte borrowed; a
 // lower byte that borrows was itself a hit, and only the lowest hit is used. Bytes outside ASCII are hits by their own
 // high bit.
 func plain(b []byte, i int) int {
@@ -134,7 +134,7 @@ func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	return s.text[first:len(s.text):len(s.text)]
 }
 
-// ValidText returns text that was handed out as written with each byte that is not UTF-8 replaced, as those of strings are.
+// ValidText returns text that was handed out as written with each byte that is not UTF-8 replaced, as in strings.
 // The result is valid until the next Mark or Fill.
 func (s *Scanner) ValidText(raw []byte) []byte { return s.checked(raw, false, true) }
 

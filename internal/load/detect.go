@@ -87,7 +87,7 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	if format := scan.guess(); format != "" {
 		return format, nil
 	}
-	hint := errors.New("a Chrome trace has traceEvents")
+	hint := errors.New("a Chrome trace has traceEvents; name another format with --format")
 	switch {
 	case scan.members == mType|mData:
 		hint = errors.New("if this is output of bpftrace, its script has to print probe lines, see docs/formats/probes.md")
@@ -260,7 +260,7 @@ type memberScan struct {
 	string  bool   // inside a string
 	escape  bool   // after a backslash
 	wantKey bool   // the next string is the name of a member
-	wrapped bool   // the current value at depth 1 is that of a wrapping member
+	wrapped bool   // the current value at depth 1 belongs to a wrapping member
 	inner   bool   // the value at depth 2 is a wrapped object
 	inArray bool   // the object is an element of an array
 	element bool   // inside an object in a list of the object or wrapped object
@@ -392,7 +392,7 @@ func (s *memberScan) decide() {
 }
 
 // guess returns what a truncated or incomplete object most likely is. Samples with a timestamp and a
-// stackId are those of self-profiles, whatever other lists there are: other formats spell one of the two differently.
+// stackId belong to self-profiles, whatever other lists there are: other formats spell one of the two differently.
 func (s *memberScan) guess() Format {
 	all := s.members | s.nested
 	switch {

@@ -99,7 +99,7 @@ func (l *loader) addProfiles(ctx context.Context, c *v8profile.Assembler) error 
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {
-			// Nobody knows which thread it was, or that shows another one.
+			// The thread is unknown, or shows another profile.
 			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: v8profile.ThreadName + r.ID})
 		}
 		if l.opts.Samples != pftrace.NoSamples {
@@ -126,7 +126,7 @@ func (l *loader) describeSamples(t *jsThread) {
 	switch all, described := l.whole.SampleDescription(); {
 	case !described:
 		l.builder.DescribeSamples(own)
-	case all.Counter != own.Counter || all.Unit != own.Unit: // as those of other profilers
+	case all.Counter != own.Counter || all.Unit != own.Unit: // as other profilers' are
 		t.CountSamples = true
 		l.problems.AddN(problem.ProfileWeightDropped, uint64(t.Profile.Len()), problem.NoPosition, "")
 	}

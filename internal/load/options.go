@@ -46,7 +46,7 @@ type Options struct {
 	CallDetails bool
 
 	// Profile says which of the V8 profiles in a trace are shown: "" of each thread the one that DevTools shows; ProfileAll
-	// these, and each of the others on a thread of its own; else the one with this id, and of other threads those that
+	// these, and each of the others on a thread of its own; otherwise the one with this id, and of other threads the ones that
 	// DevTools shows. Ids are unique in a process only: "1234:0x3" is one of process 1234. It is an error if there is none.
 	Profile string
 
@@ -59,7 +59,7 @@ type Options struct {
 	// WriteBack says what of an attribution is written; the zero value writes everything.
 	WriteBack attribution.WriteBack
 
-	// Report is filled by Open with what Inspect would say of the trace; nil: nobody asks.
+	// Report is filled by Open with the report of Inspect; nil: not requested.
 	Report *Report
 
 	// KeepFlowIDs keeps the ids of flows that are texts in what Open returns, so that a flow.Index can show
@@ -83,7 +83,7 @@ type Options struct {
 	// count from a moment in the middle. Perfetto traces do not allow it.
 	TimeOffset trace.Nanos
 
-	// SelfProfile says what a JS self-profile does not say of itself. It concerns no other format.
+	// SelfProfile adds what a JS self-profile lacks. It concerns no other format.
 	SelfProfile SelfProfileOptions
 }
 

@@ -85,7 +85,7 @@ func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) 
 	}
 }
 
-// checkChoice returns a *v8profile.NotFoundError if Options.Profile names a profile that is not among those of a trace.
+// checkChoice returns a *v8profile.NotFoundError if Options.Profile names a profile that a trace does not have.
 func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process int64, id string) bool) error {
 	if preferred == nil {
 		return nil
@@ -102,8 +102,8 @@ func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process
 	return &v8profile.NotFoundError{ID: o.Profile, Has: ids}
 }
 
-// profileMemory returns how many bytes sampled profiles may take while they are read, which cannot be used before: what
-// the budget says, but no less than what it is if nobody says anything.
+// profileMemory returns how many bytes sampled profiles may take while they are read, which cannot be used before: the budget, but
+// at least the default budget.
 func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultMemory) }
 
 // cpuProfile returns the options of the reader of .cpuprofile files. Calls of a profile that is of a thread with events are made among

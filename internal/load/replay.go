@@ -23,7 +23,7 @@ type replay struct {
 	mem    []byte // the first bytes of the input
 	served int    // how much of mem Read has given
 	file   *os.File
-	inFile int64  // bytes after those of mem
+	inFile int64  // bytes after mem
 	read   int64  // how much of the file Read has given
 	buf    []byte // of what goes to the file
 	err    error  // what src returned last; nil if there is more
@@ -75,7 +75,7 @@ func (r *replay) spill(p []byte) error {
 			return fmt.Errorf("temporary file: %w", err)
 		}
 		r.file = f
-		// Where the system allows it, nothing stays behind however the program ends; else Close removes the file.
+		// Where the system allows it, nothing is left however the program ends; elsewhere Close removes the file.
 		os.Remove(f.Name())
 	}
 	n, err := r.file.Write(p)

@@ -25,34 +25,34 @@ type Report struct {
 
 	// Profiles are the V8 profiles of a Chrome trace.
 	Profiles []Profile `json:"profiles,omitempty"`
-	// JSCalls says of the sampled threads of a Chrome trace how much of the samples their calls show.
+	// JSCalls tells, for the sampled threads of a Chrome trace, how much of the samples their calls show.
 	JSCalls []ThreadCalls `json:"js_calls,omitempty"`
 
 	// Span is the time from the first event to the last one, nil if there is none.
 	Span *Span `json:"span,omitempty"`
 
-	// Clock is what the headers of probe lines say of their times, also in a Perfetto trace made of them; nil if they say nothing.
+	// Clock is the clock that the headers of probe lines name, also in a Perfetto trace made of them; nil if they name none.
 	Clock *RecordedClock `json:"clock,omitempty"`
 
 	// Contexts are the types of which an attribution has found contexts, by name; nil if none was asked for.
 	Contexts []string `json:"contexts,omitzero"`
 
-	// Copied says that the packets of a Perfetto trace are in the output as they are. What problems call lost had then no
-	// part in the attribution, and is still there, unless no packet could be read at that place.
+	// Copied is set if the packets of a Perfetto trace are in the output as they are. What problems call lost had then no part in
+	// the attribution, and is still there, unless no packet could be read at that place.
 	Copied bool `json:"copied,omitempty"`
 
-	// Facts are what the input says of the trace as a whole and of its threads; only Inspect lists them.
+	// Facts are the input's statements about the trace as a whole and its threads; only Inspect lists them.
 	Facts []Fact `json:"facts,omitempty"`
 
 	Problems []trace.Problem `json:"problems"` // the severest first, then by name
-	// Usual are the names of those of Problems that most recordings in this format have, and for which nobody misses anything, such
+	// Usual are the names of those Problems that most recordings in this format have and that users do not miss, such
 	// as flows whose other end was not recorded.
 	Usual []string `json:"usual,omitempty"`
 
 	Durations Durations `json:"durations"`
 }
 
-// Fact is something that the input says of the trace as a whole, or a value that all samples of a thread have.
+// Fact is a statement of the input about the trace as a whole, or a value that all samples of a thread share.
 type Fact struct {
 	Name  string `json:"name"`
 	Value any    `json:"value"` // a string, an int64 or a float64
@@ -67,7 +67,7 @@ type Fact struct {
 	Samples int64       `json:"samples,omitempty"` // that have the value
 }
 
-// addFacts adds what the input says of the trace as a whole and of its threads.
+// addFacts adds the input's statements about the trace as a whole and its threads.
 func (r *Report) addFacts(tl *timeline.Timeline) {
 	for _, a := range tl.Attributes() {
 		f := Fact{Name: a.Key, Value: a.Text}
@@ -113,7 +113,7 @@ type TrackCounts struct {
 // EventCounts counts events as they are in the output.
 type EventCounts struct {
 	Slices        int64 `json:"slices"`         // of threads and asynchronous ones, and states of samplers
-	Unfinished    int64 `json:"unfinished"`     // those of the slices that never end
+	Unfinished    int64 `json:"unfinished"`     // slices that never end
 	Instants      int64 `json:"instants"`       // points in time
 	CounterValues int64 `json:"counter_values"` // values of counters
 	Samples       int64 `json:"samples"`        // call stacks
@@ -135,7 +135,7 @@ type Span struct {
 	End   trace.Nanos `json:"end_ns"`
 }
 
-// RecordedClock is what the headers of probe lines say of their times (docs/formats/probes.md, section 2).
+// RecordedClock is the clock that the headers of probe lines name (docs/formats/probes.md, section 2).
 type RecordedClock struct {
 	Name     string `json:"name,omitempty"`         // monotonic, boottime, realtime, tai or other
 	Epoch    *int64 `json:"epoch_ns,omitempty"`     // Unix time at 0 of the clock

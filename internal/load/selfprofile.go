@@ -22,7 +22,7 @@ type SelfProfileOptions struct {
 	TimeOrigin *trace.Nanos
 
 	// End is the time, from the time origin, at which the recording ended; the last sample lasts until then. nil: what the
-	// input says; else the last sample lasts one interval.
+	// input states; otherwise the last sample lasts one interval.
 	End *trace.Nanos
 
 	// ThreadName is the name of the thread; "": "JS main". A profile does not say whether it is one of a page or a worker.

@@ -82,7 +82,7 @@ func isValueType(msg []byte) bool {
 	return r.Err() == nil
 }
 
-// isETL reports whether a file begins with a buffer of Event Tracing for Windows: its header, and that of the first event, which the system
+// isETL reports whether a file begins with a buffer of Event Tracing for Windows: its header, and the first event's, which the system
 // writes.
 func isETL(head []byte) bool {
 	const event, system, marker = 72, 2, 0xC0
@@ -98,6 +98,6 @@ func notATrace(head []byte) error {
 	case what != "":
 		return fmt.Errorf("%w: this is %s", ErrUnknownFormat, what)
 	}
-	return fmt.Errorf("%w: it begins with %q; weft converts %s", ErrUnknownFormat,
+	return fmt.Errorf("%w: it begins with %q; weft converts %s: name one of these with --format", ErrUnknownFormat,
 		head[:min(len(head), 16)], supportedSentence())
 }

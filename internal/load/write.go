@@ -92,7 +92,7 @@ func (t *Trace) attach() error {
 	return t.closeAttribution()
 }
 
-// markLongTasks adds the marks of long tasks, with what an attribution says about them, or removes those of an input that weft wrote.
+// markLongTasks adds the marks of long tasks, with an attribution's arguments, or removes the marks of an input that weft wrote.
 func (t *Trace) markLongTasks() error {
 	if t.opts.NoLongTasks {
 		return t.Timeline.HideLongTasks()

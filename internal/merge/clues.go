@@ -3,7 +3,7 @@
 // others (Clues), and Solve makes a Plan of the clues of all inputs, or says why there is none. When the inputs are read again, a Stage adds
 // their events to the timeline where the plan places them.
 //
-// The rules R0 to R7 are those of docs/merge.md. Each gives an interval in which an offset lies, and none ever guesses: an offset
+// docs/merge.md describes the rules R0 to R7. Each gives an interval in which an offset lies, and none ever guesses: an offset
 // that nothing supports is an error, and so are two rules that contradict each other.
 //
 // What does not live here: reading inputs (package load), flags and tables (cmd/weft).
@@ -37,7 +37,7 @@ var clockNames = [...]string{"unknown", "MONOTONIC", "BOOTTIME", "REALTIME"}
 // String returns the name of the system's clock.
 func (k ClockKind) String() string { return clockNames[k] }
 
-// Clues are what an input says of its place among others.
+// Clues are what an input reveals about its relation to others.
 type Clues struct {
 	Clock  ClockKind
 	Domain string // which of the clocks of several systems it is, as Chrome names it; "": not said
@@ -51,15 +51,15 @@ type Clues struct {
 
 	// Wall says how the wall clock relates to the times of the input; nil: nothing says so.
 	Wall *Wall
-	// ToMonotonic turns times of the input into those of the monotonic clock, if that is known.
+	// ToMonotonic turns times of the input into times of the monotonic clock, if that is known.
 	ToMonotonic Nanos
 	Monotonic   bool // ToMonotonic is known
 
-	// Samples are the times of a .cpuprofile alone, sorted; Script those of them at which JavaScript ran.
+	// Samples are the times of a .cpuprofile alone, sorted; Script the ones at which JavaScript ran.
 	Samples, Script []Nanos
 	CPUProfile      bool               // they are of a .cpuprofile
 	Pages           []jsprofile.Times  // of JS self-profiles
-	Traced          *Traced            // the profiles and pages in a trace of Chrome; nil: nobody asks
+	Traced          *Traced            // the profiles and pages in a trace of Chrome; nil: not requested
 	Invocations     map[Thread][]Range // when scripts were called, by thread, sorted
 
 	processes map[timeline.ProcessKey]bool
@@ -128,20 +128,20 @@ type Collector struct {
 	more    int // anchors beyond maxAnchors
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
-	traced  *tracedReader       // nil: nobody asks
+	traced  *tracedReader       // nil: not requested
 	waiting map[string]linkClue // requests whose keys are not known yet
 
 	linkMask    uint64 // of the keys of links that are kept: these bits are 0
 	invocations int    // of all threads
 
-	seen, atZero int   // events, and those of them at 0
+	seen, atZero int   // events, and events at 0
 	afterZero    Nanos // the first time of the others
 }
 
 // CollectOptions say what to gather.
 type CollectOptions struct {
 	Inputs   int    // how many there are: each gets its share of what is kept in memory
-	Job      *Job   // nil: events have no links but those of which their reader knows
+	Job      *Job   // nil: events have only the links that their reader finds
 	Linked   []bool // see Job.Watch
 	Flows    bool   // ids of flows connect inputs
 	Profiles bool   // there are profiles whose place the input may tell
@@ -252,7 +252,7 @@ func (c *Collector) Machine(machine uint32, _ string) uint32 { return machine }
 // Link notes an event that carries a key, or a request whose key comes later.
 func (c *Collector) Link(l *timeline.Link) error {
 	if l.To == timeline.LinkToLinked || l.To == timeline.LinkToParent {
-		return nil // at any time: the span of a document's load begins before that of the server, which is its parent
+		return nil // at any time: the span of a document's load starts before the server's span, which is its parent
 	}
 	late := max(l.Step-1, 0)
 	clue := linkClue{ts: l.TS, latest: plus(l.TS, late), role: l.Role, issued: l.Issued}
@@ -483,7 +483,7 @@ func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 // coarseStep is a step of times that is longer than most of what lies between a request and its answer.
 const coarseStep Nanos = 1_000_000
 
-// coarse reports whether the times of the input count in whole milliseconds, as those of HTTP archives and of OpenTelemetry's JavaScript
+// coarse reports whether the times of the input count in whole milliseconds, as in HTTP archives and with OpenTelemetry's JavaScript
 // SDK do.
 func (c *Clues) coarse() bool { return c.Step >= coarseStep }
 

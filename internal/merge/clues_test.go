@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Of more links than an input may keep, two inputs keep those of the same keys, in whatever order they have them.
+// With more links than may be kept, two inputs keep the same keys, in whatever order they have them.
 func TestManyLinks(t *testing.T) {
 	const n, truth = 100_000, 7 * second
 	client := input(t, "client", nothing, func(b *timeline.Builder) {

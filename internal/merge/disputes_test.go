@@ -18,7 +18,7 @@ func requests(b *timeline.Builder, late ...timeline.Nanos) {
 	}
 }
 
-// answers adds the server's side of requests, on a clock that is behind: each takes from 200 ns to 300 ns after it was sent.
+// answers adds the server's side of requests, on a slow clock: each takes from 200 ns to 300 ns after it was sent.
 func answers(b *timeline.Builder, behind timeline.Nanos, late ...timeline.Nanos) {
 	for i, by := range late {
 		at := 100*second + timeline.Nanos(i)*second + by - behind

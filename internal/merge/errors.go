@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// ErrNoInputs says that there is nothing to merge.
+// ErrNoInputs means that there is nothing to merge.
 var ErrNoInputs = errors.New("no input is left")
 
 // Errors that flags of weft merge help with have a Hint, which continues their text.
 
-// UnplacedError says that nothing relates an input to the others.
+// UnplacedError means that nothing relates an input to the others.
 type UnplacedError struct {
 	Input, Anchors              string
 	Reference, ReferenceAnchors string
@@ -34,7 +34,7 @@ func (e *UnplacedError) Hint() string {
 // Unwrap returns what almost placed the input.
 func (e *UnplacedError) Unwrap() error { return e.Why }
 
-// ContradictionError says that two things that are known of a pair of inputs cannot both be true.
+// ContradictionError means that two facts about a pair of inputs cannot both be true.
 type ContradictionError struct {
 	A, B         string
 	Found, Other Relation
@@ -81,7 +81,7 @@ func span(t Nanos) string {
 	return sign + text + " " + name
 }
 
-// HostsError says that two inputs are known to be of one host, but that hosts with different names belong to them.
+// HostsError means that two inputs are known to share a host, although hosts with different names belong to them.
 type HostsError struct {
 	A, B, By      string // what they are one host by
 	NamedA, HostA string // an input of the host of A, and the name that it gives it
@@ -102,7 +102,7 @@ func (e *HostsError) Hint() string {
 	return hint
 }
 
-// UncertainError says that an offset is less certain than asked for.
+// UncertainError means that an offset is less certain than required.
 type UncertainError struct {
 	Input              string
 	Uncertainty, Limit Nanos
@@ -121,7 +121,7 @@ func (e *UncertainError) Hint() string {
 	return fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", e.Input)
 }
 
-// UnconfirmedError says that the samples of a .cpuprofile are not where scripts ran in the trace.
+// UnconfirmedError means that the samples of a .cpuprofile are not where scripts ran in the trace.
 type UnconfirmedError struct {
 	In, Of int
 	Needs  int // fewer samples confirm nothing
@@ -134,7 +134,7 @@ func (e *UnconfirmedError) Error() string {
 	return fmt.Sprintf("only %d of its %d samples of JavaScript lie in calls of one thread: the two do not seem to be of one recording", e.In, e.Of)
 }
 
-// BeforeZeroError says that an input begins before 0 on the clock of the output, which Perfetto cannot represent.
+// BeforeZeroError means that an input starts before 0 on the clock of the output, which Perfetto cannot represent.
 type BeforeZeroError struct {
 	Input, Reference string
 	Start            Nanos
@@ -147,7 +147,7 @@ func (e *BeforeZeroError) Error() string {
 // Hint says which flag helps.
 func (e *BeforeZeroError) Hint() string { return ". Try --reference " + e.Input }
 
-// RangeError says that the times of an input cannot be represented on the clock of the output.
+// RangeError means that the times of an input cannot be represented on the clock of the output.
 type RangeError struct{ Input, Reference string }
 
 func (e *RangeError) Error() string {

@@ -171,7 +171,7 @@ func otherProcesses(a, b *Clues, offset Nanos) map[timeline.ProcessKey]bool {
 	return others
 }
 
-// eachKind counts the rare events of each kind in the common time of two inputs, and those of them that are alike.
+// eachKind counts the rare events of each kind in the common time of two inputs, and how many of them are alike.
 func eachKind(a, b *Clues, offset Nanos, f func(pid int64, n, m, alike int)) {
 	common := Range{max(a.Start, plus(b.Start, offset)), min(a.End, plus(b.End, offset))}
 	if !a.Any || !b.Any || common.To <= common.From {
@@ -237,8 +237,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// collectives are in the names of operations from which no rank gets a result before all have contributed, in lower case and without
-// underscores. The others of their kind are no evidence: a rank that broadcasts, sends or reduces does not wait for those that are late.
+// collectives are in the names of operations from which no rank gets a result before all have contributed, in lower case and
+// without underscores. Other collectives prove nothing: a rank that broadcasts, sends or reduces does not wait for late ranks.
 var collectives = []string{"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}
 
 // launches are PyTorch's categories of calls that begin work for a device and return before it is done.

@@ -19,7 +19,7 @@ func (g groups) find(i int) int {
 	return i
 }
 
-// join makes one set of those of a and b.
+// join joins the sets of a and b.
 func (g groups) join(a, b int) {
 	x, y := g.find(a), g.find(b)
 	root := min(x, y)

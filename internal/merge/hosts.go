@@ -14,7 +14,7 @@ func (s *solver) apart(a, b int) bool {
 	return x != "" && y != "" && x != y
 }
 
-// groupHosts finds which inputs are of one host: those that say so, those of which someone says so, and those that R1 to R3 tie.
+// groupHosts groups inputs by host: by their own statements, by the user's, and by what R1 to R3 tie.
 func (s *solver) groupHosts() {
 	s.hosts = newGroups(len(s.in))
 	s.namedBy = make([]int, len(s.in))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// rounds are what the rounds of a relay service say of how two boots compare: how much the monotonic clock of the one is ahead of that of the other.
+// rounds compare two boots by the rounds of a relay service: how much the monotonic clock of the one is ahead of the other's.
 type rounds struct {
 	both, hull interval
 	count      int
@@ -14,7 +14,7 @@ type rounds struct {
 // hostSyncs is rule R4 by the rounds of a relay service, which some input holds: they tell the two hosts by what their wall clocks say, so
 // that they hold for all inputs that were recorded there. Of many inputs one of each host is related to one of the other.
 func (s *solver) hostSyncs() {
-	of := map[pair]*rounds{} // by the boot of the host and that of the machine that asks
+	of := map[pair]*rounds{} // by the boots of the host and of the machine that asks
 	for i := range s.in {
 		if s.in[i].Clues == nil {
 			continue

@@ -24,9 +24,9 @@ type Job struct {
 	Options
 	// Links are paths of arguments, "headers.x-request-id": events of several inputs with equal values belong together.
 	Links []string
-	// LinkFlows says that ids of flows mean the same in all inputs.
+	// LinkFlows is set if ids of flows mean the same in all inputs.
 	LinkFlows bool
-	// Machines says that the output keeps the hosts apart as machines.
+	// Machines keeps the hosts apart as machines in the output.
 	Machines bool
 	// DryRun ends with ErrDryRun when the plan is made.
 	DryRun bool

@@ -1,6 +1,6 @@
 package merge
 
-// machines numbers the hosts that are known to differ from that of the reference. What nothing tells from the host of the reference is on
+// machines numbers the hosts that are known to differ from the reference's. What nothing tells from the host of the reference is on
 // that; what is told from it has a machine with nothing but the inputs known to be on the same.
 func (s *solver) machines() {
 	find, members := s.hosts.find, map[int][]int{}
@@ -38,7 +38,7 @@ func (s *solver) differ(x, y []int) bool {
 	return false
 }
 
-// machineName returns the name of the host of some inputs: its own, else that of the first input.
+// machineName returns the name of the host of some inputs: its own, or the first input's.
 func (s *solver) machineName(group []int) string {
 	for _, i := range group {
 		if name := s.host(i); name != "" {

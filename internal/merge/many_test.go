@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A thousand inputs of ten hosts, of which a relay service has compared the clocks, one after the other: each is placed by that, hosts are
-// known as such, and the number of relations grows with that of inputs, not of pairs.
+// A thousand inputs of ten hosts, whose clocks a relay service has compared one after the other: each is placed by that, hosts are
+// recognized, and relations grow in number with inputs, not with pairs.
 func TestManyHosts(t *testing.T) {
 	const hosts, perHost = 10, 100
 	boot := func(host int) timeline.Nanos { return timeline.Nanos(1000+7*host) * second } // REALTIME − MONOTONIC
@@ -50,7 +50,7 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// Many inputs with links among them, whose hosts nothing names: those of one boot are of one host, whichever pairs have links.
+// Many inputs with links among them, whose hosts nothing names: inputs of one boot are of one host, whichever pairs have links.
 func TestManyLinkedInputs(t *testing.T) {
 	const n = 300
 	var in []merge.Input

@@ -61,7 +61,7 @@ func (s *solver) meet(all map[pair]*bounds, meetings []meeting) {
 	}
 }
 
-// hubs returns the hub of each input, and how many meetings it attends: the reference for all who meet it, directly or over others, else
+// hubs returns the hub of each input, and how many meetings it attends: the reference for all who meet it, directly or over others, otherwise
 // the first of them.
 func (s *solver) hubs(meetings []meeting) (hubs groups, attended []int) {
 	sets, attended := newGroups(len(s.in)), make([]int, len(s.in))
@@ -176,8 +176,8 @@ func (m meeting) narrow(at []interval, drifts []bool, all interval) (moved bool)
 	return moved
 }
 
-// meetApart takes over what all meetings say of two inputs that cannot have met: it contradicts where others place these, or shows that their
-// clocks drift.
+// meetApart applies what all meetings show about two inputs that cannot have met: it contradicts where others place these, or shows
+// that their clocks drift.
 func (s *solver) meetApart(of func(a, b int) *bounds, p pair, meetings []meeting) {
 	b := of(p.a, p.b)
 	for _, m := range meetings {

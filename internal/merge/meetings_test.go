@@ -31,7 +31,7 @@ func attends(name string, at map[string]timeline.Nanos) merge.Input {
 }
 
 // Two inputs meet the reference at one time, and each other at another one: no offsets suit that. The message has both sides, and only the
-// later of the two is left out. What others say of each other counts as before.
+// later of the two is left out. Relations of the others count as before.
 func TestImpossibleMeeting(t *testing.T) {
 	const ms = timeline.Nanos(1e6)
 	in := []merge.Input{

@@ -17,7 +17,7 @@ type Match struct {
 	By          string // BySamples or ByNavigation
 
 	Profile  string // the id of the profile in the trace that has the same samples; "" if it was found otherwise
-	Same, Of int    // how many samples are the same, of those of the shorter list
+	Same, Of int    // how many samples are the same, of the shorter list
 	Headed   bool   // the trace says when that profile began
 
 	URL string // of the page of a navigation
@@ -31,7 +31,7 @@ const (
 	ByNavigation = "navigation" // the trace has the navigation to the page
 )
 
-// ErrNoCommonClock says that nothing in a trace tells where a self-profile belongs.
+// ErrNoCommonClock means that nothing in a trace tells where a self-profile belongs.
 var ErrNoCommonClock = errors.New("no common clock")
 
 // ErrNoSamples and ErrOtherClock say why the profiles of the source SelfProfiling that a trace has are of no use.
@@ -73,8 +73,8 @@ func (e *ClockError) Is(err error) bool { return err == ErrNoCommonClock }
 // Unwrap returns why no place fits.
 func (e *ClockError) Unwrap() error { return e.Why }
 
-// Places finds where the time origin of a page may be: where the trace has the same samples, else at navigations. Those may be of other
-// documents than the page whose navigation comes first, as a profile has the scripts of all frames with its origin; nor does it have those of a
+// Places finds where the time origin of a page may be: where the trace has the same samples, otherwise at navigations. Those may be of other
+// documents than the page whose navigation comes first, because a profile has the scripts of all frames with its origin, but none of a
 // page without any in it. The error is a *ClockError.
 func (c *Traced) Places(page *jsprofile.Times) ([]Match, error) {
 	found := c.matchSamples(page)
@@ -89,7 +89,7 @@ func (c *Traced) Places(page *jsprofile.Times) ([]Match, error) {
 	return found, nil
 }
 
-// ErrOtherSamples says that a trace has self-profiles of a thread, but not this one.
+// ErrOtherSamples means that a trace has self-profiles of a thread, but not this one.
 var ErrOtherSamples = errors.New("the trace has a self-profile of this page and time, with other samples: the two do not seem to be of one recording")
 
 // Len returns how many samples and navigations Places looks at.
@@ -119,7 +119,7 @@ func (c *Traced) missing() error {
 // traceStep is the step of the times in traces.
 const traceStep Nanos = 1_000
 
-// matchSamples compares the times of a profile with those of the profiles in the trace.
+// matchSamples compares the times of a profile with the profiles in the trace.
 func (c *Traced) matchSamples(page *jsprofile.Times) (found []Match) {
 	m := matcher{times: page.Times, step: page.Step, budget: maxComparisons}
 	for i := range c.profiles {
@@ -144,7 +144,7 @@ const (
 	maxComparisons = 1 << 26
 )
 
-// matcher compares the times of a profile with those of others.
+// matcher compares the times of a profile with other profiles.
 type matcher struct {
 	times  []Nanos
 	step   Nanos
@@ -263,7 +263,7 @@ func spanAt(t *jsprofile.Times, by Nanos) (span Range, ok bool) {
 	return Range{plus(t.Times[0], by), plus(t.Times[len(t.Times)-1], by)}, true
 }
 
-// HasOthers reports whether the trace has the samples of self-profiles of a thread, but not those of a page that is in one place: it would
+// HasOthers reports whether the trace has the samples of self-profiles of a thread, but not of a page with one possible place: it would
 // have these as well.
 func (c *Traced) HasOthers(page *jsprofile.Times, at *Match) bool {
 	span, ok := spanAt(page, at.Origin)

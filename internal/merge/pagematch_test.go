@@ -117,7 +117,7 @@ func match(c *Traced, p *jsprofile.Times) (Match, error) {
 	return places[0], nil
 }
 
-// tracedIn reads what a Chrome JSON trace says of its pages.
+// tracedIn reads what a Chrome JSON trace reveals about its pages.
 func tracedIn(tb testing.TB, trace string) *Traced {
 	tb.Helper()
 	log := new(problem.Log)
@@ -237,7 +237,7 @@ func TestTracedForms(t *testing.T) {
 	for _, c := range []struct {
 		form    string
 		heads   []string
-		clock   Nanos // of the trace, less that of startTime
+		clock   Nanos // clock of the trace, minus the clock of startTime
 		atMost  Nanos // from the origin; -1: there is no common clock
 		missing string
 	}{

@@ -21,7 +21,7 @@ type Page struct {
 	alone  bool  // another page of the file is in another process with this pid
 }
 
-// Thread returns the thread of the page; nil if it is not known, or its pid is that of another process of the file.
+// Thread returns the thread of the page; nil if it is not known, or its pid belongs to another process of the file.
 func (p *Page) Thread() *Thread {
 	if p.Match == nil || p.alone {
 		return nil
@@ -43,9 +43,9 @@ type tracedPage struct {
 	match *Match
 }
 
-// selfProfiles is rule R1 for the profiles that pages have made of themselves. They count from several time origins, so the offset of the
-// input is that of one page, whatever the trace. A trace without this page tells the offset by another one if traces with several pages
-// tell how far the two are apart.
+// selfProfiles is rule R1 for the profiles that pages make of themselves. They count from several time origins, so the offset of
+// the input is one page's, whatever the trace. A trace without this page gives the offset by another page if other traces tell how
+// far the two are apart.
 func (s *solver) selfProfiles(b int) {
 	f := s.findPages(b)
 	if f == nil {
@@ -190,8 +190,8 @@ func chosen(places []Match, holds func(m *Match) bool) []Match {
 	return places
 }
 
-// relate returns what a trace says of the offset of an input by one of its pages, which is tied to the first one, and the pages that it ties
-// to this one.
+// relate returns what a trace reveals about the offset of an input through one of its pages, which is tied to the first one, and
+// the pages that it ties to this one.
 func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
 	var m *Match
 	for _, t := range f.found[a] {
@@ -219,7 +219,7 @@ func (s *solver) placePages(i int, f *profileFile) {
 	p := &s.plan.Inputs[i]
 	p.Pages, p.Thread = f.pages, f.pages[f.first].Thread()
 	given := i != s.plan.Reference && p.Rule == Given // which says where all of them go
-	traces := map[int64]int{}                         // those of the processes, by their pids
+	traces := map[int64]int{}                         // traces of the processes, by pid
 	s.pageProcess(i, &f.pages[f.first], traces)
 	for k := range f.pages {
 		page := &f.pages[k]
@@ -238,7 +238,7 @@ func (s *solver) placePages(i int, f *profileFile) {
 	}
 }
 
-// pageProcess shares the process of a page with its trace, unless its pid is that of another process of the input.
+// pageProcess shares the process of a page with its trace, unless its pid belongs to another process of the input.
 func (s *solver) pageProcess(i int, page *Page, traces map[int64]int) {
 	thread := page.Thread()
 	trace, known := traces[thread.PID]

@@ -28,8 +28,8 @@ type edge struct {
 	coarse bool  // the times of an input have whole milliseconds, and causality does not contradict its wall clock
 }
 
-// class is that of the rule. What coarse times say of causality is no better than what the wall clock says. A wall clock that is wrong, nobody
-// knows by how much, is worse than one that nothing contradicts.
+// class is the class of the rule. Causality with coarse times is no better than the wall clock. A wall clock that is wrong by an
+// unknown amount is worse than one that nothing contradicts.
 func (e *edge) class() int {
 	switch {
 	case e.over > 0 && e.AtLeast:
@@ -73,8 +73,9 @@ func (k *known) edge() (e edge, ok bool) {
 	return edge{Relation: *k.causal}, k.causal.bounded()
 }
 
-// narrowed joins what causality and wall clocks say of a pair. Where they contradict each other, causality counts; if it bounds one side
-// only, the wall clock is taken to be wrong by as little as possible. Causality that contradicts itself is as the most of its bounds say.
+// narrowed joins what causality and wall clocks show about a pair. Where they contradict each other, causality counts; if it bounds
+// one side only, the wall clock is assumed to be wrong by as little as possible. Contradictory causality follows the majority of
+// its bounds.
 func narrowed(causal, wall *Relation) edge {
 	best := interval{causal.Low, causal.High}
 	if d := causal.dispute; d != nil {

@@ -204,7 +204,7 @@ func TestUnknownHosts(t *testing.T) {
 	}
 }
 
-// Inputs of which someone says that they are of one host share its monotonic clock, unless it was started in between.
+// Inputs that the user puts on one host share its monotonic clock, unless it was started in between.
 func TestOneHostSharesClocks(t *testing.T) {
 	one, two := input(t, "one", monotonic, at(second)), input(t, "two", monotonic, at(9*second))
 	for name, plan := range map[string]*merge.Plan{

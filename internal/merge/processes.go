@@ -22,7 +22,7 @@ func (s *solver) findProcesses() {
 	s.shareIDs()
 }
 
-// sameSpaces finds inputs of which someone says that all equal pids are one process.
+// sameSpaces finds inputs whose equal pids are one process by the user's word.
 func (s *solver) sameSpaces() {
 	s.plan.spaces = newGroups(len(s.in))
 	for _, same := range s.opts.Same {
@@ -54,7 +54,7 @@ func (s *solver) sameInputs() {
 		}
 		offset := s.plan.Inputs[p.b].Offset - s.plan.Inputs[p.a].Offset
 		if s.same[p] {
-			offset = 0 // at which that was found, whatever someone says of the clocks
+			offset = 0 // at which that was found, whatever the user states about the clocks
 		}
 		if s.same[p] || offset != 0 && s.sameShifted(p, offset) {
 			s.plan.spaces.join(p.a, p.b)
@@ -130,7 +130,7 @@ func (s *solver) askWhetherTwice() {
 
 // oneProcess is which processes are one, and why.
 type oneProcess struct {
-	alone   map[member]bool // processes, by their input instead of its space, that are not those of the space
+	alone   map[member]bool // processes, by their input instead of its space, that are not in the space
 	numbers map[member]int  // of those that are known to be one with others
 	sets    groups          // by these numbers
 	by      []Rule
@@ -195,20 +195,20 @@ func (s *solver) placeProfile(i int, p *Clues) {
 	}
 }
 
-// tie says of which thread a profile is.
+// tie records the thread of a profile.
 func (s *solver) tie(i int, t tie) {
 	s.plan.Inputs[i].Thread = &t.thread
 	s.shareProcess(i, t.input, t.thread)
 }
 
-// shareProcess says that the process of a thread of an earlier input is one of a profile's.
+// shareProcess records that a process of a profile is the process of a thread of an earlier input.
 func (s *solver) shareProcess(i, of int, thread Thread) {
 	process := timeline.ProcessKey{Num: thread.PID}
 	s.in[i].Clues.processes[process] = true
 	s.plan.join(s.plan.member(of, process), s.plan.member(i, process), SameSamples)
 }
 
-// Shares reports whether a process of an earlier input is that of a later one with the same id.
+// Shares reports whether an earlier and a later input share the process with an id.
 func (p *Plan) Shares(earlier, later int, id timeline.ProcessKey) bool {
 	x, y := p.member(earlier, id), p.member(later, id)
 	if x == y {
@@ -245,8 +245,8 @@ func (s *solver) listProcesses() {
 	})
 }
 
-// shareIDs finds inputs in which ids that are not those of a process, such as windows and requests, mean the same: those with a process in
-// common, and those of which --same says so.
+// shareIDs finds inputs in which ids that belong to no process, such as windows and requests, mean the same: inputs with a process
+// in common, and inputs that --same joins.
 func (s *solver) shareIDs() {
 	s.plan.ids = newGroups(len(s.in))
 	for _, same := range s.opts.Same {

@@ -33,7 +33,7 @@ func (r Rule) String() string { return ruleNames[r] }
 // strong reports whether a rule outranks wall clocks and causality.
 func (r Rule) strong() bool { return r <= ClockSync }
 
-// Relation says that the times of the input B become those of the input A by an offset between Low and High.
+// Relation is an interval, Low to High, of offsets that turn times of the input B into times of the input A.
 type Relation struct {
 	A, B      int
 	Rule      Rule
@@ -108,7 +108,7 @@ func (s *solver) given() {
 	for _, g := range s.opts.Offsets {
 		if g.Input != s.plan.Reference {
 			s.add(Relation{A: s.plan.Reference, B: g.Input, Rule: Given, Low: minus(g.Offset, g.Within), High: plus(g.Offset, g.Within)})
-		} else if note := fmt.Sprintf("the offset given for %s has no effect: all inputs are on its clock, so give those of the others",
+		} else if note := fmt.Sprintf("the offset given for %s has no effect: all inputs are on its clock, so give the offsets of the others",
 			s.in[g.Input].Name); g.Offset != 0 && !slices.Contains(s.plan.Notes, note) {
 			s.plan.Notes = append(s.plan.Notes, note)
 		}
@@ -169,7 +169,7 @@ func (s *solver) boot(a, b int) {
 	})
 }
 
-// shared is rule R3 for inputs of which someone says that they are of one host: they share its clocks, unless these were started or set in
+// shared is rule R3 for inputs that the user puts on one host: they share its clocks, unless these were started or set in
 // between.
 func (s *solver) shared(a, b int) {
 	x, y := s.in[a].Clues, s.in[b].Clues
@@ -195,7 +195,7 @@ func otherDomains(x, y *Clues) bool { return x.Domain != "" && y.Domain != "" &&
 // wall is rule R5. The clocks of two hosts, or of what may be two hosts, differ by more than is known.
 func (s *solver) wall(a, b int) {
 	x, y := s.in[a].Clues.Wall, s.in[b].Clues.Wall
-	if x == nil || y == nil || s.booted[pair{a, b}] { // what R3 says of these anchors is more exact
+	if x == nil || y == nil || s.booted[pair{a, b}] { // R3 relates these anchors more exactly
 		return
 	}
 	by := x.By + "; " + y.By
@@ -345,7 +345,7 @@ func (s *solver) links() {
 // maxLinked is how many events may carry one key, but for collectives and syncs.
 const maxLinked = 64
 
-// bounds are what links say of a pair of inputs.
+// bounds are what links show about a pair of inputs.
 type bounds struct {
 	causal, sync interval
 	halves       [2]interval // of the causal ones: of the first half of the recording, and of the second
@@ -413,7 +413,7 @@ func (s *solver) boundBy(of func(a, b int) *bounds, x, y linked) {
 	}
 }
 
-// unrepeated returns the events without those of which an input has several alike: which of them is meant is not known.
+// unrepeated leaves out events of which an input has several alike: which one is meant is not known.
 func unrepeated(members []linked) (kept []linked) {
 	count := map[[2]int]int{}
 	for _, m := range members {

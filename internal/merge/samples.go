@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// tie says that a profile is of a thread of another input.
+// tie ties a profile to a thread of another input.
 type tie struct {
 	input  int
 	thread Thread
@@ -31,8 +31,8 @@ func (s *solver) mayHave(a, b int) bool {
 	return a != b && c != nil && c.Traced != nil && !s.apart(a, b)
 }
 
-// sameStart is how far the start of a profile in a trace may be from that of a .cpuprofile with the same samples, if both are by one
-// clock.
+// sameStart is how far the start of a profile in a trace may be from the start of a .cpuprofile with the same samples, if both use
+// one clock.
 const sameStart Nanos = 10_000_000
 
 // cpuProfile is rule R1 for a .cpuprofile.

@@ -24,7 +24,7 @@ func tracedInput(t *testing.T, name string, events ...string) Input {
 	return Input{Name: name, Clues: c.WithProcesses()}
 }
 
-// pageProfiles returns an input with the profiles of two pages: from 100 ms to 120 ms on the clock of the first one, and at 20 ms on that of the second.
+// pageProfiles returns an input with the profiles of two pages: from 100 ms to 120 ms on the clock of the first one, and at 20 ms on the second's.
 func pageProfiles(first, second string) Input {
 	return Input{Name: "profiles", Clues: WithPages([]jsprofile.Times{
 		{Times: []timeline.Nanos{100_000_000, 120_000_000}, Resources: []string{first}},
@@ -216,7 +216,7 @@ func TestTooManyPages(t *testing.T) {
 	}
 }
 
-// The document of which a self-profile is: of several navigations that may be its page's, what the wall clock says of the time origin, where scripts
+// The document of a self-profile: of several navigations that may be its page's, the wall clock at the time origin, where scripts
 // ran, and which page has scripts of the profile decide. If nothing does, all of them are named; what contradicts the samples is refused.
 func TestNavigations(t *testing.T) {
 	const (

@@ -15,7 +15,7 @@ type Input struct {
 	Clues              *Clues // nil: it was left out
 }
 
-// Options are what someone has said of the inputs.
+// Options are the user's statements about the inputs.
 type Options struct {
 	Offsets        []GivenOffset
 	Reference      int     // -1: not given
@@ -34,7 +34,7 @@ type GivenOffset struct {
 // Plan says where each input goes.
 type Plan struct {
 	Reference int
-	Clock     string // of the output: that of the reference, or REALTIME
+	Clock     string // of the output: the reference's, or REALTIME
 	Inputs    []Placed
 	Processes []SameProcess
 	Checked   []Check
@@ -43,7 +43,7 @@ type Plan struct {
 	Clocks    timeline.Clocks // of the output
 	Ranked    bool            // all inputs have ranks
 	Hosts     int             // how many are known to differ
-	Machines  []string        // what those are called whose numbers inputs have, from 1 on: one for each host but that of the reference
+	Machines  []string        // names of the machines that inputs refer to, from 1 on: one for each host but the reference's
 
 	ranks    []int64
 	requests []map[string]string // see Clues.requests
@@ -74,7 +74,7 @@ type Placed struct {
 type SameProcess struct {
 	PID    string
 	Inputs []int
-	By     string // "same events"; "": nothing says that they are one
+	By     string // "same events"; "": not known to be one
 	id     timeline.ProcessKey
 }
 
@@ -100,7 +100,7 @@ type solver struct {
 	plan     *Plan
 	all      []Relation
 	hosts    groups              // inputs of one host
-	said     groups              // inputs of which someone says that equal pids are one process
+	said     groups              // inputs whose equal pids are one process by the user's word
 	namedBy  []int               // by the first input of a host: the input that names it; -1: none does
 	same     map[pair]bool       // rule R2 holds
 	common   map[pair]sameEvents // by which it does
@@ -326,7 +326,8 @@ func (r *Relation) around() string {
 	return fmt.Sprintf("%s ± %s", span(middle(r.Low, r.High)), span(width/2+width%2))
 }
 
-// wrongClock finds the input whose wall clock contradicts its place: that of the two, or before them on their paths, that something else places.
+// wrongClock finds the input whose wall clock contradicts its place: one of the two, or one before them on their paths, that
+// something else places.
 func (s *solver) wrongClock(r *Relation, off Nanos) {
 	for _, i := range [...]int{r.B, r.A} {
 		for at := i; at >= 0 && at != s.plan.Reference; at = s.nodes[at].before {
@@ -412,7 +413,7 @@ func (s *solver) planRanks() {
 	}
 }
 
-// clock chooses the clock of the output: that of the reference, or REALTIME if an input would begin before 0 on it.
+// clock chooses the clock of the output: the reference's, or REALTIME if an input would start before 0 on it.
 func (s *solver) clock() {
 	ref := s.in[s.plan.Reference].Clues
 	first, at := s.earliest()
@@ -448,7 +449,7 @@ func (s *solver) earliest() (first int, at Nanos) {
 	return max(first, 0), at
 }
 
-// outputClocks returns what the output says of its clock.
+// outputClocks returns the clocks that the output states.
 func outputClocks(ref *Clues, kind ClockKind, at Nanos) timeline.Clocks {
 	names := map[ClockKind]timeline.Clock{
 		ClockMonotonic: timeline.ClockMonotonic, ClockBoottime: timeline.ClockBoottime, ClockWall: timeline.ClockRealtime,
@@ -473,7 +474,7 @@ func (p *Placed) Uncertainty() Nanos {
 	return width/2 + width%2
 }
 
-// Order returns the place of an input among those that are shown, and what is in front of the names of its processes: by its rank, if all
+// Order returns the position of an input among the inputs shown, and the prefix of its processes' names: by its rank, if all
 // inputs have one.
 func (p *Plan) Order(i, at int) (place int, prefix string) {
 	if !p.Ranked {

@@ -49,7 +49,7 @@ var (
 	nothing   = timeline.Clocks{}
 )
 
-// anchored are monotonic clocks that are behind the wall clock.
+// anchored are monotonic clocks that are slower than the wall clock.
 func anchored(by timeline.Nanos) timeline.Clocks {
 	return timeline.Clocks{Trace: timeline.ClockMonotonic, Readings: []timeline.ClockReading{
 		{Clock: timeline.ClockMonotonic, Time: second}, {Clock: timeline.ClockRealtime, Time: second + by},
@@ -137,7 +137,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Syncs say that two events are one moment, to within the step of the clocks (R4).
+// Syncs make two events one moment, to within the step of the clocks (R4).
 func TestClockSync(t *testing.T) {
 	marks := func(times ...timeline.Nanos) func(b *timeline.Builder) {
 		return func(b *timeline.Builder) {
@@ -284,7 +284,7 @@ func TestKeepGoing(t *testing.T) {
 	}
 }
 
-// FuzzSolve: whatever inputs say of their clocks, there is a plan or an error, and a plan keeps every given interval.
+// FuzzSolve: whatever inputs state about their clocks, there is a plan or an error, and a plan keeps every given interval.
 func FuzzSolve(f *testing.F) {
 	f.Add([]byte("weft merge"))
 	f.Add([]byte{0, 1, 2, 3, 255, 254, 1, 0, 0, 9, 8, 7, 100, 50, 3})

@@ -15,7 +15,7 @@ import (
 
 // A Stage puts the events of the inputs of a job on one timeline, each input where the plan places it. Each is read into a Builder of its own
 // (Next), between which and the Builder of the whole the Stage translates times, indexes of events, tracks, machines and links. Ids of
-// inputs are their own: of two inputs with the process 1, the events of each are on tracks of their own, unless the plan says that it is one
+// inputs are their own: of two inputs with the process 1, the events of each are on tracks of their own, unless the plan makes it one
 // process.
 type Stage struct {
 	job      *Job
@@ -66,7 +66,7 @@ type part struct {
 	args     timeline.Args                         // scratch
 }
 
-// NewStage returns a Stage for the inputs of a job that are not left out. Of the arguments of events, those of dropArgs are not for the output.
+// NewStage returns a Stage for the inputs of a job that are not left out. dropArgs are arguments that the output does not get.
 func NewStage(job *Job, whole *timeline.Builder, leftOut []bool, dropArgs []string) *Stage {
 	s := &Stage{
 		job: job, whole: whole, view: whole.View(), leftOut: leftOut, dropArgs: map[string]bool{},
@@ -215,7 +215,7 @@ func (p *part) Machine(machine uint32, name string) uint32 {
 	return out
 }
 
-// place returns the track for slices and instants that an input has on a track: where another input has the track of a thread, those of
+// place returns the track for slices and instants that an input has on a track: where another input has the track of a thread, slices of
 // the others are on tracks of their own below it, because two recorders do not nest.
 func (p *part) place(track timeline.TrackID) timeline.TrackID {
 	if int(track) < len(p.places) && p.places[track] != 0 {
@@ -255,8 +255,8 @@ func (p *part) owns(track timeline.TrackID) bool {
 	return true
 }
 
-// SampleThread returns the thread for samples that the input has of one, and for what tells their states: if an earlier input has some, it
-// is one of their own, so that nobody adds up two profilers.
+// SampleThread returns the thread for an input's samples of a thread and for their states: if an earlier input has samples of it, a
+// separate one, so that two profilers are never added up.
 func (p *part) SampleThread(track timeline.TrackID) timeline.TrackID {
 	if owner := p.sampled[track]; owner == nil || owner == p || p.view.TrackKind(track) != timeline.ThreadTrack {
 		return track
@@ -320,7 +320,7 @@ func (p *part) moved(ts Nanos, event uint32, at int64) (Nanos, bool) {
 	return to, true
 }
 
-// describeSamples says what the samples of the trace are, which has one description: that of the first input with samples. It reports
+// describeSamples says what the samples of the trace are, which has one description: the first input's with samples. It reports
 // whether the samples of this input cannot weigh what they say.
 func (p *part) describeSamples() (count bool) {
 	own, _ := p.b.SampleDescription()
@@ -401,7 +401,7 @@ func (s *Stage) rankProcesses() {
 	for i := range all {
 		s.whole.SetSortIndex(all[i].ID, int32(i))
 		place := places[all[i].ID]
-		if place == 0 { // it keeps the ids of its input; ids made for it must not meet those of the others
+		if place == 0 { // it keeps the ids of its input; ids made for it must not meet the other ids
 			place = last + 1
 		}
 		s.whole.MakeUpFrom(all[i].ID, int64(place))
@@ -470,8 +470,8 @@ func (s *Stage) hostSuffix(p *part) string {
 	return ""
 }
 
-// textID returns the id by which the output knows a process whose id is a text, which so tells it from others: the name that it is shown by,
-// with that of its input and a number if earlier processes have the same one. A number beyond 64 bits stays, unless it is taken.
+// textID returns the id by which the output knows a process whose id is a text, to tell it from others: its name, with the name of
+// its input and a number if an earlier process has the same one. A number beyond 64 bits stays, unless it is taken.
 func (s *Stage) textID(t *timeline.Track, name string, unique timeline.UniqueNames) (timeline.ProcessKey, string) {
 	key, of := t.InputID, s.of[t.ID].name
 	if !key.IsNumber {

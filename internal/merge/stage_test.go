@@ -158,7 +158,7 @@ func TestInputsWithTextIDs(t *testing.T) {
 	}
 }
 
-// TestThreadsOfInput: a reader that looks for a thread by its tid must not find those of other inputs.
+// TestThreadsOfInput: a reader that looks for a thread by its tid must not find threads of other inputs.
 func TestThreadsOfInput(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		var found [2][]timeline.ThreadUse

@@ -16,7 +16,7 @@ import (
 // trace:
 //
 //   - Chrome records the self-profiles of pages in its own way too, as profiles of the source SelfProfiling. One whose
-//     samples are those of the self-profile, all at one distance, gives the time origin to within a few microseconds.
+//     samples are the self-profile's, all at one distance, gives the time origin to within a few microseconds.
 //   - navigationStart is the time origin of the page that was navigated to. The page may be the one of the self-profile if it
 //     is among its scripts, as a page with a script in it is, or if it is of the same thread and origin as one that is.
 //
@@ -42,7 +42,7 @@ type tracedProfile struct {
 	headed   bool // its head says when it began
 	times    []Nanos
 	slack    Nanos // by which all times may be wrong
-	// otherClock says that its start is on another clock than the times of the trace.
+	// otherClock is set if its start is on another clock than the times of the trace.
 	otherClock bool
 	mixed      bool // the samples may be of other profiles of the thread
 
@@ -61,7 +61,7 @@ type navigation struct {
 	pid, tid int64
 	ts       Nanos
 	url      string
-	inFrame  bool // the page is not that of a tab, but in a frame of one
+	inFrame  bool // the page is not a tab's, but in a frame of one
 }
 
 // Names and values of Chrome.
@@ -76,9 +76,9 @@ const maxTracedSamples = 1 << 24
 
 // tracedReader gathers a Traced from the events of a trace.
 //
-// In traces of Chrome the pieces of V8 profiles are instants, with arguments that may be JSON text. In traces that weft wrote, the samples of
-// a self-made profile are those of the thread with its id, or of the sampled thread itself; they count from the time of the head or, if an
-// older version wrote them, from the startTime in it, so that all may be wrong by the difference.
+// In traces of Chrome the pieces of V8 profiles are instants, with arguments that may be JSON text. In traces that weft wrote, a
+// self-made profile has the samples of the thread with its id, or of the sampled thread itself; they count from the time of the
+// head or, if an older version wrote them, from the startTime in it, so that all may be wrong by the difference.
 type tracedReader struct {
 	b       *timeline.Builder
 	view    *timeline.Timeline // of b
@@ -325,7 +325,7 @@ func (r *tracedReader) finish() *Traced {
 	return &r.all
 }
 
-// addSampled takes the samples of threads for those of the self-made profiles without chunks: of the sampled thread, and of
+// addSampled assigns the samples of threads to the self-made profiles without chunks: of the sampled thread, and of
 // the one with the id of the profile. Several profiles of one thread have its samples once: from which of them they are
 // does not change where they lie, but they may be wrong by the most of all.
 func (r *tracedReader) addSampled() {
@@ -354,7 +354,7 @@ func (r *tracedReader) addSampled() {
 	}
 }
 
-// addThread takes the samples of a thread for those of a profile, which may be mixed with others.
+// addThread assigns the samples of a thread to a profile; others may be mixed in.
 func (r *tracedReader) addThread(added map[threadKey]int, h tracedHead, thread threadKey, mixed bool) {
 	at, ok := added[thread]
 	if !ok {

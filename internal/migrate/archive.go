@@ -126,7 +126,7 @@ func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 			break
 		}
 		if err != nil {
-			return a.readFailure(ctx, in, fmt.Errorf("tar: %w behind member %d", err, a.n))
+			return a.readFailure(ctx, in, fmt.Errorf("tar: %w after member %d", err, a.n))
 		}
 		m := member{name: h.Name, size: h.Size, mtime: h.ModTime, open: func() (io.Reader, error) { return r, nil }}
 		switch h.Typeflag {
@@ -141,7 +141,7 @@ func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 		}
 	}
 	if !end.marked() && src.Damage() == nil {
-		return failf(KindUnreadable, "tar: the archive is cut off behind member %d", a.n)
+		return failf(KindUnreadable, "tar: the archive is truncated after member %d", a.n)
 	}
 	if _, err := io.Copy(io.Discard, src); err != nil {
 		return a.readFailure(ctx, in, err)

@@ -24,7 +24,7 @@ type Batch struct {
 	records []*Record
 }
 
-// NewBatch begins a batch. Inputs are those of storage, or below c.Root if it is nil. Outputs go below c.Out, with temporary files
+// NewBatch begins a batch. Inputs come from storage, or from below c.Root if it is nil. Outputs go below c.Out, with temporary files
 // in scratch, or to storage if scratch is nil. With neither of them it is for decisions about local files only.
 func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
 	if err := c.checkConversion(); err != nil {
@@ -145,7 +145,7 @@ func (b *Batch) Part() (part []byte, err error) {
 	return part, nil
 }
 
-// StateFolder is the folder below that of the outputs in which manifest and parts are.
+// StateFolder is the folder, below the folder of outputs, of the manifest and parts.
 const StateFolder = stateFolder
 
 // ManifestName is the name of the manifest in StateFolder.
@@ -194,7 +194,7 @@ func SavePart(out string, scratch *Scratch, part []byte) error {
 	return nil
 }
 
-// A Scratch is a folder for the temporary files of one process, below that of the outputs. A lock tells that the process lives.
+// A Scratch is a folder for the temporary files of one process, below the folder of outputs. A lock tells that the process lives.
 type Scratch struct {
 	name string // below the folder of the state
 	dir  string
@@ -210,9 +210,9 @@ func NewScratch(out string) (*Scratch, error) {
 	if err := os.MkdirAll(s.path(tempFolder), 0o777); err != nil {
 		return nil, stopped(err, "%s: %s", out, cause(err))
 	}
-	// The lock lies beside the folder and is held before that is there, so that nobody takes the folder for a dead one.
+	// The lock lies beside the folder and is held before that is there, so that no other process takes the folder for a dead one.
 	err := errLocked
-	for err == errLocked { // somebody sweeps right now
+	for err == errLocked { // another process is sweeping
 		c.name = tempFolder + "/" + fmt.Sprintf("%s%016x", scratchPrefix, rand.Uint64())
 		c.dir = s.path(c.name)
 		c.lock, err = openLocked(c.dir+".lock", false)
@@ -244,7 +244,7 @@ func Sweep(out string) (removed int, err error) {
 	for _, name := range locks {
 		lock, err := openLocked(name, false)
 		if err != nil {
-			continue // it lives, or somebody else sweeps
+			continue // it lives, or another process is sweeping
 		}
 		dir := strings.TrimSuffix(name, ".lock")
 		left, _ := os.ReadDir(dir)

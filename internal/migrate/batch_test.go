@@ -129,7 +129,7 @@ func TestBatchesDoWhatRunsDo(t *testing.T) {
 	}
 }
 
-// Parts that nobody has merged are records like others.
+// Parts that are not merged yet are records like others.
 func TestPartsCountBeforeTheyAreMerged(t *testing.T) {
 	a := newTestArchive(t, map[string]string{"a.json": small})
 	scratch, err := NewScratch(a.out)
@@ -164,7 +164,7 @@ func TestPartsCountBeforeTheyAreMerged(t *testing.T) {
 	}
 }
 
-// The temporary files of processes that live stay; those of dead ones go.
+// The temporary files of processes that live stay; the files of dead ones are removed.
 func TestSweep(t *testing.T) {
 	out := t.TempDir()
 	alive, err := NewScratch(out)

@@ -14,7 +14,7 @@ import (
 // A Config says what is to be migrated, where to, and how. Only Out and, for most runs, Inputs or Lists are needed.
 type Config struct {
 	Out    string   // the folder of outputs; it is made if it is not there
-	Root   string   // the folder below which outputs mirror inputs; "" for the one folder of Inputs, else the working directory
+	Root   string   // the folder below which outputs mirror inputs; "" for the one folder of Inputs, otherwise the working directory
 	Inputs []string // folders, files, and patterns with **; files that folders and patterns find and that are not traces are skipped
 	Lists  []string // files with names, one a line; "-" is Stdin
 	NUL    bool     // names of lists end with a NUL

@@ -26,12 +26,12 @@ func Each(ctx context.Context, opts convert.Options, n int, do func(w *Worker, i
 		w.memory = opts.Memory / int64(r.Jobs) * int64(w.workers)
 		do(w, i)
 	}
-	r.queue, r.cancel = newQueue(), func(error) {} // the only errors are those of ctx, which has ended then
+	r.queue, r.cancel = newQueue(), func(error) {} // the only errors come from ctx, which has ended then
 	for i := range n {
 		r.queue.tasks = append(r.queue.tasks, &Task{index: i})
 	}
 	r.queue.close(nil)
-	_ = r.runWorkers(ctx) // its only errors are those of the queue, which has none
+	_ = r.runWorkers(ctx) // its only errors come from the queue, which returns none here
 }
 
 // Convert converts an input of Each, with the goroutines and the memory that it has there. Its size is -1 if that is not known.

@@ -141,7 +141,7 @@ type content struct {
 	src    io.Reader
 	size   int64
 	head   []byte // of what is unpacked, for recognition; nil if that is not known
-	// settled says that there is nothing to do: the record of before holds.
+	// settled means that there is nothing to do: the record of before holds.
 	settled bool
 	// unchanged reports whether the input still is what was opened.
 	unchanged func() error

@@ -15,7 +15,7 @@ const syncInterval = time.Second
 type journal struct {
 	mu      sync.Mutex
 	f       *os.File
-	end     int64 // behind the last complete line
+	end     int64 // after the last complete line
 	dirty   bool
 	syncErr error // of the first sync that failed
 	buf     []byte
@@ -46,7 +46,7 @@ func openJournal(path string) (*journal, error) {
 	return j, nil
 }
 
-// lastLineEnd returns the offset behind the last line feed of a file.
+// lastLineEnd returns the offset after the last line feed of a file.
 func lastLineEnd(f *os.File) (int64, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {

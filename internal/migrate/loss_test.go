@@ -296,7 +296,7 @@ func TestAllFormatsWithFailures(t *testing.T) {
 	t.Logf("%d outputs, %d failures", done, failed)
 }
 
-// Text that begins with an empty line is no Perfetto trace because its first probe line comes late.
+// Text that begins with an empty line does not become a Perfetto trace because its first probe line comes late.
 func TestProbeLinesBehindText(t *testing.T) {
 	text := "\n" + strings.Repeat("@count[1, 2]: 3\n", 200) + "#probelines 1\n"
 	var packed bytes.Buffer

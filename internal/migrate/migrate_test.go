@@ -447,7 +447,7 @@ func TestMergeParts(t *testing.T) {
 	}
 }
 
-// The rate is that of the last minute, and the time left is what is left at this rate.
+// The rate covers the last minute, and the time left assumes this rate.
 func TestTimeLeft(t *testing.T) {
 	var history rates
 	start := time.Now()

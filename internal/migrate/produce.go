@@ -50,7 +50,7 @@ func (p *producer) produce(ctx context.Context, sources extsort.Sequence[Found])
 	}
 }
 
-// record returns the next record whose input does not come behind limit; nil if there is none.
+// record returns the next record whose input does not come after limit; nil if there is no such record.
 func (p *producer) record(limit *string) (*Record, error) {
 	if p.ahead == nil && !p.ended {
 		record, err := p.base.read()
@@ -74,8 +74,7 @@ func (p *producer) wholeTree() bool {
 	return len(p.Inputs) == 1 && len(p.Lists) == 0 && len(p.filters) == 0 && p.Shard.Count <= 1 && !p.RetryFailed && p.places.isWhole(p.Inputs[0])
 }
 
-// gone handles the record of an input that was not found. What was converted stays; what failed or was skipped concerns nobody
-// any more.
+// gone handles the record of an input that was not found. Converted inputs keep theirs; failed and skipped ones lose it.
 func (p *producer) gone(record *Record) error {
 	if record.State == Done || p.DryRun || !p.wholeTree() {
 		return nil
@@ -83,7 +82,7 @@ func (p *producer) gone(record *Record) error {
 	return p.forget(record)
 }
 
-// prior returns the record of an input, and those of its members.
+// prior returns the record of an input, and its members' records.
 func (p *producer) prior(path string) (own *Record, members map[string]*Record, err error) {
 	for {
 		record, err := p.record(&path)

@@ -7,7 +7,7 @@ import (
 
 // Progress says how far a run is.
 type Progress struct {
-	Files, Done, Failed int64         // inputs to be opened so far, those that are through, and those of them that failed
+	Files, Done, Failed int64         // inputs to be opened so far, finished ones, and failed ones among these
 	Bytes, BytesDone    int64         // likewise
 	Complete            bool          // all inputs are known: Files and Bytes are final
 	Rate                float64       // bytes a second, of the last minute

@@ -17,7 +17,7 @@ type Task struct {
 	index int // of an input of Each
 }
 
-// maxQueued bounds the tasks and records of members that wait in memory, beside those of one archive.
+// maxQueued bounds the tasks and records of members that wait in memory, beside one archive's.
 const maxQueued = 1 << 14
 
 // queue hands the tasks of a run to its workers, in order.
@@ -48,7 +48,7 @@ func (q *queue) add(t *Task) {
 	q.change.Broadcast()
 }
 
-// close says that no more tasks come; err is why, if they have not run out.
+// close announces that no more tasks come; err is why, unless they ran out.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

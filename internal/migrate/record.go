@@ -143,7 +143,7 @@ func optionsID(settings map[string]string) string {
 // errLine is the error of a line that is neither a record nor a header.
 var errLine = errors.New("not a record")
 
-// parseLine reads a line: a header, else a record.
+// parseLine reads a line: a header or a record.
 func parseLine(line []byte) (*header, *Record, error) {
 	if bytes.HasPrefix(line, headerStart) {
 		h := new(header)
@@ -171,7 +171,7 @@ func appendLine(b []byte, v any) ([]byte, error) {
 	return append(b, jsonscan.Escape(line.Bytes())...), err
 }
 
-// comparePaths orders paths by their components: what is in a folder comes right behind the folder.
+// comparePaths orders paths by their components: the contents of a folder come right after it.
 func comparePaths(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		switch x, y := a[i], b[i]; {
@@ -187,7 +187,7 @@ func comparePaths(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// path is the input with the member behind it. It is not cleaned: names with ".." are to be seen as they are.
+// path is the input followed by the member. It is not cleaned: names with ".." are to be seen as they are.
 func (r *Record) path() string {
 	if r.Member == "" {
 		return r.Input

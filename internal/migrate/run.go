@@ -66,7 +66,7 @@ type counts struct {
 }
 
 // Run migrates what config says. It returns the summary of all records when it has gone through all inputs, whatever became of
-// them. The error is a *Mistake if nothing could begin, a *Stopped if the run could not go on, or that of ctx.
+// them. The error is a *Mistake if nothing could begin, a *Stopped if the run could not go on, or ctx's.
 func Run(ctx context.Context, config Config) (*Summary, error) {
 	r := newRun(&config)
 	summary, err := r.do(ctx)
@@ -165,7 +165,7 @@ func (r *run) prepare() (err error) {
 	return nil
 }
 
-// checkRoot refuses another root than that of the runs before: records go by the path below the root, so that files of the same
+// checkRoot refuses another root than in earlier runs: records go by the path below the root, so that files of the same
 // name would replace each other's outputs. An archive that was moved goes on: its old place is gone.
 func (r *run) checkRoot(last string) error {
 	if last == "" || last == r.root || r.Force {
@@ -178,7 +178,7 @@ func (r *run) checkRoot(last string) error {
 	if now, err := os.Stat(r.root); err == nil && os.SameFile(before, now) {
 		return nil
 	}
-	return mistakef("%s has the traces of %s; give those of %s another --out, or set --root %s (--force mixes them, and files of the same name replace each other)",
+	return mistakef("%s has the traces of %s; give the traces of %s another --out, or set --root %s (--force mixes them, and files of the same name replace each other)",
 		r.Out, last, r.root, last)
 }
 
@@ -217,7 +217,7 @@ func (r *run) begin() error {
 	return r.removeTemps()
 }
 
-// removeTemps removes the temporary files of runs of this shard that died; a run of everything removes those of all shards.
+// removeTemps removes the temporary files of runs of this shard that died; a run of everything removes every shard's.
 func (r *run) removeTemps() error {
 	pattern := "*.tmp"
 	if r.Shard.Count > 1 {
@@ -348,7 +348,7 @@ func (r *run) nothingThere() error {
 	return mistakef("there are no files to convert in %s", strings.Join(append(slices.Clone(r.Inputs), r.Lists...), ", "))
 }
 
-// runWorkers runs the workers until there is nothing to do. The error is that of the queue.
+// runWorkers runs the workers until there is nothing to do. The error is the queue's.
 func (r *run) runWorkers(ctx context.Context) (err error) {
 	tasks := make(chan *dispatched)
 	var workers, open sync.WaitGroup

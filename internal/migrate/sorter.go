@@ -22,7 +22,7 @@ const maxLine = 1 << 20
 type item struct {
 	input, member, at string
 	line              []byte
-	record            *Record // what line says, if somebody has read it
+	record            *Record // line decoded, if it was read
 }
 
 func compareItems(a, b *item) int {

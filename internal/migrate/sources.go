@@ -51,7 +51,7 @@ func (p *places) open(c *Config, root string) (err error) {
 	return nil
 }
 
-// isWhole reports whether a name is that of the root.
+// isWhole reports whether a name is the root's.
 func (p *places) isWhole(name string) bool {
 	abs, err := filepath.Abs(name)
 	return err == nil && abs == p.root

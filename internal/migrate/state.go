@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// The state of a migration is in a folder below that of the outputs.
+// The state of a migration is in a folder below the folder of outputs.
 const (
 	stateFolder  = ".weft-migrate"
 	manifestName = "manifest.jsonl"
@@ -57,7 +57,7 @@ func (s state) journals() (names []string, err error) {
 	return names, err
 }
 
-// merged says how much of each journal is in the manifest, so that nobody reads it again. It counts only for the
+// merged records how much of each journal is in the manifest, so that it is not read again. It counts only for the
 // manifest that it was written with.
 type merged struct {
 	ManifestSize  int64            `json:"manifest_size"`
@@ -77,7 +77,7 @@ func (s state) readMerged() (m merged) {
 }
 
 // eachLine calls fn for every complete line of a file from an offset on, and returns where the last one ends. What comes
-// behind the last line feed was cut off when a process died, and is left out.
+// after the last line feed was cut off when a process died, and is left out.
 func eachLine(f io.ReaderAt, from int64, fn func(line []byte, at int64) error) (end int64, err error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(f, from, 1<<62), 256<<10)
 	end = from

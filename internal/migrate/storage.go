@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// A Storage holds inputs and outputs: folders of this machine, or what a program has in their place. Names are those of records: with
+// A Storage holds inputs and outputs: folders of this machine, or a program's replacement. Names are as in records: with
 // slashes, below the root and below the folder of outputs.
 //
 // A *Stopped that a method returns ends the run; any other error is a failure of the one input or output.
@@ -32,19 +32,19 @@ type Input interface {
 	io.ReaderAt
 	io.Seeker // to its start only
 	io.Closer
-	// Size is that of the input as it is stored, in bytes. Mtime is the time of its last change, in nanoseconds since 1970.
+	// Size is the size of the input as stored, in bytes. Mtime is the time of its last change, in nanoseconds since 1970.
 	Size() int64
 	Mtime() int64
 	// Unchanged fails if the input is not any more what it was when it was opened.
 	Unchanged() error
 }
 
-// An Output is written, completed and published, in this order, or discarded on the way. Nobody sees it before it is published.
+// An Output is written, completed and published, in this order, or discarded on the way. It is invisible until it is published.
 type Output interface {
 	io.Writer
 	// Complete ends the writing. check, if it is not nil, reads everything that was written.
 	Complete(check func(io.Reader) error) error
-	// Prepare makes room where the record's output will be. known says that what is there now is an earlier output of the same input.
+	// Prepare makes room where the record's output will be. known means that an earlier output of the same input is there now.
 	Prepare(known bool) error
 	// Publish gives the output its name.
 	Publish() error
@@ -52,7 +52,7 @@ type Output interface {
 	Discard()
 }
 
-// localStorage is that of a run: folders of this machine.
+// localStorage is the Storage of a run: folders of this machine.
 type localStorage struct{ *run }
 
 type localInput struct {

@@ -31,7 +31,7 @@ type Summary struct {
 	OlderVersions int64 `json:"older_versions"` // outputs that another version of weft made
 	OtherOptions  int64 `json:"other_options"`  // outputs that were made with other options than the latest run's
 	Lost          int64 `json:"lost_files"`     // outputs that lack something of their input
-	// LostUnusual are those of them that lack what most recordings in their formats do not.
+	// LostUnusual are the ones among them that lack what most recordings in their formats have.
 	LostUnusual int64 `json:"unusual_lost_files"`
 
 	Run *RunTotals `json:"run,omitempty"` // nil if nothing ran
@@ -75,7 +75,7 @@ type KindTotals struct {
 
 // A Look is a file that needs a look.
 type Look struct {
-	Input  string `json:"input"` // with the member behind it
+	Input  string `json:"input"` // followed by the member
 	Kind   Kind   `json:"kind,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Lost   uint64 `json:"lost,omitempty"`

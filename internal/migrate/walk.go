@@ -57,7 +57,7 @@ func (p *places) rel(name string) (string, error) {
 	return inputs.EscapeName(filepath.ToSlash(rel)), nil
 }
 
-// isInside reports whether a path is that of a folder or lies below it.
+// isInside reports whether a path is a folder or below it.
 func isInside(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
@@ -109,7 +109,7 @@ func (p *places) lookAt(f *Found, e *inputs.Entry) {
 	f.look(e.Info, e.Err)
 }
 
-// look notes what the file system says of an input.
+// look records the file system's data about an input.
 func (f *Found) look(info fs.FileInfo, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -90,7 +90,7 @@ func withoutSeparators(number string) (digits string, ok bool) {
 
 func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// Span is the time from the first event of a trace to the end of the last one. The zero Span is that of a trace without events.
+// Span is the time from the first event of a trace to the end of the last one. A trace without events has the zero Span.
 type Span struct{ Start, End timeline.Nanos }
 
 // SpanOf returns the span of a trace.
@@ -171,7 +171,7 @@ func appendMillis(b []byte, t timeline.Nanos) []byte {
 // Window is a part of a trace, from one moment until before another. The zero Window is the whole trace.
 type Window struct{ from, to *Moment }
 
-// ParseWindow reads the two ends of a window; an empty text is that of the trace. Errors are about --from and --to.
+// ParseWindow reads the two ends of a window; an empty text means the trace's end. Errors are about --from and --to.
 func ParseWindow(from, to string) (w Window, err error) {
 	if w.from, err = parseEnd("--from", from); err != nil {
 		return w, err

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// span is that of a trace of 2 s whose clock starts an hour earlier.
+// span is the Span of a trace of 2 s whose clock starts an hour earlier.
 var span = moment.Span{Start: 3600_000_000_000, End: 3602_000_000_000}
 
 func TestParse(t *testing.T) {

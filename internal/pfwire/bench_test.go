@@ -48,7 +48,7 @@ func hotTimeline(tb testing.TB) *timeline.Timeline {
 	return tl
 }
 
-// hotItem returns a writer whose head is written, and the begin of the slice of hotTimeline with a flow, to be written
+// hotItem returns a writer whose head is written, and the start of the slice of hotTimeline with a flow, to be written
 // again and again.
 func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
@@ -139,7 +139,7 @@ func TestHotPacket(t *testing.T) {
 		OptionalTrustedPacketSequenceId: &protos.TracePacket_TrustedPacketSequenceId{TrustedPacketSequenceId: 1},
 		Data: &protos.TracePacket_TrackEvent{TrackEvent: &protos.TrackEvent{
 			Type:             protos.TrackEvent_TYPE_SLICE_BEGIN.Enum(),
-			TrackUuid:        proto.Uint64(2), // that of the process is 1
+			TrackUuid:        proto.Uint64(2), // the process's is 1
 			NameField:        &protos.TrackEvent_NameIid{NameIid: hotIID(t, w, message.InternedEventNames, "ThreadControllerImpl::RunTask")},
 			CategoryIids:     []uint64{hotIID(t, w, message.InternedCategories, "toplevel")},
 			FlowIds:          []uint64{77},
@@ -158,8 +158,8 @@ func TestHotPacket(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode writes the hot packet (a begin with one flow and three arguments) from its item, up to and including
-// the hand-over of full bundles. x-Marshal says how many times as long proto.Marshal takes for the same packet.
+// BenchmarkEncode writes the hot packet (a begin event with one flow and three arguments) from its item, up to and including the
+// hand-over of full bundles. x-Marshal is the time that proto.Marshal takes for the same packet, as a multiple.
 //
 //	go test -run - -bench Encode ./internal/pfwire
 func BenchmarkEncode(b *testing.B) {

@@ -37,11 +37,11 @@ type Stamp struct {
 
 // Errors of Sequence.Stamp and Clocks.TraceTime.
 var (
-	// ErrNoTimestamp says that a packet has no timestamp.
+	// ErrNoTimestamp means that a packet has no timestamp.
 	ErrNoTimestamp = errors.New("no timestamp")
-	// ErrUnknownClock says that no snapshot connects a clock with the clock of the trace, so far.
+	// ErrUnknownClock means that no snapshot so far connects a clock with the clock of the trace.
 	ErrUnknownClock = errors.New("no snapshot explains the clock")
-	// ErrTimeRange says that a time is before 0 or beyond 63 bits. Perfetto drops it.
+	// ErrTimeRange means that a time is before 0 or beyond 63 bits. Perfetto drops it.
 	ErrTimeRange = errors.New("time out of range")
 )
 
@@ -124,7 +124,7 @@ type reading struct {
 	nanos int64
 }
 
-// Snapshot takes over a ClockSnapshot message of a machine. Clocks 64 to 127 in it are those of seq; if seq is nil they are left out.
+// Snapshot takes over a ClockSnapshot message of a machine. Clocks 64 to 127 in it belong to seq; if seq is nil they are left out.
 func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 	var s message.ClockSnapshot
 	err := s.Parse(msg)

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// Each machine of a trace has clocks of its own. They are compared with those of the host, which is machine 0, by RemoteClockSync packets;
-// without such a packet their wall clocks are taken for one, and if nothing says what these were, their BOOTTIME.
+// Each machine of a trace has clocks of its own. RemoteClockSync packets compare them with the clocks of the host, which is machine
+// 0; without such a packet their wall clocks are assumed to agree, and without those, their BOOTTIME.
 
 // named returns a clock of a further machine that is the one that the trace has for its times, by its id.
 func (c *Clocks) named(clock Clock) Clock {
@@ -32,8 +32,8 @@ func (c *Clocks) bridge(machine uint32) bool {
 	return true
 }
 
-// RemoteSync is what one round of a relay service says of a clock of its machine and the same clock of the host: the machine is
-// ahead by Low to High.
+// RemoteSync is the result of one round of a relay service for a clock of its machine and the same clock of the host: the machine
+// is ahead by Low to High.
 type RemoteSync struct {
 	Clock     uint32
 	Round     int   // the clocks of one round were read together
@@ -110,7 +110,7 @@ func roundOf(n int, first, second [2]map[uint32]int64) (all []RemoteSync) {
 	return all
 }
 
-// linkRounds relates the clocks of a machine to those of the host, by the mean of all rounds.
+// linkRounds relates the clocks of a machine to the host's, by the mean of all rounds.
 func (c *Clocks) linkRounds(machine uint32, all []RemoteSync) {
 	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
 		var sum, n, at int64

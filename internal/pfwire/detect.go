@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// LooksLikeTrace reports whether the head of an input is a Perfetto trace: a file of packets, each with the tag of field 1 in front
+// LooksLikeTrace reports whether the head of an input is a Perfetto trace: a file of packets, each preceded by the tag of field 1
 // (perfetto.md 2). Other files of protobuf begin with that tag as well, and a line feed is the same byte. So one of the packets has to
 // look like one, unless all are empty.
 func LooksLikeTrace(head []byte) bool {
@@ -71,8 +71,8 @@ func isPacket(msg []byte, cut bool) bool {
 	return fields > 0 || cut
 }
 
-// packetField reports whether packets have a field with a tag, and whether it is a payload: any message whose number is none of the others,
-// as there are many more in Perfetto's schema than weft knows.
+// packetField reports whether packets have a field with a tag, and whether it is a payload: any message with an unknown number,
+// because Perfetto's schema has many more than weft knows.
 func packetField(tag uint64) (ok, isPayload bool) {
 	const lastExtension = 1999
 	switch field := tag >> 3; field {

@@ -56,7 +56,7 @@ func (o *bundler) holdBack(limit int, full func() error) {
 	o.done = 0
 }
 
-// maxHeld bounds the packets that are held back: those of a segment mostly take a third of it. It makes no difference to the output.
+// maxHeld bounds the packets that are held back: a segment's mostly take a third of it. It makes no difference to the output.
 const maxHeld = 8 << 20
 
 // release goes on with the packets that were held back. rewrite is called with the offset of each in turn, and the packet; it
@@ -216,7 +216,7 @@ func zlibCompressor(level int) func([]byte) ([]byte, error) {
 	}
 }
 
-// zstdCompressor is zlibCompressor for zstd. The library has four levels, to which it maps those of the program zstd.
+// zstdCompressor is zlibCompressor for zstd. The library has four levels, to which it maps the levels of the program zstd.
 func zstdCompressor(level int) func([]byte) ([]byte, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
 	var out []byte

@@ -71,8 +71,8 @@ type Packet struct {
 	Bundle Bundle
 	// Bytes is the encoded TracePacket. It is valid until the next call of PacketReader.Next.
 	Bytes []byte
-	// Fields are what Bytes say, as far as they can be decoded, and valid as long as they are. Err says why that is not to
-	// their end.
+	// Fields are the contents of Bytes, as far as they can be decoded, and valid while Bytes are. Err is the error that ended
+	// decoding early.
 	Fields *message.TracePacket
 	Err    error
 }
@@ -191,7 +191,7 @@ func (r *PacketReader) errorAt(at int64, err error) error {
 	return &PacketError{Index: r.index, Offset: at, Err: err}
 }
 
-// nextField reads one field of Trace. ok is false if it is none that holds a packet, or if the file is at its end.
+// nextField reads one field of Trace. ok is false if the field does not hold a packet, or at the end of the file.
 func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 	tag, size, n := r.peekHeader()
 	switch {

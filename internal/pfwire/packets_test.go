@@ -100,7 +100,7 @@ func TestPacketReader(t *testing.T) {
 	}
 }
 
-// A file may end anywhere: all packets before that place are read, and the reader says that one is missing.
+// A file may end anywhere: all packets before that place are read, and the reader reports that one is missing.
 func TestPacketReaderCutAnywhere(t *testing.T) {
 	parts := [][]byte{bundletest.Plain(1, 10), bundletest.Plain(2, 200), bundletest.Packet(50, bundletest.Zlib(t, bundletest.Plain(3, 5))), bundletest.Plain(4, 0)}
 	whole := bytes.Join(parts, nil)

@@ -14,7 +14,7 @@ var packetSchema = &schema.Messages[schema.MessageTracePacket]
 func isWhole(packet []byte) bool { return parsesMessage(packetSchema, packet, 0) }
 
 // prune appends a message to dst without the fields that cannot be parsed, as the reader passes over them: of a list whole elements. It
-// reports false, and appends nothing, if the message itself ends in the middle of a field or goes on with what is none.
+// reports false, and appends nothing, if the message itself ends in the middle of a field or continues with an invalid one.
 func prune(dst, msg []byte, m *schema.Message, depth int) (_ []byte, ok bool) {
 	from := len(dst)
 	r := wire.NewReader(msg)

@@ -29,12 +29,12 @@ type Rewrite struct {
 	// of its sequence. What an earlier Rewrite has appended, from such a packet on as far as the sequence goes without a
 	// packet of another, is left out. "": nothing is marked, and nothing left out.
 	Marker string
-	// Append adds packets after those of the input, on a sequence that these do not use. nil: there are none.
+	// Append adds packets after the input's, on a sequence that the input does not use. nil: no packets.
 	Append func(*Appender) error
 	// Clock is the clock of the times that Append gives.
 	Clock timeline.Clock
 	// Problems counts what is left out because it cannot be parsed, unless the reader of the trace has counted such, and packets
-	// that are too large with what is added, and were made smaller. nil: nobody does.
+	// that are too large with what is added, and were made smaller. nil: not counted.
 	Problems *problem.Log
 }
 
@@ -175,7 +175,7 @@ func (c *copier) packet(p *Packet) error {
 	return c.write(body)
 }
 
-// isMarked reports whether attributes say that a sequence was appended.
+// isMarked reports whether attributes mark a sequence as appended.
 func isMarked(attributes []byte, marker string, sequence uint32) bool {
 	var all message.TraceAttributes
 	if all.Parse(attributes) != nil {
@@ -289,7 +289,7 @@ func appendLength(b []byte, length, width int) []byte {
 	return append(b, byte(v))
 }
 
-// copyLevel is the level of each codec for packets that are copied: with that of the tracing service, so that a copy is not
+// copyLevel is the level of each codec for packets that are copied: the tracing service's for its codec, so that a copy is not
 // larger than the original.
 var copyLevel = [...]int{NoCodec: 0, Zlib: 6, Zstd: 3}
 
@@ -332,7 +332,7 @@ func (c *copier) flush() error {
 	return err
 }
 
-// Appender adds packets after those of a trace, on a sequence of their own.
+// Appender adds packets after a trace's own, on a sequence of their own.
 type Appender struct {
 	*copier
 	sequence uint32

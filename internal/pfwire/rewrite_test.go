@@ -67,10 +67,10 @@ func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
 }
 
 // Packets stay byte for byte: unknown fields, lengths that are longer than they need to be, packets without an
-// event although there is a note for them. A note stands at the end of its event.
+// event although there is a note for them. A note comes at the end of its event.
 func TestRewriteKeepsBytes(t *testing.T) {
 	const note = "2203320161" // debug_annotations { string_value "a" }
-	// The length of the event takes four bytes, and after it stands a field 1023 of no meaning.
+	// The length of the event takes four bytes, and a field 1023 without meaning follows.
 	plain := unhex(t, "4005"+"5002"+"5a84808000"+"48011802"+"f83f07")
 	short := unhex(t, "4006"+"5002"+"5a04"+"48011803") // the length takes one byte
 	other := unhex(t, "4007"+"5003"+"e203"+"020807")   // no event at all

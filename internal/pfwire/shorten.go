@@ -91,7 +91,7 @@ const (
 	largePart = 1 << 10
 	// minPart is the size below which a message is left out rather than shortened.
 	minPart = 96
-	// headRoom is what the tag and the length of a part take at most, and markRoom what says that something was left out.
+	// headRoom is what the tag and the length of a part take at most, and markRoom what the mark of an omission takes.
 	headRoom = 10
 	markRoom = 80
 )

@@ -18,7 +18,7 @@ const testLimit = 8 << 10
 // longText has characters of several bytes, of which a cut must leave no part.
 func longText(n int) []byte { return []byte(strings.Repeat("aé漢", n/6)) }
 
-// large adds arguments that take more than testLimit, with a small one in front and one at the end.
+// large adds arguments that take more than testLimit, with a small one at each end.
 var large = map[string]func(e *timeline.ArgsEncoder){
 	"text": func(e *timeline.ArgsEncoder) { addArg(e, "long", longText(50000)) },
 	"texts": func(e *timeline.ArgsEncoder) {
@@ -147,7 +147,7 @@ func TestShortenPackets(t *testing.T) {
 	event = wire.EndMessage(wire.AppendBytes(event, 12345, make([]byte, 3*testLimit)), mark)
 	small := []byte{0x0a, 2, 0x50, 1}
 	got, n := shortenPackets(nil, append(append([]byte{}, small...), event...), testLimit)
-	if n != 1 || string(got) != string(small)+string(small) { // a field that nobody knows is left out as a whole
+	if n != 1 || string(got) != string(small)+string(small) { // an unknown field is left out as a whole
 		t.Errorf("%d shortened: %x", n, got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 )
 
-// ErrStateLost says that a packet needs state of its sequence that was lost before it. Such a packet must be dropped.
+// ErrStateLost means that a packet needs state of its sequence that was lost before it. Such a packet must be dropped.
 var ErrStateLost = errors.New("the state of the sequence is lost")
 
 // maxSequences bounds the number of sequences whose state is kept. A trace has one for each thread that writes.
@@ -18,7 +18,7 @@ const maxSequences = 1 << 20
 // clocks.
 type State struct {
 	Clocks Clocks
-	// Hold is told how many more bytes the state of sequences takes, or fewer. nil: nobody asks.
+	// Hold is told how many more bytes the state of sequences takes, or fewer. nil: not reported.
 	Hold      func(n int)
 	sequences map[message.SequenceKey]*Sequence
 	latest    *Sequence // nil before the first one
@@ -31,7 +31,7 @@ func NewState() *State {
 
 // Apply brings the state of the packet's sequence up to date with the packet: first flags, then defaults, then interned
 // data. It returns the sequence, in whose state the payload is to be read; nil for a packet without sequence id.
-// The error ErrStateLost says that the packet is to be dropped; other errors that a part of it cannot be parsed.
+// On the error ErrStateLost the packet must be dropped; on other errors a part of it cannot be parsed.
 func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	if f.Sequence.ID == 0 {
 		return nil, nil
@@ -133,7 +133,7 @@ func (s *Sequence) clear() {
 // Valid reports whether the state is complete: the sequence has started, and nothing was lost since.
 func (s *Sequence) Valid() bool { return s.valid }
 
-// SetThread takes over the descriptor of the thread that writes the sequence: that of a thread_descriptor packet or of a track
+// SetThread takes over the descriptor of the thread that writes the sequence: from a thread_descriptor packet or a track
 // descriptor of the sequence.
 func (s *Sequence) SetThread(d *message.ThreadDescriptor) {
 	t := &s.Thread

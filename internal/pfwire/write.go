@@ -30,7 +30,7 @@ const DidNotEndKey = "did_not_end"
 // Version is the version of weft that is written into traces, as the attribute weft.version.
 const Version = "0.2.0"
 
-// Options configure Write, as those of package pftrace do.
+// Options configure Write, as the Options of package pftrace do.
 type Options struct {
 	Compression Codec // NoCodec, Zlib or Zstd
 	Level       int   // of the compression: 1 to 9 for zlib, 1 to 22 for zstd; 0: defaultLevel
@@ -87,7 +87,7 @@ func parseCompression(text string) (codec Codec, level int, err error) {
 	return codec, level, nil
 }
 
-// choose returns the place of a name among others; that of "" is 0.
+// choose returns the place of a name among others; "" is at 0.
 func choose(what, name string, names ...string) (int, error) {
 	if i := slices.Index(names, name); i >= 0 || name == "" {
 		return max(i, 0), nil
@@ -98,7 +98,7 @@ func choose(what, name string, names ...string) (int, error) {
 // Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. The error
 // is one of dst, of temporary files, or ctx's.
 //
-// All events are on one packet sequence, and those of each further machine on one of its own. The first packets of a sequence define every
+// All events are on one packet sequence, and the events of each further machine on another one. The first packets of a sequence define every
 // interned text and describe every track, so that the segments of the timeline can be encoded independently of each other. All versions
 // of Perfetto since v49 read
 // everything but call stacks (v53), trace attributes (v55), the order of processes and threads (v57) and, depending on Options.Samples,
@@ -171,7 +171,7 @@ type writer struct {
 	t   *timeline.Timeline
 	out *bundler
 
-	// The uuid of a track is its TrackID. Those of lanes, of the counters of thread time, of details and of groups follow.
+	// The uuid of a track is its TrackID. Lanes, counters of thread time, details and groups follow.
 	lanes    map[timeline.TrackLane]uint64
 	streams  map[timeline.TrackID]bool     // the threads of which lane 0 is among lanes, see timeline.FirstLane
 	details  map[timeline.TrackID]*details // by thread, of those that have any
@@ -195,7 +195,7 @@ type writer struct {
 
 	passing, places []int // of the flows of an event, see appendFlowSteps
 
-	machines  []timeline.Machine // beside that of the trace
+	machines  []timeline.Machine // beside the trace's own
 	sequence                     // that is being written
 	sequences []sequence         // of all machines; nil: there is only the one
 	current   int                // in sequences
@@ -395,8 +395,8 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte 
 // times see that.
 func ends(f *timeline.FlowRef) bool { return f.Terminating && !f.Backwards }
 
-// appendFlowSteps appends in which order flows pass their slice, and when, unless readers take it for so: at its begin, first those
-// that end there, then the others, each in the order of their ids.
+// appendFlowSteps appends in which order flows pass their slice, and when, unless readers assume the same: at its start, first the
+// flows that end there, then the others, each in the order of their ids.
 func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
 	if len(flows) == 0 || len(flows) == 1 && flows[0].After == 0 {
 		return b
@@ -459,8 +459,8 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 	return b
 }
 
-// appendArgs appends the arguments of an event with what weft says of it. The id of an asynchronous track is in them as weft.id,
-// its scope as weft.scope, that a slice did not end as weft.did_not_end, unless the input has an argument of that name; there is
+// appendArgs appends the arguments of an event and weft's additions: the id of an asynchronous track as weft.id, its scope as
+// weft.scope, and weft.did_not_end for a slice that did not end, unless the input has an argument of that name; there is
 // one dictionary weft, which the reader may have begun.
 func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)

@@ -59,7 +59,7 @@ func dictionaryAmongOthers(e *timeline.ArgsEncoder) {
 	e.Int(2)
 }
 
-// argumentNames returns the names of the arguments of all events of a trace, with those of members in braces.
+// argumentNames returns the names of the arguments of all events of a trace, with members in braces.
 func argumentNames(t *testing.T, encoded []byte) (names string) {
 	t.Helper()
 	var trace protos.Trace

@@ -70,7 +70,7 @@ func withBoottime(readings []timeline.ClockReading, at timeline.Nanos) []timelin
 	return readings
 }
 
-// clockSnapshot says which clock that of the trace is, and what others showed at one moment (perfetto.md 4).
+// clockSnapshot writes which clock the trace uses, and the readings of others at one moment (perfetto.md 4).
 func (w *writer) clockSnapshot() error {
 	readings, primary := w.snapshot()
 	if len(readings) == 0 {
@@ -92,7 +92,7 @@ func (w *writer) clockSnapshot() error {
 	return w.out.packetDone()
 }
 
-// appendDate appends a reading of the wall clock that is worked out, beside that of the clock of the trace.
+// appendDate appends a reading of the wall clock that is worked out, beside the reading of the clock of the trace.
 func appendDate(b []byte, c *timeline.Clocks, trace timeline.Clock, date *timeline.Anchor) []byte {
 	at, ok := c.Reading(trace)
 	if date == nil || !ok || at-date.At < -date.Wall || at-date.At > math.MaxInt64-date.Wall {

@@ -47,7 +47,7 @@ func TestCompactPackets(t *testing.T) {
 	}
 	type event struct {
 		delta    uint64
-		track    uint64 // 0: that of the defaults
+		track    uint64 // 0: the default
 		time     []int64
 		counters int
 		complete string

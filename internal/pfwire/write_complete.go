@@ -9,7 +9,7 @@ import (
 // maxCompleteMicros is the longest duration in microseconds of a complete event: readers take no longer one.
 const maxCompleteMicros = 1 << 52
 
-// isComplete reports whether a slice, of which the item is the begin or the end, is one packet: a complete event, in place of two packets.
+// isComplete reports whether a slice, whose start or end the item is, becomes one packet: a complete event instead of two packets.
 // It is the rule of perfetto.md 6.6, and its only place. A complete event has its durations in microseconds, Perfetto takes it on
 // tracks of threads only, and two without length at one time would nest in each other.
 func (w *writer) isComplete(it *timeline.Item) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// completeText describes what a complete event says of its slice; "" if the event is none.
+// completeText describes the slice of a complete event; "" for other events.
 func completeText(e *pb.TrackEvent) string {
 	l := e.GetLegacyEvent()
 	if l == nil {
@@ -43,7 +43,7 @@ func eventTexts(trace *pb.Trace) (texts []string) {
 	return texts
 }
 
-// What is a complete event, and what stays a begin and an end (perfetto.md 6.6).
+// What is a complete event, and what stays a begin event and an end event (perfetto.md 6.6).
 func TestCompleteEvents(t *testing.T) {
 	cpu := timeline.NewCPUTime
 	slice := timeline.Event{Kind: timeline.Slice, TS: 5_000, Dur: 3000}

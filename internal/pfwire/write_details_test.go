@@ -29,7 +29,7 @@ func TestDetails(t *testing.T) {
 	put(b.RoleTrack(thread, timeline.RoleSamplePages))
 	put(b.RoleTrack(thread, timeline.RoleCategories))
 	put(b.NewTrack(thread, timeline.TrackSpec{Name: "a marker"}))
-	for _, typ := range []string{"page", "frame", "frame"} { // those of one name are lanes of each other
+	for _, typ := range []string{"page", "frame", "frame"} { // tracks of one name are lanes of each other
 		put(b.NewTrack(thread, timeline.TrackSpec{Name: "Context: " + typ, Role: timeline.RoleContexts, Subject: typ}))
 	}
 	put(b.Thread(process, timeline.ThreadKey{Num: 3}))

@@ -11,7 +11,7 @@ import (
 // minGrouped is the number of rows from which the tracks of a process or thread, or of a group, are shown in groups. Fewer are seen at a glance.
 const minGrouped = 8
 
-// rows are the tracks below a process or thread as viewers show them, those of one name as one, and the groups that they are in.
+// rows are the tracks below a process or thread as viewers show them, equal names as one row, and the groups that they are in.
 type rows struct {
 	names  map[string]bool
 	byName map[timeline.Place]*group // by Group and Within
@@ -22,9 +22,9 @@ type rows struct {
 // Right below a process, viewers order tracks by name alone; below a group they keep to ranks.
 type group struct {
 	name  string
-	uuid  uint64           // 0: it is not written, and what it has is shown in its place
+	uuid  uint64           // 0: it is not written, and its contents are shown in its place
 	outer *group           // of a part of a group
-	names map[string]int32 // of its rows, those of its parts included, with the ranks of their places; after order, with their ranks in the group
+	names map[string]int32 // of its rows, including its parts' rows, with the ranks of their places; after order, with their ranks in the group
 	rank  int32            // of a part, in its group
 }
 
@@ -84,7 +84,7 @@ func (r *rows) group(place timeline.Place, create bool) *group {
 	return g
 }
 
-// chooseGroups decides which groups are written: those of several rows but not of all, where there are many. It depends on nothing that
+// chooseGroups decides which groups are written: groups of several rows but not of all, where there are many. It depends on nothing that
 // is lost in a file, so that a trace that is read back is written with the same groups.
 func (w *writer) chooseGroups(r *rows) {
 	r.groups = slices.DeleteFunc(r.groups, func(g *group) bool {

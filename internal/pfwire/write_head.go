@@ -205,7 +205,7 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 	}
 }
 
-// internStacks defines frames and call stacks. Perfetto tells frames apart by name, file and line, those of native code by
+// internStacks defines frames and call stacks. Perfetto tells frames apart by name, file and line, and native frames by
 // name and address, and has no place for a column, which only weft reads (perfetto.md 10).
 func (w *writer) internStacks(in *internWriter) error {
 	functions, paths := map[string]uint64{}, map[string]uint64{}

@@ -68,7 +68,7 @@ func (w *writer) eachSequence(do func() error) error {
 	return nil
 }
 
-// startSequences writes how the sequences begin. That of the trace itself comes first: without it Perfetto would take the first of
+// startSequences writes how the sequences begin. The trace's own comes first: otherwise Perfetto would take the first of
 // the others for it.
 func (w *writer) startSequences() error {
 	return w.eachSequence(func() error {
@@ -84,7 +84,7 @@ func (w *writer) startSequences() error {
 	})
 }
 
-// writtenByWeft says on a sequence beside that of the trace itself, which has all attributes, who wrote it.
+// writtenByWeft marks a sequence other than the trace's own, which has all attributes, as written by weft.
 func (w *writer) writtenByWeft() error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	w.out.buf = wire.EndMessage(appendAttributes(append(b, w.plain...), []timeline.Attribute{{Key: AttributeVersion, Text: Version}}), packet)

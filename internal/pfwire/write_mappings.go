@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// internMappings defines the binaries of the frames that are used. Their ids are those of the timeline.
+// internMappings defines the binaries of the frames that are used. They keep their ids of the timeline.
 func (w *writer) internMappings(in *internWriter, usedFrames []bool) error {
 	used := make([]bool, w.t.MappingCount()+1)
 	for id := 1; id < len(usedFrames); id++ {
@@ -69,7 +69,7 @@ func (w *writer) appendPlace(b []byte, f *timeline.Frame) []byte {
 	return wire.AppendUint(b, schema.Frame_RelPC, f.Address)
 }
 
-// frameSource is the source file of a frame, without that of a binary, which its mapping has.
+// frameSource is the source file of a frame, but not a binary, which its mapping has.
 func (w *writer) frameSource(f *timeline.Frame) string {
 	if f.Mapping != 0 && f.File == w.t.Mapping(f.Mapping).Path {
 		return ""

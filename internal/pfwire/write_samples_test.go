@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// What the timeline says of its samples are the defaults of all samples.
+// The timeline's description of its samples becomes the defaults of all samples.
 func TestSampleDefaults(t *testing.T) {
 	for _, c := range []struct {
 		described timeline.SampleDescription
@@ -76,7 +76,7 @@ func TestFramePosition(t *testing.T) {
 	}
 }
 
-// Samples of an idle thread are no stack samples, of which viewers would show the last one's process. A function of a script that is called
+// Samples of an idle thread are not stack samples, because viewers would show the last one's process. A function of a script that is called
 // (idle) works.
 func TestIdleSamples(t *testing.T) {
 	tl := build(t, "", func(b *timeline.Builder) {
@@ -145,7 +145,7 @@ S 1/1 1 17
 	}
 }
 
-// Without samples the output is that of a trace that has none, apart from the track of their thread.
+// Without samples the output equals the output of a trace that has none, except for the track of their thread.
 func TestNoSamples(t *testing.T) {
 	const slices = "X 1/2 a 10 20 stack=main\nX 1/3 b 10 20\n"
 	with := build(t, slices+"S 1/2 5 12 stack=main;f\nS 1/3 5 13\n", nil)

@@ -104,7 +104,7 @@ func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) er
 	return w.describe(&beside, uuid, parent, tr.Name)
 }
 
-// describe writes a track descriptor. Those of threads are on no sequence: a thread that is described on the sequence of the
+// describe writes a track descriptor. Descriptors of threads are on no sequence: a thread that is described on the sequence of the
 // events is shown for all of them that are on no thread (perfetto.md 5.7).
 func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
@@ -213,7 +213,7 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 	return b
 }
 
-// appendMark appends what only weft says of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
+// appendMark appends what only weft knows of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
 // tracks are"), its number if it is a lane, the id that the input has where the output has an assigned one, the facts about a thread,
 // whose ids a track below the root has, and by how much its events are later than in its recording. main is true for the main process of a browser.
 func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte {

@@ -1,5 +1,5 @@
 // Package printable makes texts of an input safe to show. Names and addresses may hold control characters, which terminals obey, and
-// marks of direction, which change the order in which terminals and browsers show what stands around them.
+// marks of direction, which change the order in which terminals and browsers show the text around them.
 package printable
 
 import (
@@ -21,7 +21,7 @@ func Text(text string) string { return escape(text, Special) }
 func Line(text string) string { return escape(text, unicode.IsControl) }
 
 // Lines returns the fields of a line of comma-separated values, each as Line. A text that a spreadsheet would take for a formula, because
-// it begins with =, +, - or @, gets an apostrophe in front; numbers stay.
+// it begins with =, +, - or @, gets a leading apostrophe; numbers stay.
 func Lines(fields []string) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
@@ -36,7 +36,7 @@ func Lines(fields []string) []string {
 var number = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // Special reports whether a character acts on what shows a text instead of being shown: control characters (C0, DEL and C1), and marks
-// that are not seen and may change how the text around them is shown, such as those of direction. The joiners of scripts and of emoji
+// that are not seen and may change how the text around them is shown, such as marks of direction. The joiners of scripts and of emoji
 // are part of how words are written, and so are not special.
 func Special(r rune) bool {
 	switch {

@@ -35,7 +35,7 @@ func (s *Script) Without(program []string) (script *Script, has, lacks []string)
 	return &Script{Name: s.Name, Tracer: s.Tracer, Text: kept.String()}, has, lacks
 }
 
-// clauseStart returns where the next clause for a probe of the program begins, at the begin of a line, -1 if there is none.
+// clauseStart returns where the next clause for a probe of the program begins, at the start of a line, or -1.
 func clauseStart(text string) int {
 	if strings.HasPrefix(text, programClause) {
 		return 0

@@ -63,7 +63,7 @@ type Script struct {
 // File returns the name of the script's file.
 func (s *Script) File() string { return s.Name + s.Tracer.Extension() }
 
-// About returns what the head of the script says that it is for, "" if it does not say so.
+// About returns the purpose of the script from its head, "" if the head has no such line.
 func (s *Script) About() string { return s.head(s.File() + ": ") }
 
 // Run returns the sentence of the head that says with which tracer the script was run, or that it was not, and why.

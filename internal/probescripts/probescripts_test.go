@@ -247,7 +247,7 @@ func faultsOfPrintf(s *Script, format string, args []string) (faults []string) {
 	return faults
 }
 
-// arguments splits what stands after a format, ", a, b(c, d)", at the commas that are in no parentheses and no text.
+// arguments splits what follows a format, ", a, b(c, d)", at the commas that are in no parentheses and no text.
 func arguments(text string) (args []string) {
 	depth, quoted, from := 0, false, -1
 	for i, r := range text {

@@ -341,7 +341,7 @@ var kinds = [numKinds]struct {
 	OTLPSignalSkipped:    {"otlp_signal_skipped", Lost, "An input of OpenTelemetry holds logs, metrics or profiles beside its spans; weft converts the spans only."},
 	OTLPMessageMalformed: {"otlp_message_malformed", Lost, "A message of OpenTelemetry is malformed or truncated; weft used what comes before the damage, and continued with the next span that it recognized."},
 	OTLPValueInvalid:     {"otlp_value_invalid", Lost, "A value of OpenTelemetry has the wrong type or is out of range; weft dropped it."},
-	OTLPTableLimit:       {"otlp_table_limit", Lost, "Resources or scopes of OpenTelemetry take more than 32 MiB; weft kept the spans of the others and dropped what these say of themselves."},
+	OTLPTableLimit:       {"otlp_table_limit", Lost, "Resources or scopes of OpenTelemetry take more than 32 MiB; weft kept the spans of the others and dropped the attributes of these."},
 	SpanIDInvalid:        {"span_id_invalid", Info, "A span has no valid trace id or span id; weft kept the span, but nothing can refer to it."},
 	SpanIDDuplicate:      {"span_id_duplicate", Info, "Several spans have one trace id and span id; weft kept all of them."},
 	SpanWithoutStart:     {"span_without_start", Repaired, "A span has an end but no start; weft put it at its end, without length."},
@@ -354,7 +354,7 @@ var kinds = [numKinds]struct {
 
 	HARValueInvalid:    {"har_value_invalid", Repaired, "A value of an HTTP archive has the wrong type; weft kept it as an argument only."},
 	HARTimeWithoutZone: {"har_time_without_zone", Repaired, "A time of an HTTP archive has no time zone; weft took it for UTC."},
-	HARTimeMismatch:    {"har_time_mismatch", Repaired, "The time of a request is not the sum of its phases, or it has neither; its slice lasts as long as the longer of the two."},
+	HARTimeMismatch:    {"har_time_mismatch", Repaired, "The time of a request is not the sum of its phases, or both are missing; its slice has the longer of the two lengths."},
 	HARRequestUnknown:  {"har_request_unknown", Info, "A request was initiated by, or redirected to, one that is not in the archive, or several have its address; weft drew no arrow."},
 
 	FirefoxNewerVersion:   {"firefox_newer_version", Info, "A Firefox profile has a newer version than weft knows; weft read the parts that it knows."},

@@ -170,7 +170,7 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 	}
 }
 
-// Sum adds counts, up to the largest number there is: an input may name any, as that of the events that a tracer has lost.
+// Sum adds counts, up to the largest number: an input may name any, such as the events that a tracer has lost.
 func Sum(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64
@@ -217,7 +217,7 @@ func (l *Log) Lost() uint64 {
 	return n
 }
 
-// Merge adds the counts of other to l. Cases of other come after those of l. A nil Log takes none.
+// Merge adds the counts of other to l. Cases of other come after l's. A nil Log drops them.
 func (l *Log) Merge(other *Log) {
 	if l == nil {
 		return
@@ -238,6 +238,14 @@ func (l *Log) Merge(other *Log) {
 			}
 		}
 	}
+}
+
+// Clone returns a Log with what was counted so far.
+func (l *Log) Clone() *Log {
+	c := new(Log)
+	c.DivideAs(l)
+	c.Merge(l)
+	return c
 }
 
 // Wants reports whether the next case of a kind would be kept with its detail. Callers for which the detail costs

@@ -14,8 +14,8 @@ const (
 	harFormat      = "har"
 )
 
-// usual are the problems that most recordings in some formats have, because of how their producers record, and for which nobody
-// misses anything. what says what they are, for people; those with the same words are counted together.
+// usual are the problems that most recordings in some formats have, because of how their producers record, and that users do not
+// miss. what describes them to people; equal descriptions are counted together.
 var usual = []struct {
 	what    string
 	formats []string
@@ -25,13 +25,13 @@ var usual = []struct {
 		FlowEndWithoutStart, FlowStepWithoutStart, FlowNoEnclosingSlice, FlowNoNextSlice, FlowSelf, FlowUnfinished,
 	}},
 	{"flows with several ends", []string{chromeFormat, perfettoFormat}, []Kind{FlowFanOut, FlowBackwards}},
-	{"slices cut off by the begin or the end of the recording", []string{chromeFormat, perfettoFormat}, []Kind{
+	{"slices cut off at the start or end of the recording", []string{chromeFormat, perfettoFormat}, []Kind{
 		AsyncUnfinished, AsyncEndWithoutBegin, BeginWithoutEnd, BeginClosedByParent, BeginClosedByNext,
 	}},
-	{"slices cut off by the begin or the end of the recording", []string{perfettoFormat}, []Kind{EndWithoutBegin}},
-	{"slices cut off by the begin or the end of the recording", []string{firefoxFormat}, []Kind{MarkerIncomplete}},
-	{"slices cut off by the begin or the end of the recording", []string{probesFormat}, []Kind{EndWithoutStart, NeverEnded, UnbalancedStart}},
-	{"slices cut off by the begin or the end of the recording", []string{otlpFormat}, []Kind{BeginWithoutEnd}},
+	{"slices cut off at the start or end of the recording", []string{perfettoFormat}, []Kind{EndWithoutBegin}},
+	{"slices cut off at the start or end of the recording", []string{firefoxFormat}, []Kind{MarkerIncomplete}},
+	{"slices cut off at the start or end of the recording", []string{probesFormat}, []Kind{EndWithoutStart, NeverEnded, UnbalancedStart}},
+	{"slices cut off at the start or end of the recording", []string{otlpFormat}, []Kind{BeginWithoutEnd}},
 	{"spans that refer to others outside of the recording", []string{otlpFormat}, []Kind{SpanParentUnknown, SpanLinkUnknown}},
 	{"requests whose initiator or redirect is not in the recording", []string{harFormat}, []Kind{HARRequestUnknown}},
 	{"times of requests that are not the sum of their phases", []string{harFormat}, []Kind{HARTimeMismatch}},
@@ -48,7 +48,7 @@ var usual = []struct {
 	{"settings of the recorder", []string{perfettoFormat}, []Kind{PacketDetailSkipped}},
 }
 
-// Usual says in a few words what a problem is that most recordings in a format have, and for which nobody misses anything:
+// Usual says in a few words what a problem is that most recordings in a format have, and that users do not miss:
 // "flows without their other end". It is empty for all others, and where the name is unknown.
 func Usual(name, format string) string {
 	for i := range usual {

@@ -94,7 +94,7 @@ const (
 	StageTerminated // …ToTermination: the same without one
 	ParseHTML
 	NavigationStart
-	PipelineReporter // a frame, from its begin until it is shown or given up
+	PipelineReporter // a frame, from its start until it is shown or given up
 	DOMEvent         // of Firefox
 	ContentFrame     // of Firefox: a frame, from its paint until it is shown
 )
@@ -129,7 +129,7 @@ var events = func() map[string]Event {
 	return byName
 }()
 
-// Is reports whether a name is that of the event, which has one of its own.
+// Is reports whether the event has a name.
 func (e Event) Is(name []byte) bool { return string(name) == eventNames[e] }
 
 // InputLatencyPrefix and the type of an input event make the name of the slice that shows its latency.

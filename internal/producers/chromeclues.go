@@ -10,7 +10,7 @@ import (
 )
 
 // ChromeClues finds in the events of Chrome what tells their place among other recordings: when they were by the wall clock, and
-// which requests servers have seen as well (docs/merge.md). It serves the readers of all formats in which Chrome records. If nobody asks for clues, it
+// which requests servers have seen as well (docs/merge.md). It serves the readers of all formats in which Chrome records. If clues are not requested, it
 // finds the date of the trace.
 type ChromeClues struct {
 	b       *timeline.Builder
@@ -200,7 +200,7 @@ func ServerTiming(header string) string {
 	return ""
 }
 
-// number returns a number; 0 if it is none.
+// number returns a number; 0 for other arguments.
 func number(a *timeline.Arg) float64 {
 	switch a.Kind {
 	case timeline.ArgInt:
@@ -219,8 +219,7 @@ const (
 	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
 )
 
-// FindMain marks a process as the main one of its browser if its name, or that of one of its threads, is what Chrome calls these. Names
-// may be nil.
+// FindMain marks a process as the main one of its browser if its name, or a thread's, is what Chrome calls these. Names may be nil.
 func FindMain(b *timeline.Builder, process timeline.TrackID, processName, threadName []byte) {
 	switch {
 	case string(threadName) == ChromeBrowserMain:
@@ -230,7 +229,7 @@ func FindMain(b *timeline.Builder, process timeline.TrackID, processName, thread
 	}
 }
 
-// Facts reads what the metadata of a JSON trace, which are attributes now, say of its clock.
+// Facts reads the clock from the metadata of a JSON trace, which are attributes now.
 func (r *ChromeClues) Facts() {
 	if r.b.Observer() == nil {
 		return

@@ -13,7 +13,7 @@ type Category uint8
 
 // The categories (attribution.md, Cost).
 const (
-	CategoryNone Category = iota // that of the slice around it
+	CategoryNone Category = iota // the category of the slice around it
 	CategoryGC
 	CategoryCompile
 	CategoryScript
@@ -59,7 +59,7 @@ func CategoryOf(name string) Category {
 	return CategoryNone
 }
 
-// matchesAny reports whether a name is one of those of a categoryRule.
+// matchesAny reports whether a name is among the names of a categoryRule.
 func matchesAny(name string, names []string) bool {
 	for _, n := range names {
 		start, end, isPattern := strings.Cut(n, "…")

@@ -16,6 +16,6 @@ func RecorderNote(name string) string {
 	return "(the recorder)"
 }
 
-// IsRecorderWork reports whether a slice with a name is the recorder's own work: the overhead of the recording, which nobody waits for
+// IsRecorderWork reports whether a slice with a name is the recorder's own work: the overhead of the recording, which no one waits for
 // where nothing is recorded.
 func IsRecorderWork(name string) bool { return matchesAny(name, recorderWork) }

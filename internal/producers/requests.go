@@ -11,7 +11,7 @@ const maxRequestName = 512
 //	POST api/cart · e.org:8080   the method where it is not GET; two parts of the path where the last one has no dot
 //	e.org                        the root of a host
 //	data:image/png               of data only the type
-//	u                            what is no address, without query and fragment
+//	u                            text other than addresses, without query and fragment
 //
 // It appends nothing for a request without address and method.
 func AppendRequestName(to, method, url []byte) []byte {

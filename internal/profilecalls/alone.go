@@ -13,10 +13,10 @@ import (
 type AloneCall struct {
 	Call
 	Depth int            // number of calls around it
-	Self  timeline.Nanos // the duration without that of the calls directly in it
+	Self  timeline.Nanos // the duration without the calls directly in it
 }
 
-// AloneStats says of what of the samples there are no calls.
+// AloneStats counts samples for which there are no calls.
 type AloneStats struct {
 	TooDeep       int64 // samples whose innermost functions make none, because their stacks have more than MaxStack frames
 	LostPositions int64 // samples that say where they were taken, but not in which function
@@ -24,7 +24,7 @@ type AloneStats struct {
 
 // Alone gives the calls of a profile that nothing else is known of, (program), (idle) and (garbage collector) included
 // (profile-calls.md 4). Two nodes are two calls, even of one function. It calls emit for each call in the order of
-// their begins, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is valid
+// their starts, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is valid
 // during the call of emit only.
 //
 // The samples are gone through three times: to count the calls, to find their ends, of which 12 bytes are kept for each
@@ -63,7 +63,7 @@ func bytesPerCall(p *v8profile.Profile) int64 {
 	return 12
 }
 
-// errTooManyCalls says that there are more calls than alone.most.
+// errTooManyCalls means that there are more calls than alone.most.
 var errTooManyCalls = errors.New("too many calls")
 
 // alone is the state of Alone.

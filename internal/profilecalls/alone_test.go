@@ -82,7 +82,7 @@ func readAny(t *testing.T, text string) *v8profile.Profile {
 	return p
 }
 
-// TestModels holds the calls of hand-made profiles equal to those of DevTools.
+// TestModels holds the calls of hand-made profiles against DevTools'.
 func TestModels(t *testing.T) {
 	eachPair(t, "model", ".cpuprofile", func(t *testing.T, input, expected []byte) {
 		compareAlone(t, readProfile(t, input), expected)

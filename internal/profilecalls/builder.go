@@ -26,7 +26,7 @@ type Event struct {
 	Class   producers.Class
 	// TraceID is the sampleTraceId of the event, 0 if it has none.
 	TraceID uint64
-	// LegacyInstant says that the event is an instant of the phase I; those of i and R are not.
+	// LegacyInstant marks an instant of the phase I; instants of i and R are not marked.
 	LegacyInstant bool
 }
 
@@ -64,7 +64,7 @@ type Builder struct {
 	// calls, not only of those that it closes (truncate in profile-calls.md 5), so one time serves them all.
 	now     timeline.Nanos
 	next    int                 // the first sample that was not processed
-	seen    v8profile.NodeIndex // the innermost frame of the last sample; that of a garbage collection is of the one before
+	seen    v8profile.NodeIndex // the innermost frame of the last sample; for a garbage collection, of the one before
 	applied int64               // samples that were processed and have, or change, open calls
 
 	// stack holds the frames of the stack that was compared last, outermost first. Of it, the frames from on up to to
@@ -93,7 +93,7 @@ type openCall struct {
 }
 
 // NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
-// Call.Order is that of their creation. The Call is valid during the call of emit only.
+// Call.Order is the order of their creation. The Call is valid during the call of emit only.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
 	return newBuilder(f, f.profile.Samples(), mode, emit)
 }
@@ -115,13 +115,13 @@ func newBuilder(f *Frames, samples *v8profile.Samples, mode Mode, emit func(*Cal
 	return b
 }
 
-// Event adds the next event of the thread. Events come sorted by TS, those of one TS by End from late to early, and
-// those of equal times in the order of the trace.
+// Event adds the next event of the thread. Events come sorted by TS, then by End from late to early, and equal times in the order
+// of the trace.
 func (b *Builder) Event(ev *Event) {
 	if ev.LegacyInstant && ev.TraceID == 0 {
 		return
 	}
-	// A sample at the begin of an event is taken to be inside it, unless the event has no inside.
+	// A sample at the start of an event counts as inside it, unless the event has no inside.
 	b.samplesUntil(ev.TS, ev.End <= ev.TS)
 	b.endEvents(ev.TS)
 	if b.mode == Refined {
@@ -162,7 +162,7 @@ func (b *Builder) samplesUntil(ts timeline.Nanos, at bool) {
 	}
 }
 
-// endEvents ends the innermost events as long as they end at or before a time.
+// endEvents ends the innermost events that end at or before a time.
 func (b *Builder) endEvents(ts timeline.Nanos) {
 	for b.events.Ended(ts) != nil {
 		end := b.events.End(b.events.Len() - 1)
@@ -171,7 +171,7 @@ func (b *Builder) endEvents(ts timeline.Nanos) {
 	}
 }
 
-// begin processes the begin of an event by the rules of DevTools.
+// begin processes the start of an event by the rules of DevTools.
 func (b *Builder) begin(ev *Event) {
 	if ev.Class == producers.Task || ev.Class == producers.Microtasks {
 		b.locks = b.locks[:0]
@@ -285,7 +285,7 @@ func (b *Builder) push(node v8profile.NodeIndex, ts timeline.Nanos, sample int) 
 	b.lost.begin(function, ts)
 }
 
-// applySample makes the open calls those of a sample's stack.
+// applySample makes the open calls match a sample's stack.
 func (b *Builder) applySample(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	b.apply(stack, ts, b.next)
 	if stack != noStack {
@@ -305,7 +305,7 @@ func (b *Builder) place(stack v8profile.NodeIndex, line, column int32) {
 	b.stats.LostPositions++
 }
 
-// apply makes the open calls above the lock those of a stack.
+// apply makes the open calls above the lock match a stack.
 func (b *Builder) apply(stack v8profile.NodeIndex, ts timeline.Nanos, sample int) {
 	b.setStack(stack)
 	lock := b.lock()

@@ -1,12 +1,12 @@
-// Package profilecalls turns the samples of a V8 CPU profile into calls: functions with a begin and a duration.
+// Package profilecalls turns the samples of a V8 CPU profile into calls: functions with a start and a duration.
 //
 // A sample says where the stack was at one moment; that a function was running from one sample to the next is a guess.
 // Alone guesses for a profile that nothing else is known of. Builder guesses for a thread of a trace: it takes the
 // thread's events and the samples as one sequence in time order, because an event and a function on one thread cannot
-// overlap without nesting, and so the events narrow where calls can begin and end. Its rules are those of the trace
+// overlap without nesting, and so the events narrow where calls can begin and end. Its rules are the ones of the trace
 // engine of Chrome DevTools, call for call, or a refinement of them.
 //
-// The model of the profile is that of package v8profile. What becomes of the calls is the caller's business.
+// Package v8profile has the model of the profile. What becomes of the calls is the caller's business.
 package profilecalls
 
 import (
@@ -27,8 +27,8 @@ type Call struct {
 	Sample int
 	// Samples is how many samples were taken during the call.
 	Samples int64
-	// Order numbers the calls of a thread in the order in which they were created: by their begins, and of those that
-	// begin at one time the outer ones first. It counts from 0 without gaps.
+	// Order numbers the calls of a thread in the order in which they were created: by their starts, at equal starts the outer ones
+	// first. It counts from 0 without gaps.
 	Order int64
 	// Positions are where in the function the samples were taken in which it was the innermost one, sorted by line and
 	// column, as far as that is known.
@@ -49,7 +49,7 @@ type Frames struct {
 	functionCount int // different values of frame.function
 }
 
-// frame is a node as a frame of stacks. That of a node which is not a frame holds only top and height of the stack below.
+// frame is a node as a frame of stacks. For a node that is not a frame it holds only top and height of the stack below.
 type frame struct {
 	top      v8profile.NodeIndex // the node itself, or the innermost frame below it; noStack if there is none
 	up       v8profile.NodeIndex // the frame below top

@@ -8,7 +8,7 @@ import (
 )
 
 // lookahead answers what all samples of a time have in common. It looks at the samples that tell what was on the stack: those
-// of functions, and those of a thread that was idle. Of (program) V8 does not know the stack, and that of a garbage
+// samples of functions, and of a thread that was idle. V8 does not know the stack of (program), and the stack of a garbage
 // collection is only the one before.
 //
 // Stacks have ranks in the order in which one walks through the tree of all stacks, so what several have in common is what the
@@ -31,7 +31,7 @@ type lookahead struct {
 }
 
 const (
-	// untold is the rank of nodes whose samples do not tell, 0 that of the stack without frames.
+	// untold is the rank of nodes whose samples do not tell; 0 is the rank of the stack without frames.
 	untold = math.MaxUint32
 	block  = v8profile.SampleBlock
 )
@@ -77,7 +77,7 @@ func (l *lookahead) rank() {
 		size[p]++
 		size[above[p]] += size[p]
 	}
-	rank, next := make([]uint32, len(above)), make([]uint32, len(above)) // next: that of the next path above
+	rank, next := make([]uint32, len(above)), make([]uint32, len(above)) // next: the rank of the next path above
 	next[0] = 1
 	for p := 1; p < len(above); p++ {
 		rank[p] = next[above[p]]
@@ -101,9 +101,8 @@ func (l *lookahead) rank() {
 	}
 }
 
-// paths numbers the stacks of the nodes from 1 on so that those of equal functions have one number. It returns the number of the
-// stack of each node, and of each stack that of the one without its innermost frame, which is lower; 0 is the stack without
-// frames.
+// paths numbers the stacks of the nodes from 1 on so that stacks of equal functions share a number. It returns the number of each
+// node's stack and, for each stack, the lower number of the stack without its innermost frame; 0 is the stack without frames.
 func paths(f *Frames) (numbers, above []uint32) {
 	type key struct{ below, function uint32 }
 	known := map[key]uint32{}

@@ -8,7 +8,7 @@ import (
 )
 
 // lostTime finds the samples whose innermost function has no open call (profile-calls.md 5). A call is open at
-// its begin and at its end, so that a call which begins at the time of a sample, but later in the sequence, counts.
+// its start and at its end, so that a call that begins at the time of a sample, but later in the sequence, counts.
 type lostTime struct {
 	open    []int32          // of each function: open calls
 	ended   []timeline.Nanos // of each function: the latest end of a call

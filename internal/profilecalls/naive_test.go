@@ -41,7 +41,7 @@ func (b *naive) frames(n v8profile.NodeIndex) []v8profile.NodeIndex {
 	return stack
 }
 
-// sampleFrames returns the stack of a sample: that of a garbage collection is the one before.
+// sampleFrames returns the stack of a sample: for a garbage collection, the one before.
 func (b *naive) sampleFrames(i int) []v8profile.NodeIndex {
 	for i >= 0 && b.s.At(i) == b.p.Collector {
 		i--
@@ -148,7 +148,7 @@ func (b *naive) tell(from, to timeline.Nanos) (samples []int) {
 	return samples
 }
 
-// prefix returns the outermost frames of a stack that are those of another one.
+// prefix returns the outermost frames that a stack shares with another one.
 func (b *naive) prefix(x, y []v8profile.NodeIndex) []v8profile.NodeIndex {
 	for i := range x {
 		if i == len(y) || !b.equal(x[i], y[i]) {

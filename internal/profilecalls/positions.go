@@ -20,7 +20,7 @@ type placedSamples struct {
 	free  []int32 // lists of calls that have ended
 }
 
-// placeList has the places of a call: some sorted, with each one once, and then those of the last samples.
+// placeList has the places of a call: some sorted, with each one once, and then the places of the last samples.
 type placeList struct {
 	places []Position
 	sorted int
@@ -114,7 +114,7 @@ func (s *placeLinks) known(sample int) bool {
 	return line != 0 || column != 0
 }
 
-// add appends a sample whose place is known to those of a call, which end with last, and returns the new last one.
+// add appends a sample whose place is known to a call's samples, which end with last, and returns the new last one.
 func (s *placeLinks) add(last uint32, sample int) uint32 {
 	s.before[sample] = last
 	return uint32(sample) + 1

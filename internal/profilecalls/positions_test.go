@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// placedProfile has samples of f and of g, which f calls, 10 µs apart. The fourth of f does not say where it was taken. The
-// last one is of h, which nobody calls.
+// placedProfile has samples of f and of g, which f calls, 10 µs apart. The fourth of f has no position. The last one is of h, which
+// has no caller.
 const placedProfile = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
 {"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"h"}}],
 "samples":[2,2,3,2,2,2,4],"timeDeltas":[10,10,10,10,10,10,10],"lines":[5,5,9,4,0,5,1],"columns":[1,1,2,7,0,2,1]}`

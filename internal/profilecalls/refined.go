@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// beginRefined processes the begin of an event by the refined rules (profile-calls.md 7).
+// beginRefined processes the start of an event by the refined rules (profile-calls.md 7).
 func (b *Builder) beginRefined(ev *Event) {
 	end := ev.End
 	if n := b.events.Len(); n > 0 {
@@ -48,7 +48,7 @@ func (b *Builder) callers(ev *Event, end timeline.Nanos) {
 	case ev.Class == producers.Task || ev.Class == producers.Microtasks:
 		b.truncate(0, ev.TS)
 	case !ev.Class.OnStack() && !b.inInvocation() && len(b.calls) > b.lock():
-		// Nothing but a next sample with the same functions says that they run around the event.
+		// Only a next sample with the same functions shows that they run around the event.
 		b.keep(b.stackAfter(end), ev.TS)
 	}
 }
@@ -82,7 +82,7 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 	}
 }
 
-// stackAfter returns the stack of the first sample at or after a time if it is in the innermost open event, else noStack.
+// stackAfter returns the stack of the first sample at or after a time if it is in the innermost open event, otherwise noStack.
 func (b *Builder) stackAfter(ts timeline.Nanos) v8profile.NodeIndex {
 	s, ok := b.ahead.first(b.next, ts)
 	if n := b.events.Len(); !ok || n > 0 && b.ahead.far.Time(s) >= b.events.End(n-1) {
@@ -109,7 +109,7 @@ func (b *Builder) keep(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	b.truncate(b.equalFrom(0, len(b.stack)), ts)
 }
 
-// replace makes the open calls those of a stack, unless an open event holds a call that is not on it.
+// replace makes the open calls match a stack, unless an open event holds a call that is not on it.
 func (b *Builder) replace(stack v8profile.NodeIndex, ts timeline.Nanos, sample int) {
 	b.setStack(stack)
 	equal := b.equalFrom(0, len(b.stack))

@@ -245,7 +245,7 @@ func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timel
 	return nil
 }
 
-// profileAt returns the place that stands for a profile. Calls on a track of their own are those of the slices on the thread, so they
+// profileAt returns the index of a profile. Calls on a track of their own repeat the slices on the thread, so they
 // are not added up with them; lanes are, but not where times follow one another.
 func (c *collector) profileAt(it *timeline.Item, owner timeline.TrackID) timeline.TrackLane {
 	switch role := c.tl.Role(it.Track); {
@@ -322,7 +322,7 @@ func (c *collector) spend(key *sumKey, from, to timeline.Nanos) error {
 // grow adds to a sum, which ends at the largest number there is.
 func grow(sum *timeline.Nanos, by timeline.Nanos) { *sum += min(by, math.MaxInt64-max(*sum, 0)) }
 
-// sum returns the sum of a key. If there are too many, it is that of the thread without stack.
+// sum returns the sum of a key. If there are too many, it is the thread's without stack.
 func (c *collector) sum(key *sumKey) *Sum {
 	i, ok := c.sums[*key]
 	if ok {

@@ -31,7 +31,7 @@ type contextTable struct {
 // contextLabel is a context by type and name.
 type contextLabel struct{ typ, name string }
 
-// UnknownTypeError says that the trace has no contexts of the type of Options.By, and which types there are.
+// UnknownTypeError means that the trace has no contexts of the type of Options.By, and names the types that there are.
 type UnknownTypeError struct{ err error }
 
 func (e *UnknownTypeError) Error() string { return e.err.Error() }

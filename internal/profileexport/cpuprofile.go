@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Functions of V8's profiles that are none.
+// Pseudo functions of V8's profiles.
 const (
 	rootFunction = "(root)"
 	idleFunction = timeline.V8Idle
@@ -87,7 +87,7 @@ func (b *cpuProfile) add(x *piece) {
 	b.end = max(b.end, x.start+x.length)
 }
 
-// close ends the last sample. Readers take it for as long as samples are on the average (profile-calls.md 3), so if it is not, an idle
+// close ends the last sample. Readers assume that it lasts as other samples do on average (profile-calls.md 3), so if it does not, an idle
 // one comes after it.
 func (b *cpuProfile) close() {
 	n := len(b.times)

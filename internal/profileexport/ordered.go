@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// errNotOrdered says that Options.Ordered was not set.
+// errNotOrdered means that Options.Ordered was not set.
 var errNotOrdered = errors.New("the profile has sums only")
 
 // cancelEvery is the number of pieces between checks of the context.

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Labels of samples in profiles for pprof. Those of contexts are called like their types, in small letters.
+// Labels of samples in profiles for pprof. Labels of contexts have the names of their types, in lower case.
 const (
 	labelProcess  = "process"
 	labelThread   = "thread"

@@ -2,7 +2,7 @@
 // that each had for itself. Collect goes through a resolved timeline and sums up; WritePprof and WriteFolded write the sums,
 // WriteSpeedscope and WriteCPUProfile what happened one after the other.
 //
-// Samples count for their weights if these are nanoseconds, else for the time until the next one (v8profile.SampleLength), as in
+// Samples count for their weights if these are nanoseconds, otherwise for the time until the next one (v8profile.SampleLength), as in
 // package report. Slices count for the time in which no slice inside of them was open, on the tracks of threads. Calls that weft
 // puts on a track of their own are a profile of their own; so are, where stacks are told one after the other, the lanes of a
 // thread. Slices that never end take no time: that goes to the slice around them.
@@ -42,7 +42,7 @@ type Options struct {
 	// Selected is what counts; nil: the whole trace. A stack counts by its innermost slice, and is exported whole. A sample has the
 	// contexts of the innermost slice around it.
 	Selected *selection.Selection
-	// By is the type of contexts that stand above stacks as frames of their own: AllContexts or what attribution.TypesNamed knows; "": none.
+	// By is the type of contexts that are put above stacks as frames of their own: AllContexts or what attribution.TypesNamed knows; "": none.
 	By string
 	// Contexts gives stacks their contexts without frames of their own.
 	Contexts bool
@@ -58,7 +58,7 @@ const AllContexts = "context"
 // Thread is where stacks are from: a thread, or a lane of one.
 type Thread struct {
 	Process string // with its number, as in "Renderer [pid 7]"
-	Name    string // likewise; of a lane the number behind it
+	Name    string // likewise; of a lane its number
 	PID     timeline.InputID
 	TID     timeline.InputID
 
@@ -123,8 +123,8 @@ type Profile struct {
 	// Folded is the number of slices and samples whose stacks were cut or put together with others, because there are too many.
 	Folded int64
 
-	// Idle is the number of samples that are left out because their threads were idle, and IdleTime that for which they stand:
-	// samples without a stack, and those whose innermost function is V8's (idle).
+	// Idle is the number of samples that are left out because their threads were idle, and IdleTime the time that they represent:
+	// samples without a stack, and samples whose innermost function is V8's (idle).
 	Idle     int64
 	IdleTime timeline.Nanos
 

@@ -55,7 +55,7 @@ type speedscopeWriter struct {
 	path    []FrameID
 }
 
-// profile writes the profile of a thread. Its weights come behind its stacks, so they are held.
+// profile writes the profile of a thread. Its weights come after its stacks, so they are held.
 func (s *speedscopeWriter) profile(thread int, next func(*piece) (bool, error)) error {
 	t := &s.p.Threads[thread]
 	start := t.Start - s.p.tl.Totals().Start

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// FrameID identifies a frame; 0 is none.
+// FrameID identifies a frame; 0 means no frame.
 type FrameID uint32
 
 // Limits of what is kept. The largest recordings have some 100,000 kinds of stacks.
@@ -112,7 +112,7 @@ func (t *stackTable) sampled(tl *timeline.Timeline, id timeline.CallstackID) (st
 	return stack, true
 }
 
-// isIdle reports whether a stack is that of a thread that is idle: the empty one, or one on which V8 says so.
+// isIdle reports whether a stack is an idle thread's: the empty one, or one that V8 marks as idle.
 func (t *stackTable) isIdle(stack StackID) bool {
 	return stack == 0 || t.frames[t.nodes[stack].frame] == Frame{Name: idleFunction}
 }

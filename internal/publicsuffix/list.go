@@ -3,8 +3,8 @@
 // license that can be found in the LICENSE file.
 
 // Package publicsuffix finds the registrable domain of a host. It is golang.org/x/net/publicsuffix v0.58.0 without its List, which brings
-// net/http and crypto/tls into every program that asks for a domain: in a module of WebAssembly that is a tenth of its size. LICENSE is
-// that of the original.
+// net/http and crypto/tls into every program that asks for a domain: in a module of WebAssembly that is a tenth of its size.
+// LICENSE is the original's.
 //
 // The table in data is made of the Public Suffix List (https://publicsuffix.org/list/public_suffix_list.dat), which is under the Mozilla
 // Public License 2.0 (https://mozilla.org/MPL/2.0/). For a newer one copy list.go (without List), table.go and data of a newer x/net; a test

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// ScreenshotName and ScreenshotCategory are those of an event whose picture Perfetto's viewer shows (perfetto.md 11).
+// ScreenshotName and ScreenshotCategory belong to an event whose picture Perfetto's viewer shows (perfetto.md 11).
 const (
 	ScreenshotName     = "Screenshot"
 	ScreenshotCategory = "android_screenshot"

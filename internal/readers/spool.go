@@ -20,7 +20,7 @@ type SpoolForm[T any] interface {
 	Read(r io.Reader, v *T) error
 }
 
-// Spool sorts values of type T, which has no pointers, and their payloads by time; those of one time come in the order in which they
+// Spool sorts values of type T, which has no pointers, and their payloads by time; simultaneous ones come in the order in which they
 // were added. It is for records that can be handed on only when the rest of the input is known. What does not fit in memory is sorted in
 // runs on disk and merged. Values without payload are the business of package extsort.
 type Spool[T any] struct {
@@ -50,7 +50,7 @@ type item[T any] struct {
 // run is a sorted sequence of values with their payloads on disk.
 type run struct{ start, size int64 }
 
-// chunkSize is that of the chunks of payloads; a larger payload has a chunk of its own.
+// chunkSize is the size of chunks of payloads; a larger payload has a chunk of its own.
 const chunkSize = 1 << 18
 
 // NewSpool returns a Spool that holds up to limit bytes before it writes a run to a temporary file in dir ("" for the system's directory).
@@ -214,7 +214,7 @@ func (s *Spool[T]) Each(fn func(v *T, payload []byte) error) error {
 	return nil
 }
 
-// comesFirst orders runs by their next values; of those of one time the earlier run comes first.
+// comesFirst orders runs by their next values; at equal times the earlier run comes first.
 func (s *Spool[T]) comesFirst(a, b **mergeHead[T]) bool {
 	return cmp.Or(cmp.Compare(s.timeOf(&(*a).value), s.timeOf(&(*b).value)), cmp.Compare((*a).run, (*b).run)) < 0
 }

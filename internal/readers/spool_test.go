@@ -29,7 +29,7 @@ func newSpool(tb testing.TB, limit int64) *Spool[value] {
 	return s
 }
 
-// Values come with their payloads in the order of time, those of one time as they were added, from memory and from disk.
+// Values come with their payloads in the order of time, simultaneous ones as they were added, from memory and from disk.
 func TestOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []int64{1, 5_000, 100_000, 1 << 30} {

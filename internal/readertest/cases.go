@@ -1,5 +1,5 @@
 // Package readertest runs the cases of readers: files with an input and, as text, what is read from it. A reader's tests make one
-// Suite, which loads, dumps and verifies for all of them. The text form is that of package tracetext. It is for tests only, and adds
+// Suite, which loads, dumps and verifies for all of them. Package tracetext has the text form. It is for tests only, and adds
 // the flag -update to their programs.
 package readertest
 

@@ -104,7 +104,7 @@ func (s *Suite[O]) LoadWithin(tb testing.TB, memory int64, r io.Reader, opts O) 
 	return tl, log, err
 }
 
-// Resolve has fill add to a Builder and returns the resolved timeline. The error is that of fill.
+// Resolve has fill add to a Builder and returns the resolved timeline. The error is fill's.
 func Resolve(tb testing.TB, opts timeline.Options, fill func(b *timeline.Builder) error) (*timeline.Timeline, error) {
 	tb.Helper()
 	b := timeline.NewBuilder(opts)

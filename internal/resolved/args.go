@@ -7,11 +7,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// DidNotEndKey is the member of the argument weft which says that the input has no end for a slice.
+// DidNotEndKey is the member of the argument weft that marks a slice without an end in the input.
 const DidNotEndKey = "did_not_end"
 
-// Args returns the arguments of an event in their order. For a slice, those of its end replace those of its begin with the same
-// key, in their place, or come after them. What did not end says so in its argument weft, unless the input has a member of that
+// Args returns the arguments of an event in their order. For a slice, the end's replace the start's with the same key, in their
+// place, or come after them. What did not end has a mark in its argument weft, unless the input has a member of that
 // name.
 func (r *Row) Args() iter.Seq[timeline.Arg] {
 	if len(r.EndArgs) > 0 {
@@ -63,7 +63,7 @@ func (r *Row) has(dict timeline.Arg, key string) bool {
 	return false
 }
 
-// merged gives the arguments of the begin of a slice, and in their place or after them those of its end.
+// merged yields the arguments of the start of a slice, and in their place or after them the arguments of its end.
 func (r *Row) merged(yield func(timeline.Arg) bool) {
 	r.endArgs, r.endUsed = r.endArgs[:0], r.endUsed[:0]
 	for arg := range r.tl.ArgList(r.EndArgs) {

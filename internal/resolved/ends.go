@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// sliceEnds holds what the ends of slices bring: CPU times and arguments. They come later than the begins that they belong to, so
-// one pass collects them and the walk reads them in the order of the begins. The zero sliceEnds has none.
+// sliceEnds holds the data of the ends of slices: CPU times and arguments. They come later than the starts that they belong to, so
+// one pass collects them and the walk reads them in the order of the starts. The zero sliceEnds is empty.
 type sliceEnds struct {
 	ends *extsort.Sorter[sliceEnd] // nil: none
 	args *extsort.File             // nil if no end has arguments

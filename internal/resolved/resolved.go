@@ -1,4 +1,4 @@
-// Package resolved makes events that are complete in themselves of what a walk over a timeline gives: a slice once, at its begin,
+// Package resolved makes events that are complete in themselves of what a walk over a timeline gives: a slice once, at its start,
 // with what its end brings; with its place in the nesting, its track as names and ids, its flows as arrows between events, and a
 // number that is the same whoever asks. trace.Events, the streams of package eventstream and weft export are made of its rows.
 //
@@ -49,11 +49,11 @@ func ParseKind(name string) (Kind, bool) {
 type Row struct {
 	Kind Kind
 	// Item is the event as the walk gives it: its times (Dur is timeline.NoTime for a slice that never ends), name, category,
-	// value, stack and place in the input, and the arguments and the CPU time of its begin.
+	// value, stack and place in the input, and the arguments and the CPU time of its start.
 	Item *timeline.Item
 
 	// ID is the number of the event, from 1 on: slices, instants and counter values are numbered in the order of the walk. Samples
-	// are numbered behind everything else, in their order, and what attribution added behind these.
+	// are numbered after everything else, in their order, and what attribution added after these.
 	ID     uint64
 	Parent uint64 // ID of the slice around the event on its track; 0: there is none
 	Depth  int    // the number of slices around the event on its track
@@ -61,7 +61,7 @@ type Row struct {
 	// Track is the track of the event.
 	Track *Track
 
-	// EndArgs are the arguments that the end of a slice brings: they replace those of Item that have the same key. Args gives
+	// EndArgs are the arguments of the end of a slice: they replace the arguments of Item with the same key. Args gives
 	// both together.
 	EndArgs timeline.Args
 	// ThreadDuration is the CPU time that the thread used during a slice.

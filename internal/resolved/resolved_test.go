@@ -67,7 +67,7 @@ func eventOf(row *resolved.Row) event {
 	return e
 }
 
-// Every event has an id of its own; those of samples are behind all others; a parent comes before its children and lies
+// Every event has an id of its own; ids of samples follow all others; a parent comes before its children and lies
 // around them; arrows come from events; all events of the trace are there.
 func TestRows(t *testing.T) {
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {

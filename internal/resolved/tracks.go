@@ -69,7 +69,7 @@ func DescribeTrack(tl *timeline.Timeline, id timeline.TrackID) *Track {
 	return t
 }
 
-// number returns the number of a process or thread: that of the input if it has one, else the one that the output has.
+// number returns the number of a process or thread: the input's if it has one, otherwise the output's.
 func number(input timeline.InputID, output int64, flag, madeUp uint8) (int64, uint8) {
 	if input.Text == "" {
 		return input.Num, madeUp &^ flag

@@ -107,7 +107,7 @@ func (f *Filter) findTraces(ctx context.Context, tl *timeline.Timeline) (found b
 	return found, err
 }
 
-// traceOf returns the id of a trace that an argument with a path is: of a span, or in the header of a request; "": it is none.
+// traceOf returns the id of a trace that an argument with a path is: of a span, or in the header of a request; "": not one.
 func traceOf(path string, arg *timeline.Arg) (id string) {
 	switch path {
 	case timeline.OwnArgs + ".trace_id":

@@ -9,7 +9,7 @@
 //
 //   - its track: one of a selected thread or of a track below it, or without --thread of a selected process. What happens on no
 //     thread, such as a counter of a process, is on no selected thread;
-//   - its name: that of the slice or instant, of the counter, or of a function on the stack of a sample;
+//   - its name: of the slice or instant, of the counter, or of a function on the stack of a sample;
 //   - its category: the whole list as written, or one of it;
 //   - its time: a slice if any of it is in the window, everything else if it happens there;
 //   - its contexts, as the attribution finds them. Only slices and instants have contexts.
@@ -17,7 +17,7 @@
 // What lies inside a selected slice is not selected with it.
 //
 // What does not live here: names of flags in messages about the command line (cmd/weft), and what reports make of slices that
-// are partly in the window (their own pages say that; Selection.Clip cuts them).
+// are partly in the window (see their pages; Selection.Clip cuts them).
 package selection
 
 import (
@@ -205,7 +205,7 @@ func (s *Selection) Unnamed() bool {
 	return s == nil || s.names == nil && s.categories == nil && s.ordinals == nil
 }
 
-// Head reports whether a slice or instant is selected, as Item does for those of a walk. Names and categories that the timeline
+// Head reports whether a slice or instant is selected, as Item does in a walk. Names and categories that the timeline
 // does not intern are not known here.
 func (s *Selection) Head(o *timeline.Head) bool {
 	if s == nil {
@@ -223,7 +223,7 @@ func (s *Selection) Head(o *timeline.Head) bool {
 		(s.categories == nil || s.categories.has(uint32(o.CategoryID), s.tl.Category(o.CategoryID)))
 }
 
-// Walk is Walk of the timeline with what is selected only. The end of a slice is selected with its begin.
+// Walk is Walk of the timeline with what is selected only. The end of a slice is selected with its start.
 func (s *Selection) Walk(ctx context.Context, tl *timeline.Timeline, fn func(*timeline.Item) error) error {
 	return tl.Walk(ctx, s.Pass(tl, fn))
 }

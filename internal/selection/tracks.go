@@ -106,8 +106,8 @@ func FindThreads(tl *timeline.Timeline, text string) ([]timeline.TrackID, error)
 	return found, nil
 }
 
-// threadsOf returns those of the threads that a text means: an id of the input, a name, a glob, or one of these for the process
-// and one for the thread with a slash between them.
+// threadsOf returns the threads that a text means: an id of the input, a name, a glob, or one of these for the process and one for
+// the thread with a slash between them.
 func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []timeline.TrackID {
 	if found := find(tl, all, pattern(text)); len(found) > 0 {
 		return found
@@ -150,7 +150,7 @@ func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[time
 	return found
 }
 
-// find returns those of the tracks that a pattern means: those with this id or name, else those whose name it matches as a glob.
+// find returns the tracks that a pattern means: tracks with this id or name, otherwise tracks whose name it matches as a glob.
 func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
 	for _, id := range tracks {
 		if tr := tl.Track(id); slices.Contains([]string{tr.InputID.String(), tr.Name, tr.Unlabelled(), tr.Title(), timeline.Program(tr.Name), timeline.Program(tr.Title())}, string(p)) {
@@ -168,7 +168,7 @@ func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []
 	return found
 }
 
-// titles gives the names of tracks on which something happens, and then those of the others.
+// titles gives the names of tracks on which something happens, and then the names of others.
 func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, used := range []bool{true, false} {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Unknown returns the error for a name that is none of names: `unknown format "word"; did you mean ward?`, or if
-// nothing is near, `unknown format "word"; use ward, wort or wirt`.
+// Unknown returns the error for a name that is not among names: `unknown format "word"; did you mean ward?`, or if nothing is near,
+// `unknown format "word"; use ward, wort or wirt`.
 func Unknown(what, asked string, names []string) error {
 	return fmt.Errorf("unknown %s %q%s", what, asked, Instead(asked, names))
 }
@@ -37,7 +37,7 @@ func List(names []string) string {
 const maxLength = 64
 
 // Near returns the one of names that asked most likely means: another spelling, one that begins so, or one that differs
-// by a slip or two. It is "" if none does. Of several that are as near one that begins so wins, else the first one.
+// by a slip or two. It is "" if no name does. Among equally near names one that begins so wins, otherwise the first.
 func Near(asked string, names []string) string {
 	if asked == "" || len(asked) > maxLength {
 		return ""
@@ -64,7 +64,7 @@ func Near(asked string, names []string) string {
 	return ""
 }
 
-// minPrefix is the number of characters from which on the begin of a name stands for it.
+// minPrefix is the number of characters from which on the start of a name is enough.
 const minPrefix = 3
 
 // slips returns how many slips a name may have: one in three characters, two in six, and never more.

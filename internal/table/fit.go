@@ -120,7 +120,7 @@ func (t *Table) columnWidth(i int) int {
 	return width
 }
 
-// mayLeave reports whether a column may be left out: it is none of those that were asked for, not what names a row, and not the one by
+// mayLeave reports whether a column may be left out: it was not requested, does not name a row, and is not the one by
 // which the table is sorted.
 func (t *Table) mayLeave(i int) bool {
 	first := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Title != "" && c.Kind == TextKind && c.Spare == 0 })

@@ -69,8 +69,8 @@ type Fold struct {
 	values *extsort.Ranks
 }
 
-// NewFold returns a fold of tables, which are known without rows. Values may take so many bytes of memory; the rest is sorted in a file in
-// tempDir, "": that of the system.
+// NewFold returns a fold of tables, which are known without rows. Values may take so many bytes of memory; the rest is sorted in a
+// file in tempDir; "": the system's directory.
 func NewFold(forms []*Table, memory int64, tempDir string) *Fold {
 	f := &Fold{values: extsort.NewRanks(memory, tempDir)}
 	for _, form := range forms {
@@ -97,7 +97,7 @@ type folded struct {
 	totals Totals
 }
 
-// group is a row of a Grouped table. Its cells are those of the columns of one file.
+// group is a row of a Grouped table. Its cells are the cells of one file's columns.
 type group struct {
 	key   string // its names
 	cells []Cell
@@ -118,7 +118,7 @@ type ranks struct{ count, p50, p75, p95, p99, most int64 }
 // listedRow is a row of a Listed table.
 type listedRow struct {
 	file   string
-	cells  []Cell // by column; nil: still those of row
+	cells  []Cell // by column; nil: still row's
 	row    *Row
 	number int64 // in the column by which the table is sorted
 	json   []byte
@@ -204,7 +204,7 @@ func (f *Fold) addGroups(_ string, t *folded, from *Table) error {
 // add adds a number that is not negative, up to the largest there is.
 func add(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }
 
-// group returns the group of a row, or that of all others if there are too many.
+// group returns the group of a row, or of all others if there are too many.
 func (f *Fold) group(t *folded, row *Row) *group {
 	var names []string
 	for k, cell := range row.Cells() {
@@ -246,7 +246,7 @@ func (f *Fold) group(t *folded, row *Row) *group {
 // nameWidth is the number of columns of the terminal that names have.
 const nameWidth = 44
 
-// AddValue adds a value to those of which a row of a RankedBy table has percentiles. The names are those of its Group columns. It comes
+// AddValue adds a value to the percentiles of a row of a RankedBy table. names are its Group columns. It comes
 // before the table of its file.
 func (f *Fold) AddValue(table string, number int64, names ...string) error {
 	i := slices.IndexFunc(f.tables, func(t *folded) bool { return t.form.Name == table })
@@ -391,7 +391,7 @@ func (f *Fold) List(name string) *Totals {
 	return nil
 }
 
-// Says is what a line says of lists; "": nothing.
+// Says is a line's statement about lists; "": nothing.
 func (f *Fold) Says() (text string) {
 	rows := 0
 	for _, t := range f.tables {
@@ -479,7 +479,7 @@ func (f Folding) percentiles() []Of[*group] {
 	}
 }
 
-// compareGroups puts groups in the order that names have by number, then the largest sums first, those of the Main column above all; then by name.
+// compareGroups puts groups in the order that names have by number, then by sum, largest first, the Main column above all; then by name.
 func compareGroups(form *Table, a, b *group) int {
 	order := 0
 	for _, role := range []Role{Group, Main, Sum} {

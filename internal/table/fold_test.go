@@ -17,7 +17,7 @@ type foldRow struct {
 	self        timeline.Nanos
 }
 
-// foldReport is a report on one file with a table; all is the time of the file, 0: that of its rows.
+// foldReport is a report on one file with a table; all is the time of the file, 0: its rows'.
 func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
 	return &Report{Sections: []Section{{Tables: []*Table{New(Table{
 		Name: "t", What: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",
@@ -61,7 +61,7 @@ func TestFold(t *testing.T) {
 	twice.Sections[1].Tables[0].Total = 0
 	twice.Sections[0].Tables[0].Total = 20
 	_, got := fold(t, Grouped, twice, foldReport(Grouped, 40, foldRow{"f", "a.js:1", 1, 30}),
-		foldReport(Grouped, 100), // as long as the others together, and has none
+		foldReport(Grouped, 100), // with the time of the others together, and no rows
 		foldReport(Grouped, 0, foldRow{"f", "b.js:1", 1, 0}))
 	want := `name,place,recordings,count,self_ns,mean_share_ppb,max_share_ppb,max_share_in
 f,a.js:1,2,4,60,375000000,750000000,1
@@ -72,7 +72,7 @@ f,b.js:1,2,2,10,62500000,250000000,1
 	}
 }
 
-// Percentiles are those of all single rows, in any number of files.
+// Percentiles count all single rows, in any number of files.
 func TestFoldRanks(t *testing.T) {
 	var reports []*Report
 	for file := range 7 {

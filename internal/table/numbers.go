@@ -55,7 +55,7 @@ func WholeMillis(t timeline.Nanos) string {
 // MomentText writes a time since the start of a trace, for columns of them, as --from and --to read it.
 func MomentText(t timeline.Nanos) string { return Separated(moment.Column(t)) }
 
-// numberAtEnd matches the number with which a text ends, which is nothing if only a part of it is seen: that of a process or thread, the
+// numberAtEnd matches the number with which a text ends, which means nothing if only a part of it is seen: the number of a process or thread, the
 // line and column of a function.
 var numberAtEnd = regexp.MustCompile(`(?:[ /(\[]|[pt]id )*[0-9][0-9:,.]*[\])]*$`)
 

@@ -26,7 +26,7 @@ type Table struct {
 	Whole  bool   // it has all its rows, whatever the limit, unless it is sorted anew
 	Flush  bool   // text has no margin beside it
 	What   string // what a row is, in the plural; "": rows
-	Nested bool   // its rows are inside those of another table in the JSON form
+	Nested bool   // its rows are inside another table's in the JSON form
 	All    int    // the number of rows, if Rows are fewer
 	Notes  []string
 
@@ -34,7 +34,7 @@ type Table struct {
 	Total   int64                // there: what the Main column has in the file; 0: its sum
 	Start   timeline.Nanos       // there: of the trace, of Listed rows
 	Totals  Totals               // there: of what a Listed one lists, in the file
-	Says    func(*Totals) string // there: what the first line says of a Listed one
+	Says    func(*Totals) string // there: the first line about a Listed one
 	Worst   string               // there: what the rows are that a Listed one keeps, such as longest
 
 	Columns []Column
@@ -44,7 +44,7 @@ type Table struct {
 	chosen bool // the columns are those that were asked for
 }
 
-// Row is a row of a table. Its cells are made when somebody asks for them: most rows of large tables are not shown, and JSON needs none.
+// Row is a row of a table. Its cells are made on request: most rows of large tables are not shown, and JSON needs none.
 type Row struct {
 	Record Record // the row as JSON
 	Last   bool   // what is in no other row: in text it comes last, however the table is sorted
@@ -72,7 +72,7 @@ type Column struct {
 	Fixed      bool   // it says what the row is about, and stays when other columns are chosen
 	IfAny      bool   // people get it only where a row has something in it, or if they ask for it
 	Page       bool   // only a page has room for it
-	CountKey   string // of times: the key of one more column of CSV, with the number of samples behind the time
+	CountKey   string // of times: the key of one more column of CSV, with the number of samples of the time
 	Over       int64  // a number from which on people should look at it; 0: none
 	Role       Role   // in a report on many files
 }
@@ -103,7 +103,11 @@ type Cell struct {
 	Number int64
 	Count  int64 // where the column has a count
 	Absent bool  // there is no value
+	Few    bool  // a percentile of so few values that pages do not show it: fewer than Enough
 }
+
+// Enough is the number of values from which on percentiles say something.
+const Enough = 20
 
 // None is a cell without a value.
 var None = Cell{Absent: true}
@@ -127,7 +131,7 @@ func Optional[N Integer](n *N) Cell {
 	return Number(*n)
 }
 
-// Counted is a time with the number of samples behind it.
+// Counted is a time with its number of samples.
 func Counted(t timeline.Nanos, samples int64) Cell { return Cell{Number: int64(t), Count: samples} }
 
 // Share is a part of all in thousandths.
@@ -222,7 +226,7 @@ func OptionalTimes[T any](key, title string, of func(*T) *timeline.Nanos) Of[T] 
 	return Cells(Column{Key: key, Title: title, Kind: TimeKind}, func(row *T) Cell { return Optional(of(row)) })
 }
 
-// CountedTimes is a column of times with the number of samples behind them. The keys are those of CSV.
+// CountedTimes is a column of times with their numbers of samples. The keys are CSV's.
 func CountedTimes[T any](key, countKey, title string, of func(*T) (timeline.Nanos, int64)) Of[T] {
 	return Cells(Column{Key: key, CountKey: countKey, Title: title, Kind: TimeKind}, func(row *T) Cell { return Counted(of(row)) })
 }
@@ -250,13 +254,13 @@ func Flags[T any](key, title string, of func(*T) bool) Of[T] {
 	return Cells(Column{Key: key, Title: title, Kind: FlagKind}, func(row *T) Cell { return Flag(of(row)) })
 }
 
-// Spare says that people can do without the column where a terminal is too narrow: of several without that of the largest number first.
+// Spare marks the column as one that people can do without where a terminal is too narrow: the largest number goes first.
 func (c Of[T]) Spare(n uint8) Of[T] {
 	c.Column.Spare = n
 	return c
 }
 
-// Words says that the texts of the column are never shortened.
+// Words marks texts of the column that are never shortened.
 func (c Of[T]) Words() Of[T] {
 	c.Whole = true
 	return c
@@ -273,7 +277,7 @@ func (c Of[T]) Noted(of func(text string) string) Of[T] {
 	return c
 }
 
-// Only says that people get the column only on a condition.
+// Only shows people the column only on a condition.
 func (c Of[T]) Only(shown bool) Of[T] {
 	if !shown {
 		c.Title = ""
@@ -281,7 +285,7 @@ func (c Of[T]) Only(shown bool) Of[T] {
 	return c
 }
 
-// IfAny says that people get the column only where a row has something in it.
+// IfAny shows people the column only if a row has something in it.
 func (c Of[T]) IfAny() Of[T] {
 	c.Column.IfAny = true
 	return c
@@ -293,7 +297,7 @@ func (c Of[T]) Over(n timeline.Nanos) Of[T] {
 	return c
 }
 
-// Fixed says that the column stays when others are chosen.
+// Fixed keeps the column when others are chosen.
 func (c Of[T]) Fixed() Of[T] {
 	c.Column.Fixed = true
 	return c
@@ -305,7 +309,7 @@ func (c Of[T]) Is(role Role) Of[T] {
 	return c
 }
 
-// OnlyPage says that only a page has room for the column.
+// OnlyPage marks the column as one for which only a page has room.
 func (c Of[T]) OnlyPage() Of[T] {
 	c.Page = true
 	return c

@@ -58,7 +58,7 @@ func TestFit(t *testing.T) {
 	p50 := timeline.Nanos(1000)
 	for columns, want := range map[int]string{
 		0: "function samples self ms p50 ms where the first of two long names 12 0.002 0.001 a thread with a name",
-		// 2 columns in front of each, and those of the widest cell: 29 + 9 + 9 + 8 + 22.
+		// 2 columns before each, and the width of the widest cell: 29 + 9 + 9 + 8 + 22.
 		77: "function samples self ms p50 ms where the first of two long names 12 0.002 0.001 a thread with a name",
 		76: "function samples self ms where the first of two long names 12 0.002 a thread with a name 1 more column where there is room, or with --columns and --csv",
 		61: "function self ms where the first of two long names 0.002 a thread with a name 2 more columns where there is room, or with --columns and --csv",

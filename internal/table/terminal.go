@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Terminal is what text for people is written to. The zero Terminal is none: a pipe and a file get lines whole and without color.
+// Terminal is what text for people is written to. The zero Terminal means no terminal: a pipe and a file get whole lines without color.
 type Terminal struct {
 	Columns int  // 0: not known, or no terminal
 	Color   bool // text may be bold and colored

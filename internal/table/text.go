@@ -44,7 +44,7 @@ type Detail struct {
 	Lines []Labelled
 }
 
-// Labelled is a line with a label in front of it, "" for that of the line before. What does not fit it begins below its column Hang.
+// Labelled is a line with a label before it, "" for the label of the line before. What does not fit it begins below its column Hang.
 type Labelled struct {
 	Label, Text string
 	Hang        int

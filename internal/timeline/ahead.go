@@ -12,7 +12,7 @@ const (
 	aheadSize = 2048
 	// aheadBatches is the number of batches that are read, wait and are looked at.
 	aheadBatches = 4
-	// aheadShare says that the occurrences and values in all of them may take one part in 16 of the memory of the timeline.
+	// aheadShare bounds all occurrences and values together to one part in 16 of the memory of the timeline.
 	aheadShare = 16
 )
 
@@ -31,8 +31,8 @@ func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(grou
 }
 
 // PreparedAhead is Timeline.OccurrencesAhead with arguments, for a pass that makes a value of each occurrence by itself
-// before it looks at them in their order. prepare makes them while fn is at work on others, and gets what an earlier call
-// has left in v. values are those of the group, valid during the call; they are nil for a group that is so large that fn
+// before it looks at them in their order. prepare runs concurrently with fn; v holds the value of an earlier call for reuse. values
+// belong to the group and are valid during the call; they are nil for a group that is so large that fn
 // has to prepare its values itself, with ReadArgs.
 func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Head, v *T), fn func(group []Head, values []T) error) error {
 	return occurrencesAhead(ctx, t, true, prepare, fn)
@@ -53,7 +53,7 @@ func occurrencesAhead[T any](
 		defer close(full)
 		readErr = r.run(t)
 	}()
-	defer func() { // nobody reads any more then, even if fn panics
+	defer func() { // stop reading, even if fn panics
 		stop()
 		for range full {
 		}
@@ -90,7 +90,7 @@ type aheadReader[T any] struct {
 	batch   *aheadBatch[T]   // to be filled
 }
 
-// run reads all groups, as long as the context is not done.
+// run reads all groups until the context is done.
 func (r *aheadReader[T]) run(t *Timeline) error {
 	err := t.groups(r.ctx, false, r.group)
 	if err == nil {
@@ -124,7 +124,7 @@ func (r *aheadReader[T]) group(g *group) error {
 		b.prepared = n
 	}
 	if b.isLarge(r.size) {
-		return r.handOver() // as long as the group is there, see ReadArgs
+		return r.handOver() // while the group is there, see ReadArgs
 	}
 	return nil
 }

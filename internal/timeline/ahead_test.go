@@ -136,7 +136,7 @@ func TestPreparedAheadEnds(t *testing.T) {
 	}
 }
 
-// A pass that ends by a panic leaves no goroutine behind that reads, or waits for a batch.
+// A pass that ends by a panic leaves no goroutine that reads, or waits for a batch.
 func TestAheadPanics(t *testing.T) {
 	tl := aheadTimeline(t, noMemory, 0)
 	before := runtime.NumGoroutine()

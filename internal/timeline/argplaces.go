@@ -75,8 +75,8 @@ func holdsEmpty(annotation []byte) bool {
 	return false
 }
 
-// appendText appends the value of an annotation as JSON text, as Perfetto reads it best: what it has no number for is a
-// text, among that integers beyond 63 bits, and doubles do not look like integers.
+// appendText appends the value of an annotation as JSON text, as Perfetto reads it best: values that it has no number for, such as
+// integers beyond 63 bits, become texts, and doubles do not look like integers.
 func (e *ArgsEncoder) appendText(b []byte, a *message.Annotation) []byte {
 	switch a.Kind {
 	case message.BoolAnnotation:
@@ -182,8 +182,8 @@ func appendQuoted(b, text []byte) []byte {
 // maxTextDepth is the depth to which JSON text is taken apart.
 const maxTextDepth = 512
 
-// arrayOfText takes JSON text that is an array apart and returns its members as those of an annotation; false for any other
-// text. As in Perfetto, null has no place in it.
+// arrayOfText returns the members of JSON text that is an array, as members of an annotation; false for any other text. As in
+// Perfetto, null has no place in it.
 func arrayOfText(text []byte) ([]byte, bool) {
 	if len(text) == 0 || text[0] != '[' || !json.Valid(text) {
 		return nil, false

@@ -14,7 +14,7 @@ import (
 
 // Args are the arguments of one event, encoded by an ArgsEncoder. They stay encoded on their way to the output:
 // the bytes are a sequence of debug_annotations fields of a Perfetto TrackEvent, with argument names as KeyIDs of the
-// timeline that they belong to, and in front of them perhaps what Correlate was given. Timeline.ArgList reads them.
+// timeline that they belong to, perhaps preceded by the text given to Correlate. Timeline.ArgList reads them.
 type Args []byte
 
 // ArgsEncoder encodes the arguments of events. A value inside a dictionary, or at the top level, needs a Key before it;
@@ -59,7 +59,7 @@ type entry struct {
 	key         KeyID
 	text        []byte // of a key that is not interned
 	underscores int    // see asInInput
-	start, end  int    // end is 0 as long as the member is the last of its dictionary
+	start, end  int    // end is 0 while the member is the last of its dictionary
 }
 
 // Keys are the argument names that a Builder knew at some time. They never change, so that other goroutines may encode
@@ -114,7 +114,7 @@ func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
 
 // Key names the next value. An empty name becomes "_", because Perfetto has no nameless annotations. Where one dictionary
 // has both, the second one gets one more underscore. At the top level, a name that is reserved for weft (IsOwnName) gets an
-// underscore in front.
+// leading underscore.
 func (e *ArgsEncoder) Key(name []byte) {
 	e.underscores = asInInput
 	switch {
@@ -126,8 +126,8 @@ func (e *ArgsEncoder) Key(name []byte) {
 	e.intern(name)
 }
 
-// KeyID returns the id of the current key, if it has one under which KeyWithID can name other values; else 0. Names reserved
-// for weft have none: what Key makes of them depends on where they are.
+// KeyID returns the id of the current key if KeyWithID can name other values by it, otherwise 0. Names reserved for weft have no
+// id: what Key makes of them depends on where they are.
 func (e *ArgsEncoder) KeyID() KeyID {
 	if e.underscores != asInInput || IsOwnName(bytes.TrimLeft(e.keys.get(uint32(e.key)), "_")) {
 		return 0
@@ -153,11 +153,11 @@ func (e *ArgsEncoder) CountCut(log *problem.Log, at problem.Position) {
 	}
 }
 
-// asInInput says that a key is written as it is in the input. Else it is underscores, and their number in the input is kept.
+// asInInput means a key written as in the input. Otherwise a key is underscores, and their number in the input is kept.
 const asInInput = -1
 
-// intern makes name the current key. A number is not interned: it is no name but data, an id that is mostly used once, and
-// a table of all of them would be longer than what refers to it.
+// intern makes name the current key. A number is not interned: it is not a name but data, an id that is mostly used once, and a
+// table of all of them would be longer than what refers to it.
 func (e *ArgsEncoder) intern(name []byte) {
 	if isID(name) {
 		e.setInline(name)
@@ -278,7 +278,7 @@ func (e *ArgsEncoder) isKey(own *entry) bool {
 }
 
 // locate returns the index of the entry that the next value replaces; -1 if there is none. A key whose name in the output
-// is that of another key gets one more underscore: one of the two is the empty name.
+// equals another key's gets one more underscore: one of the two is the empty name.
 func (e *ArgsEncoder) locate(own []entry) int {
 	i := e.find(own)
 	if i < 0 || own[i].underscores == e.underscores {
@@ -313,8 +313,8 @@ func (e *ArgsEncoder) remove(c *container, i int) {
 	e.removed = true
 }
 
-// Null says that the value of the current key is nothing: an earlier value of that key does not count any more. In an array
-// it is the text "null", so that what follows keeps its place.
+// Null sets the value of the current key to nothing: an earlier value of that key no longer counts. In an array it is the text
+// "null", so that what follows keeps its place.
 func (e *ArgsEncoder) Null() {
 	c := &e.open[len(e.open)-1]
 	if c.array {
@@ -339,7 +339,7 @@ func (e *ArgsEncoder) Int(v int64) {
 	e.buf = wire.EndMessage(wire.AppendInt(e.buf, schema.DebugAnnotation_IntValue, v), mark)
 }
 
-// Uint writes an unsigned integer. Values that fit an int64 are written like those of Int.
+// Uint writes an unsigned integer. Values that fit an int64 are written as by Int.
 func (e *ArgsEncoder) Uint(v uint64) {
 	if v <= math.MaxInt64 {
 		e.Int(int64(v))
@@ -367,8 +367,8 @@ func (e *ArgsEncoder) String(v []byte) {
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_StringValue, v), mark)
 }
 
-// Correlate says that the slice belongs together with all others of the same text: viewers show them in one color. It is
-// no argument, and must come before all arguments. Encoders made by NewArgsEncoder leave it out.
+// Correlate groups the slice with all others of the same text: viewers show them in one color. It is not an argument, and must come
+// before all arguments. Encoders made by NewArgsEncoder leave it out.
 func (e *ArgsEncoder) Correlate(text string) {
 	if e.correlated == nil || text == "" {
 		return

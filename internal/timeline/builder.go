@@ -49,7 +49,7 @@ type Builder struct {
 	records memory
 	sampled *sampleTable
 	scratch []byte // payload under construction
-	runs    *runs  // nil as long as nothing was spilled
+	runs    *runs  // nil until something is spilled
 	limit   int64
 	aside   *int64 // of limit, see SetAside
 
@@ -199,7 +199,7 @@ func (b *Builder) InternText(text []byte) bool { return b.values.has(text) }
 func (b *Builder) Args() *ArgsEncoder { return b.args }
 
 // SetAttribute sets a fact about the whole trace. Of several values for a key the last one counts. A key that is reserved for
-// weft (IsOwnName) gets an underscore in front.
+// weft (IsOwnName) gets a leading underscore.
 func (b *Builder) SetAttribute(key, text string) {
 	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Text: text})
 }
@@ -330,7 +330,7 @@ func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
 	}
 }
 
-// flags returns what a record says of its event in bits.
+// flags returns the properties of the event as bits of a record.
 func (ev *Event) flags() (f recordFlags) {
 	if ev.Kind == End && ev.KeepEnd {
 		f |= flagKeepEnd
@@ -383,11 +383,11 @@ func (b *Builder) addToTable(ev *Event) error {
 	return b.added()
 }
 
-// SetOrdered says of all that was added, if nothing comes after it, that what happens at one time is in the order in which Walk gave it
-// before: it stays in that order.
+// SetOrdered declares that, if nothing is added after it, simultaneous events were added in the order in which Walk gave them
+// before: they stay in that order.
 func (b *Builder) SetOrdered() { b.ordered = true }
 
-// NextEvent returns the event index after the last one that was added, for events that follow from those of the input.
+// NextEvent returns the event index after the last one that was added, for events derived from the input's.
 func (b *Builder) NextEvent() uint32 { return b.next }
 
 // IsEmpty reports whether nothing was added.
@@ -429,7 +429,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	return b.addRecord(&r)
 }
 
-// keyOf is the id of a text for comparing: that of the table, or a hash if the table is full.
+// keyOf is the id of a text for comparing: its id in the table, or a hash if the table is full.
 func keyOf(t *stringTable, text []byte) uint32 {
 	if id, ok := t.intern(text); ok {
 		return id
@@ -481,8 +481,8 @@ func (b *Builder) spill() error {
 	return err
 }
 
-// collectAfter is the size of the runs after each of which garbage is collected: that takes a hundredth of the time of writing
-// such a run, but more of that of small ones.
+// collectAfter is the size of a run after which garbage is collected: that takes a hundredth of the time of writing such a run, but
+// more with smaller runs.
 const collectAfter = 64 << 20
 
 // MakeRoom frees the memory of what was added, if something is on disk already: then Finish moves the rest there anyhow. It is

@@ -18,7 +18,7 @@ type Anchor struct {
 // one.
 type HostSync struct {
 	Own, Host Nanos // wall clock − monotonic clock of both
-	Low, High Nanos // by how much the monotonic clock of the first is ahead of that of the second
+	Low, High Nanos // by how much the monotonic clock of the first is ahead of the second's
 }
 
 // LinkRole says what an event that carries a key does with what the key names.
@@ -47,9 +47,9 @@ const (
 	LinkToLinked                      // it names a span to which the event refers
 )
 
-// Link says that an event carries a key, which events of other inputs may have too.
+// Link is a key that an event carries, which events of other inputs may carry too.
 type Link struct {
-	Key    string // with what it is in front: "w3c:4bf92f….00f0…", "id:…"
+	Key    string // with its kind as a prefix: "w3c:4bf92f….00f0…", "id:…"
 	Role   LinkRole
 	To     LinkReference
 	Track  TrackID
@@ -73,7 +73,7 @@ func TraceContextKey(traceID, spanID string) string {
 	return "w3c:" + strings.ToLower(traceID) + ":" + strings.ToLower(spanID)
 }
 
-// Traceparent returns the ids of the span that a traceparent names, "00-TRACE-SPAN-01"; they are empty if it is none.
+// Traceparent returns the ids of the span that a traceparent names, "00-TRACE-SPAN-01"; they are empty if the text is not a traceparent.
 func Traceparent(text string) (traceID, spanID string) {
 	parts := strings.Split(strings.TrimSpace(text), "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || len(parts[2]) != 16 || !isHex(parts[1]) || !isHex(parts[2]) {
@@ -82,7 +82,7 @@ func Traceparent(text string) (traceID, spanID string) {
 	return parts[1], parts[2]
 }
 
-// TraceparentKey returns the key of the span that a traceparent names; "" if it is none.
+// TraceparentKey returns the key of the span that a traceparent names; "" if the text is not a traceparent.
 func TraceparentKey(text string) string { return TraceContextKey(Traceparent(text)) }
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
@@ -95,7 +95,7 @@ type Observer interface {
 	Host(name string)        // on which the input was recorded; "": not known
 	Rank(n int64)            // of the input, among the processes of a distributed program
 	ClockDomain(name string) // of the times, where several systems have such a clock, as Chrome names it: "LINUX_CLOCK_MONOTONIC"
-	Step(n Nanos)            // in which the time of an event was counted; the shortest is that of the input
+	Step(n Nanos)            // the unit in which the time of an event was counted; the input's is the shortest
 }
 
 // StepOf returns the step in which a clock seems to count that has shown a time: 1 ms, 1 µs or 1 ns.
@@ -109,13 +109,13 @@ func StepOf(ts Nanos) Nanos {
 	return 1
 }
 
-// Observer returns what is told how the input relates to others; nil: nobody asks.
+// Observer returns the observer of how the input relates to others; nil if not requested.
 func (b *Builder) Observer() Observer { return b.opts.Observer }
 
 // WantsLinks reports whether AddLink has an effect.
 func (b *Builder) WantsLinks() bool { return b.intake != nil }
 
-// AddLink says that an event that was added carries a key. Events of several inputs with one key become a flow.
+// AddLink records a key that an added event carries. Events of several inputs with one key become a flow.
 func (b *Builder) AddLink(l *Link) error {
 	if b.intake == nil {
 		return nil

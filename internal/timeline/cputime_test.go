@@ -24,7 +24,7 @@ func TestCPUTimeNotGiven(t *testing.T) {
 	}
 }
 
-// cpuTimesOf returns the CPU times at the begin and the end of a slice.
+// cpuTimesOf returns the CPU times at the start and the end of a slice.
 func cpuTimesOf(t *testing.T, ev Event) (times []Nanos) {
 	t.Helper()
 	b := testBuilder(t, DefaultMemory)

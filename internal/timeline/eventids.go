@@ -20,7 +20,7 @@ type eventIDs struct {
 	total  uint64
 }
 
-// ordinalSet is a set of ordinals: bit i of word i/64 says that i is in it.
+// ordinalSet is a set of ordinals: bit i of word i/64 is ordinal i.
 type ordinalSet []uint64
 
 func (s ordinalSet) add(ordinal uint64)    { s[ordinal/64] |= 1 << (ordinal % 64) }
@@ -175,7 +175,7 @@ func (ids *eventIDs) rank(ordinal uint64) uint64 {
 	return n + uint64(bits.OnesCount64(ids.events[word]&(1<<(ordinal%64)-1)))
 }
 
-// EventCount returns the number of events that are no samples. NumberEvents comes first.
+// EventCount returns the number of events other than samples. NumberEvents comes first.
 func (t *Timeline) EventCount() uint64 { return t.ids.total }
 
 // EventID returns the number of a slice, an instant or a counter value, by its ordinal: 1 for the first event that Walk gives.
@@ -213,7 +213,7 @@ func (t *Timeline) EventOrdinal(id uint64) (ordinal uint64, ok bool) {
 	}
 }
 
-// movedBefore returns the last group of which is says that it is at or before what is looked for; nil if there is none.
+// movedBefore returns the last group that is reports as at or before the target; nil if there is no such group.
 func (ids *eventIDs) movedBefore(is func(*movedGroup) bool) *movedGroup {
 	i := sort.Search(len(ids.moved), func(i int) bool { return !is(&ids.moved[i]) })
 	if i == 0 {

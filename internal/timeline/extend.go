@@ -18,7 +18,7 @@ type Sampling struct {
 	TraceID uint64
 	// Thread is the thread on which the event happened, if it is shown elsewhere; 0: the event's Track.
 	Thread TrackID
-	// Skip says that the event does not take part: an instant of phase I without a TraceID.
+	// Skip is set if the event does not take part: an instant of phase I without a TraceID.
 	Skip bool
 }
 
@@ -27,9 +27,9 @@ type Sampling struct {
 // the last first, and otherwise as in the input; ordinals are not known yet. It must be called before Nest, at most once. An
 // error of fn is returned.
 //
-// The Builder takes slices on tracks that the timeline has, in any order. Of those with the same begin and end, added ones
-// enclose those of the input, and of added ones the one with the lowest Event encloses the others. Added
-// ones without length are in none with a higher Event.
+// The Builder takes slices on tracks that the timeline has, in any order. Added slices enclose the input's slices with the same
+// start and end, and among added ones the lowest Event encloses the others. Added ones without length are in none with a higher
+// Event.
 func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
@@ -66,7 +66,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 	return t.takeOver(ctx, b)
 }
 
-// extensionBuilder returns a Builder for records that join those of the timeline.
+// extensionBuilder returns a Builder for records that join the timeline's.
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
 		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory), aside: new(int64),
@@ -112,7 +112,7 @@ func (o *Head) endOrStart() Nanos {
 	return o.End
 }
 
-// takeOver merges the records of an extension with those of the timeline.
+// takeOver merges the records of an extension with the timeline's.
 func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	if b.records.len() == 0 && b.runs == nil {
 		return nil
@@ -132,7 +132,7 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	}
 	b.records = memory{} // all is on disk, see Finish
 	if inMemory {
-		// The records of the timeline come first of those at one time, so they are a run of their own in front.
+		// The records of the timeline come first of those at one time, so they are a run of their own before the others.
 		d, err := base.toDisk(t.opts)
 		if err != nil {
 			return err
@@ -150,8 +150,8 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join takes over the records of another buffer, which is empty then, and their payloads: they come after those of m that
-// have the same time. Both are sorted, and the payloads of other are numbered after those of m.
+// join takes over the records of another buffer, leaving it empty, and their payloads: they come after simultaneous records of m.
+// Both are sorted, and the payloads of other are numbered after m's.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))
 	for i := range other.order {
@@ -178,8 +178,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 	return d, nil
 }
 
-// mergeWith adds sorted runs to the records of the store, which takes over their file: their payloads go after those of
-// the store.
+// mergeWith adds sorted runs to the records of the store, which takes over their file: their payloads go after the store's.
 func (d *disk) mergeWith(r *runs, opts Options) error {
 	added, err := r.sequences(opts)
 	if err != nil {

@@ -20,7 +20,7 @@ func dumpItems(t *testing.T, tl *Timeline) string {
 	return b.String()
 }
 
-// A timeline that is extended by slices is that of a builder to which the same slices were given, on disk and in memory.
+// Extending a timeline by slices gives the same as adding them to its builder, on disk and in memory.
 func TestExtend(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 20, 1 << 30} {
 		r := rand.New(rand.NewPCG(7, 7))
@@ -149,7 +149,7 @@ func threadOf(b *Builder, i int) TrackID {
 }
 
 // What Extend hands out: pairs with their lengths, the longest first, the id of a sampler, the thread of what is shown
-// elsewhere; not what says that it does not take part. An added slice encloses one of the input of the same extent.
+// elsewhere; not what is marked Skip. An added slice encloses one of the input of the same extent.
 func TestExtendStarts(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 30} {
 		b := testBuilder(t, memory)
@@ -193,7 +193,7 @@ func TestExtendStarts(t *testing.T) {
 	}
 }
 
-// nestedBegins nests a timeline and returns the names of its slices in the order of their begins.
+// nestedBegins nests a timeline and returns the names of its slices in the order of their starts.
 func nestedBegins(t *testing.T, tl *Timeline) (names []string) {
 	t.Helper()
 	if err := tl.Nest(context.Background()); err != nil {
@@ -207,7 +207,7 @@ func nestedBegins(t *testing.T, tl *Timeline) (names []string) {
 	return names
 }
 
-// An error of the pass ends Extend and leaves no files behind.
+// An error of the pass ends Extend and leaves no files.
 func TestExtendError(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	for i := range 5000 {
@@ -239,7 +239,7 @@ func TestExtendError(t *testing.T) {
 	}
 }
 
-// The unit of times is the microsecond as long as nothing needs a smaller one.
+// The unit of times is the microsecond unless something needs a smaller one.
 func TestTimeUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		ev               Event

@@ -13,7 +13,7 @@ type Page struct {
 	Embedder int64 // the inner window of the document around this one; 0: none
 	URL      string
 	Private  bool   // its window is a private one
-	IDSpace  string // of which its windows and its tab are; "": that of the trace itself
+	IDSpace  string // id space of its windows and its tab; "": the trace's own
 }
 
 // pageKey tells pages apart.
@@ -57,7 +57,7 @@ var factKinds = [...]struct {
 // IsFactKind reports whether a number is a kind of facts.
 func IsFactKind(n uint64) bool { return n >= 1 && n <= uint64(lastFactKind) }
 
-// String returns the name of the kind, that of the track which shows such values where they change.
+// String returns the name of the kind, which is also the name of the track that shows such values where they change.
 func (k FactKind) String() string { return factKinds[k].name }
 
 // Unit returns the unit of the values.

@@ -23,7 +23,7 @@ func newHeld(memory int64) held {
 	return held{room: collections.Room{What: "tracks, and the state of packet sequences, are held in memory", Limit: max(memory, DefaultMemory)}}
 }
 
-// hold says that n more bytes are held, or fewer if n is negative.
+// hold counts n more bytes as held, or fewer if n is negative.
 func (h *held) hold(n int) {
 	if err := h.room.Take(int64(n)); err != nil && h.full == nil {
 		if h.full = err; h.tell != nil {
@@ -32,7 +32,7 @@ func (h *held) hold(n int) {
 	}
 }
 
-// Hold says that a reader holds n more bytes of what stays in memory, or fewer if n is negative. Without room for them, Full, Add and Finish
+// Hold counts n more bytes that a reader keeps in memory, or fewer if n is negative. Without room for them, Full, Add and Finish
 // return an error.
 func (b *Builder) Hold(n int) { b.table.hold(n) }
 

@@ -24,7 +24,7 @@ type (
 	ThreadKey  = InputID // of a thread
 )
 
-// HasNumber reports whether the id is a number; else it is a name.
+// HasNumber reports whether the id is a number; otherwise it is a name.
 func (id InputID) HasNumber() bool { return id.Text == "" || id.IsNumber }
 
 // String returns the id as text.
@@ -35,7 +35,7 @@ func (id InputID) String() string {
 	return strconv.FormatInt(id.Num, 10)
 }
 
-// Number returns the id as text if it is a number, else nothing.
+// Number returns the id as text if it is a number, otherwise "".
 func (id InputID) Number() string {
 	if !id.HasNumber() {
 		return ""
@@ -67,7 +67,7 @@ func (id *InputID) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &id.Num)
 }
 
-// nameOr returns the name of a process or thread: the text that is its id, else the one that is given.
+// nameOr returns the name of a process or thread: its id if that is text, otherwise the given name.
 func (id InputID) nameOr(name string) string {
 	if !id.HasNumber() {
 		return id.Text
@@ -84,7 +84,7 @@ func (tr *Track) Unlabelled() string {
 }
 
 // FullName is the name of a track for people. Where the output has an assigned number for a process or a thread, the name says
-// which one it is: by the first label of the process, else by the id of the input, unless that can be seen in the number.
+// which one it is: by the first label of the process, or the input's id, unless the number shows it.
 func (tr *Track) FullName() string {
 	if !tr.Assigned || !tr.InputID.HasNumber() {
 		return tr.Name
@@ -166,7 +166,7 @@ type idTable struct {
 	last  int64 // the lowest one that was given to a process or thread of several inputs; 0: none was
 }
 
-// madeUp is the distance of made-up ids from those of the input. No pid or tid of Linux is as high.
+// madeUp is the distance of made-up ids from the input's. No pid or tid of Linux is as high.
 const madeUp = 10_000_000
 
 // like returns a number from which people see an id of the input: the lowest that nothing has, a multiple of madeUp above the id, from the given one
@@ -241,7 +241,7 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	t.nameAlike()
 }
 
-// nameAlike has the names of processes say their labels if that of another process of the name does (Track.FullName): "python (GPU 1)" beside
+// nameAlike adds labels to the names of processes if another process of the name has one (Track.FullName): "python (GPU 1)" beside
 // "python (GPU 0)".
 func (t *trackTable) nameAlike() {
 	labelled := map[string]bool{}

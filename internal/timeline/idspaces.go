@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Some ids are not those of one process but of a whole recording: frames, windows and tabs of a browser, its requests and input events. A
-// trace of several inputs has an id space for each recording, which is that of all its processes and of its other tracks below the root:
-// there the window 7 of one input is not the window 7 of another one. The id space without name is that of the trace itself.
+// Some ids belong not to one process but to a whole recording: frames, windows and tabs of a browser, its requests and input
+// events. A trace of several inputs has an id space for each recording, with all its processes and its other tracks below the root:
+// there the window 7 of one input is not the window 7 of another one. The id space without a name is the trace's own.
 
-// idSpaces are those of the tracks below the root, processes among them. What is below these is of the same id space.
+// idSpaces are the id spaces of the tracks below the root, processes among them. Tracks below these share their id space.
 type idSpaces struct {
 	space      uint32             // of what is read now
 	spaceOf    map[TrackID]uint32 // 0 where there is none
@@ -20,7 +20,7 @@ type idSpaces struct {
 	lastSuffix uint32             // that tells equal names apart
 }
 
-// Limits of id spaces. A name is that of an input.
+// Limits of id spaces. A name is an input's.
 const (
 	maxIDSpaces    = 1 << 16
 	maxIDSpaceName = 1 << 10
@@ -45,7 +45,7 @@ func (s *idSpaces) number(name string) (n uint32, ok bool) {
 	return n, true
 }
 
-// idSpaceText returns a name of an id space as it may be written: UTF-8, not too long, and no number, because behind an id that would be a pid.
+// idSpaceText returns a name of an id space as it may be written: UTF-8, not too long, and not a number, because after an id that would be a pid.
 func idSpaceText(name string) string {
 	name = cutText(strings.ToValidUTF8(name, "\uFFFD"), maxIDSpaceName)
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
@@ -81,7 +81,7 @@ func (s *idSpaces) placeIDs(id TrackID, space uint32) {
 	s.spaceOf[id] = space
 }
 
-// SetIDSpace says of which id space the input has a track below the root. It reports whether there is room for that.
+// SetIDSpace sets the input's id space of a track below the root. It reports whether there is room for that.
 func (b *Builder) SetIDSpace(track TrackID, name string) (ok bool) {
 	t := b.table
 	n, ok := t.number(b.idSpaceName(name))
@@ -99,7 +99,7 @@ func (b *Builder) idSpaceName(name string) string {
 	return b.part.IDSpaces + name
 }
 
-// IDSpace returns the name of the id space of a track; "" is that of the trace itself.
+// IDSpace returns the name of the id space of a track; "" is the trace's own.
 func (t *Timeline) IDSpace(id TrackID) string {
 	if len(t.table.spaceOf) == 0 {
 		return ""
@@ -122,7 +122,7 @@ func (b *Builder) SetMoved(process TrackID, by Nanos) {
 	b.table.process(process).moved = by + b.opts.Moved
 }
 
-// Renumber says that a process had another number in its recording, because of which it got the one that it has, as in a trace that weft
+// Renumber records the number that a process had in its recording, because of which it got its present one, as in a trace that weft
 // merged.
 func (b *Builder) Renumber(process TrackID, from int64) {
 	p := b.table.process(process)

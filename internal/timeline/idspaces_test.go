@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Id spaces have the names of inputs, which are those of files: whatever these are, each has a name of its own that is UTF-8, short, and no pid,
+// Id spaces have the names of inputs, which are file names: whatever these are, each id space has a distinct name that is UTF-8, short, and not a pid,
 // and that stays the same when the output is read again.
 func TestIDSpaceNames(t *testing.T) {
 	long := strings.Repeat("x", 1023) + "é" // a rune across the limit

@@ -10,7 +10,7 @@ import (
 // what was measured in them: the first time from then on at which no slice is open that has an end of its own and began after
 // the task. An end that weft makes up never makes a measured slice overlap (chrome-json.md 9).
 //
-// Whether a begin is a slice with an end is known when the end comes, so that an end that was found may turn out too early.
+// Whether a Begin is a slice with an end is known when the end comes, so an end that was found may turn out to be too early.
 type inferred struct {
 	open    int       // tasks that wait for their ends
 	begins  uint32    // so far, which numbers them
@@ -22,7 +22,7 @@ type inferred struct {
 
 // reach says how far slices reach that came with their lengths.
 type reach struct {
-	number   uint32 // of the begin that comes after them
+	number   uint32 // of the Begin that comes after them
 	from, to Nanos
 }
 
@@ -35,11 +35,11 @@ type closing struct {
 
 const maxNumber = math.MaxUint32
 
-// maxClosing bounds the tasks of a stack that may turn out to be longer. Recordings that stand one after the other in a file leave
+// maxClosing bounds the tasks of a stack that may turn out to be longer. Recordings that follow each other in a file leave
 // two or three open each, and only the latest of them do.
 const maxClosing = 1 << 10
 
-// begin takes in a begin and returns its number.
+// begin records a Begin and returns its number.
 func (f *inferred) begin(ts Nanos, task bool) uint32 {
 	if task {
 		f.open++
@@ -86,7 +86,7 @@ func (f *inferred) slice(from, dur Nanos) {
 	}
 }
 
-// end takes in the end of a begin: what has it in it reaches at least as far.
+// end records the end of a Begin: whatever encloses it reaches at least as far.
 func (f *inferred) end(o *openBegin, end Nanos) {
 	if o.task {
 		f.open--
@@ -126,7 +126,7 @@ func (f *inferred) close(number uint32, next Nanos) (first closing, full bool) {
 	return first, full
 }
 
-// reachOf returns up to when a slice is open that began after a begin and before a time, at least that time.
+// reachOf returns the latest end of a slice that began after a Begin and before a time, at least that time.
 func (f *inferred) reachOf(number uint32, ts Nanos) Nanos {
 	i := sort.Search(len(f.slices), func(i int) bool { return f.slices[i].number > number })
 	if i < len(f.slices) && f.slices[i].from < ts {

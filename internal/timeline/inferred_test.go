@@ -16,7 +16,7 @@ import (
 func unfinishedLines(seed uint64, n int) (measured, unfinished []string) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	span := 1 + r.IntN(4*n)
-	pairs := 1 + r.IntN(4) // one in so many is a begin with its end
+	pairs := 1 + r.IntN(4) // one in so many is a Begin with its End
 	for i := range n {
 		ts, name := r.IntN(span), fmt.Sprint("m", i)
 		switch dur := r.IntN(1 + r.IntN(span)); {
@@ -24,7 +24,7 @@ func unfinishedLines(seed uint64, n int) (measured, unfinished []string) {
 			task := []string{"run", "active"}[r.IntN(2)]
 			if r.IntN(2) == 0 {
 				unfinished = append(unfinished, fmt.Sprintf("B 1/1 %s %d task=yes", task, ts))
-			} else { // the next task, with another name than a begin could be paired with
+			} else { // the next task, with another name than a Begin could be paired with
 				unfinished = append(unfinished, fmt.Sprintf("B 1/1 %s %d task=yes", task, ts), fmt.Sprintf("X 1/1 %s %d 0 task=yes", task, ts+dur))
 			}
 		case r.IntN(6) == 0:

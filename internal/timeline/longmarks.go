@@ -23,9 +23,9 @@ const (
 	recorderKey = "recorder"
 )
 
-// MarkLongTasks adds marks of long tasks, on tracks beside what else is known of their threads, to what a nested timeline hands out from now
-// on. The marks that it has, read from what weft has written, stay as they are, and their threads get no others. isRecorder tells whether a slice with a
-// name is the recorder's own work; describe, if there is one, adds arguments to a mark.
+// MarkLongTasks adds marks of long tasks to what a nested timeline hands out from now on, on tracks beside the other tracks of
+// their threads. Marks that an earlier run of weft has written stay as they are, and their threads get no others. isRecorder tells
+// whether a slice with a name is the recorder's own work; describe, if there is one, adds arguments to a mark.
 func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe func(LongTask, *ArgsEncoder)) {
 	found, more := t.longTasks.list, t.longTasks.more
 	if more > 0 {
@@ -61,7 +61,7 @@ func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe fun
 	t.AttachOverlay(m, int64(len(m.rows)/2), 0)
 }
 
-// HideLongTasks leaves out the marks of a timeline that was read from what weft has written.
+// HideLongTasks leaves out the marks of a timeline that was read from weft's output.
 func (t *Timeline) HideLongTasks() error {
 	ids := t.markTracks()
 	if len(ids) == 0 {
@@ -98,12 +98,12 @@ type longMarks struct {
 // maxMarkArgs bounds the bytes of arguments. The texts in them are interned, as far as there is room.
 const maxMarkArgs = 8 << 20
 
-// markRow is the begin or the end of a mark.
+// markRow is the start or the end of a mark.
 type markRow struct {
 	ts, dur Nanos
 	track   TrackID
 	kind    markRowKind
-	args    Args // of a begin
+	args    Args // of a start
 }
 
 // markRowKind is the order of rows of one time.

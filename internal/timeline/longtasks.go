@@ -2,13 +2,13 @@ package timeline
 
 import "context"
 
-// LongTask is a task of an event loop that takes LongTaskLength or longer, or as long as was asked for.
+// LongTask is a task of an event loop that takes LongTaskLength or longer, or the requested time.
 type LongTask struct {
 	Thread  TrackID
 	TS, Dur Nanos
 }
 
-// LongTaskLength is the length from which on a task is long: that of the Long Tasks API of the web platform
+// LongTaskLength is the length from which on a task is long, as in the Long Tasks API of the web platform
 // (https://w3c.github.io/longtasks). What is beyond it is called blocking time.
 const LongTaskLength = 50 * 1000 * Microsecond
 
@@ -24,7 +24,7 @@ type longTasks struct {
 	more    int64             // that are not kept
 }
 
-// longPart is what took longest in a long task: the innermost of the slices that take half of it or more, else the longest slice in it.
+// longPart is what took longest in a long task: the innermost of the slices that take half of it or more, otherwise the longest slice in it.
 type longPart struct {
 	name NameID // 0: there is none, or its name is not interned
 	dur  Nanos
@@ -44,7 +44,7 @@ func (f *longTasks) partOf(task int, r *record) int {
 
 // LongTasks returns the slices and begins with Event.LoopTask that take min or longer, in the order of time; of tasks that run within a
 // long one, or overlap it, only that. Slices without an end in the input are not among them, because their length is unknown. There are at
-// most 65,536; more is the number of others. Nest comes first. Nest finds those of LongTaskLength; any other length takes a pass.
+// most 65,536; more is the number of others. Nest comes first. Nest finds the ones of LongTaskLength; any other length takes a pass.
 func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, more int64, err error) {
 	if min == t.longTasks.min {
 		return t.longTasks.list, t.longTasks.more, nil
@@ -59,7 +59,7 @@ func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, m
 	return f.list, f.more, err
 }
 
-// HasLoopTasks reports whether the input says of some slices of a thread that they are tasks of its event loop, long or not. Nest
+// HasLoopTasks reports whether the input marks some slices of a thread as tasks of its event loop, long or not. Nest
 // comes first.
 func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 	_, ok := t.longTasks.threads[thread]
@@ -67,7 +67,7 @@ func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 }
 
 // add keeps a record if it is a long task of an event loop. Records come in the order of time, at one time the longest first. Those that a
-// further input has of a thread are none of its tasks, see Recorders. It reports whether it kept the task.
+// further input has of a thread do not count as its tasks, see Recorders. It reports whether it kept the task.
 func (f *longTasks) add(t *Timeline, r *record) (kept bool) {
 	thread := r.track
 	if r.flags&flagLoopTask == 0 || r.Kind() != Slice && r.Kind() != Begin || t.Role(thread) == RoleInput {

@@ -7,7 +7,7 @@ import (
 )
 
 // A trace can hold what several machines have recorded. Each has its own pids, and its own tracks below the root; a flow does not lead
-// from one to another, because viewers follow none there. Machine 0 is that of the trace itself.
+// from one to another, because viewers follow none there. Machine 0 is the trace's own.
 
 // Machine is one of the further machines of a trace.
 type Machine struct {
@@ -15,7 +15,7 @@ type Machine struct {
 	Name string // "": not known
 }
 
-// machines are those of the tracks below the root, processes among them. What is below these is of the same machine.
+// machines are the machines of the tracks below the root, processes among them. Tracks below these share their machine.
 type machines struct {
 	reading   uint32                // the machine of the input that is being read
 	writeOn   uint32                // what it is in the output
@@ -24,7 +24,7 @@ type machines struct {
 	keys      map[uint32]*trackKeys // by machine of the input that is being read; nil: it has only the one
 }
 
-// MaxMachines bounds how many machines a trace has; what comes from more is taken for that of the trace itself.
+// MaxMachines bounds how many machines a trace has; what comes from more is assigned to the trace's own.
 const MaxMachines = 1 << 10
 
 // place notes of which machine a track below the root is.
@@ -35,7 +35,7 @@ func (m *machines) place(id TrackID) {
 	m.machineOf[id] = m.writeOn
 }
 
-// SetMachine says of which machine is what comes from now on, as the input numbers them.
+// SetMachine sets the machine of what comes from now on, by its number in the input.
 func (b *Builder) SetMachine(machine uint32) {
 	t := b.table
 	if machine == t.reading {

@@ -21,11 +21,11 @@ type matcher struct {
 	spare   []int32     // stacks that are empty and belong to no track
 
 	ordinal uint64
-	// found takes the lengths of begins that are on disk, to be joined with their records by the next pass.
+	// found takes the lengths of Begins that are on disk, for the next pass to join with their records.
 	found *extsort.Sorter[foundEnd]
 }
 
-// openBegin is a begin without end so far.
+// openBegin is a Begin without an End so far.
 type openBegin struct {
 	name     NameID
 	category CategoryID
@@ -34,7 +34,7 @@ type openBegin struct {
 	ts       Nanos
 	record   *record // where it is, in memory
 	ordinal  uint64  // which one it is, on disk
-	number   uint32  // of the begins of its stack
+	number   uint32  // among the Begins of its stack
 	next     Nanos   // of a task: where it ends if no End comes, see closing; NoTime: nowhere so far
 	task     bool
 	gone     bool // its end was found while others after it stay open
@@ -49,8 +49,8 @@ type foundEnd struct {
 
 var byOrdinal = extsort.Order[foundEnd]{Compare: func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) }}
 
-// openStack are the begins that wait, the innermost last. Ends mostly take the last one or one near it. In a stack of
-// many begins they are found by name, so that no end takes longer than another.
+// openStack are the Begins that wait, the innermost last. Ends mostly take the last one or one near it. In a stack of many Begins
+// they are found by name, so that no End takes longer than another.
 type openStack struct {
 	open   []openBegin
 	gone   int                // number of those in open that are gone
@@ -76,7 +76,7 @@ func (s *openStack) push(o openBegin) {
 	}
 }
 
-// remove takes out the begin at place i, which ends at a time.
+// remove removes the Begin at place i, which ends at a time.
 func (s *openStack) remove(i int, end Nanos) {
 	s.tasks.end(&s.open[i], end)
 	s.open[i].gone = true
@@ -108,7 +108,7 @@ func (s *openStack) compact() {
 	}
 }
 
-// named calls fn with the places of begins of the given name, the innermost first, until it returns true.
+// named calls fn with the places of Begins of the given name, the innermost first, until it returns true.
 func (s *openStack) named(name NameID, fn func(i int) bool) {
 	if s.byName == nil {
 		for i := len(s.open) - 1; i >= 0; i-- {
@@ -132,7 +132,7 @@ func (s *openStack) named(name NameID, fn func(i int) bool) {
 	}
 }
 
-// is reports whether a begin of this name is at a place of the index, which may have been used again.
+// is reports whether a Begin of this name is at a place of the index, which may have been used again.
 func (s *openStack) is(place int32, name NameID) bool {
 	return int(place) < len(s.open) && s.open[place].name == name && !s.open[place].gone
 }
@@ -199,7 +199,7 @@ func (m *matcher) closeTasks() error {
 	return nil
 }
 
-// setLength gives a begin its length.
+// setLength gives a Begin its length.
 func (m *matcher) setLength(o *openBegin, dur Nanos, flags recordFlags) error {
 	if o.record == nil {
 		return m.found.Add(foundEnd{o.ordinal, dur, flags})
@@ -274,7 +274,7 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	return nil
 }
 
-// end closes the begin that belongs to r.
+// end closes the Begin that belongs to r.
 func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	at := m.stackOf[scope]
 	stack := &m.stacks[at]
@@ -310,7 +310,7 @@ func (m *matcher) newStack() int32 {
 	return int32(len(m.stacks) - 1)
 }
 
-// unmatched takes an end without begin out of the trace, or makes an instant of it.
+// unmatched removes an End without a Begin from the trace, or makes it an instant.
 func (m *matcher) unmatched(r *record, row *track) {
 	switch {
 	case r.flags&flagKeepEnd != 0:
@@ -325,7 +325,7 @@ func (m *matcher) unmatched(r *record, row *track) {
 	r.setKind(dropped)
 }
 
-// find returns the place of the begin that r ends, or -1. Asynchronous begins of the own process come first.
+// find returns the place of the Begin that r ends, or -1. Asynchronous Begins of the own process come first.
 func (m *matcher) find(stack *openStack, r *record, row *track) int {
 	own, foreign, looked := -1, -1, 0
 	fits := func(i int) bool {

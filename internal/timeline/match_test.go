@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// An end finds its begin however many begins are open, and wherever its begin is among them.
+// An End finds its Begin however many are open, and wherever it is among them.
 func TestManyOpenBegins(t *testing.T) {
 	const many = 30_000
 	for name, begun := range map[string]func(i int) int{

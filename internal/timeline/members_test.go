@@ -61,7 +61,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// What slices belong together by is no argument, in memory and on disk, and for slices that a pass adds.
+// The text that groups slices is not an argument, in memory and on disk, and for slices that a pass adds.
 func TestCorrelate(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})

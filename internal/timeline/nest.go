@@ -41,7 +41,7 @@ type lanes struct {
 	long   int                        // the long task that may be running, as longTasks.partOf takes it; 0: none is
 
 	now      Nanos
-	instants []uint32 // by lane: the instants of that time, as long as no slice has come after them
+	instants []uint32 // by lane: the instants of that time, until a slice comes after them
 }
 
 // lane are the open slices of a lane.
@@ -107,7 +107,7 @@ func (n *nester) samplesBefore(ts Nanos) error {
 	return nil
 }
 
-// nextSamples counts the samples of the table at one time, which is that of no record.
+// nextSamples counts the samples of the table at one time at which there is no record.
 func (n *nester) nextSamples() error {
 	ts := n.sampled.ts
 	err := n.samplesAt(ts)
@@ -153,7 +153,7 @@ func (n *nester) endSegment(now Nanos) {
 	n.t.segments = append(n.t.segments, next)
 }
 
-// joiner gives the begins on disk the lengths that the matcher found.
+// joiner gives Begins on disk the lengths that the matcher found.
 type joiner struct {
 	found   *extsort.Sorter[foundEnd]
 	ordinal uint64
@@ -245,7 +245,7 @@ func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
 	}
 }
 
-// rank is the place of a record among those of its track and timestamp: things that start nothing, slices with a
+// rank is the place of a record among the records of its track and timestamp: things that start nothing, slices with a
 // length, then what has no length or no end.
 func (r *record) rank() int {
 	switch {
@@ -332,7 +332,7 @@ func (r *record) isEnd() int {
 	return 1
 }
 
-// mergeByPlace moves things of length 0 and begins without end in front of those begins that come later in the input,
+// mergeByPlace moves things of length 0 and Begins without an End before the Begins that come later in the input,
 // as far as no X with a length comes after (chrome-json.md 8: after every longer X, otherwise at their place).
 // order holds the starts of one track and timestamp: those with a length, longest first, then the others.
 func mergeByPlace(g *group, order []uint32) {
@@ -352,7 +352,7 @@ func mergeByPlace(g *group, order []uint32) {
 	mergeByEvent(g, order[lastX:], split-lastX)
 }
 
-// callsByPlace moves calls of length 0 in front of those that were made after them, with which they have nothing to do, as far as no
+// callsByPlace moves calls of length 0 before the calls that were made after them, with which they have nothing to do, as far as no
 // slice of the input comes after. It returns how many there are; they are the first of what has no length.
 func callsByPlace(g *group, order []uint32, split int) (calls int) {
 	for split+calls < len(order) && g.place(order[split+calls]).flags&flagDerived != 0 {
@@ -451,7 +451,7 @@ func (n *nester) place(r *record, ordinal uint64) {
 	}
 }
 
-// withoutEnd finds and counts where a begin without end ends: with the slice around it, where the matcher found that the next
+// withoutEnd finds and counts where a Begin without an End ends: with the slice around it, where the matcher found that the next
 // task begins, or never.
 func (n *nester) withoutEnd(r *record, l *lanes) (end Nanos) {
 	end, kind := noEnd, problem.BeginWithoutEnd

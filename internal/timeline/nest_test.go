@@ -405,7 +405,7 @@ func TestNothingIsLost(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%d things come out, %d went in", len(got), len(want))
 		}
-		// A begin has its length from an end or from its parent; an asynchronous one without end is only unfinished.
+		// A Begin has its length from an End or from its parent; an asynchronous one without an End is only unfinished.
 		matched := ends - int(log.Count(problem.EndWithoutBegin)+log.Count(problem.AsyncEndWithoutBegin))
 		closed := int(log.Count(problem.BeginClosedByParent) + log.Count(problem.AsyncUnfinished))
 		if ended < matched || ended > matched+closed {

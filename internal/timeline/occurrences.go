@@ -8,7 +8,7 @@ import (
 )
 
 // Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call:
-// ends first, then the starts of each track, those of enclosing slices before those in them. More than a million records
+// ends first, then the starts of each track, enclosing slices before slices in them. More than a million records
 // at one time come in several calls. Arguments are read if they are asked for; ReadArgs reads those beyond some MiB at one
 // time. Nest comes first.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
@@ -54,7 +54,7 @@ func (o *occurrences) reset() {
 	o.out, o.held, o.heldBytes = o.out[:0], o.held[:0], 0
 }
 
-// append appends the occurrences of a group, the one after that of the latest call.
+// append appends the occurrences of a group, the one after the latest call's.
 func (o *occurrences) append(g *group) error {
 	for i := range g.len() {
 		r := g.at(i)
@@ -129,8 +129,8 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	return nil
 }
 
-// hold gives an occurrence a copy of its arguments, so that they stay valid with those of its group. If there are too many
-// already, it gets the record that has them.
+// hold gives an occurrence a copy of its arguments, valid while its group is. If too many are held already, it gets the record that
+// has them.
 func (o *occurrences) hold(out *Head, args Args, r *record) {
 	if o.heldBytes > maxHeld {
 		out.late = r
@@ -145,8 +145,8 @@ func (o *occurrences) hold(out *Head, args Args, r *record) {
 	out.Args = o.held[n:len(o.held):len(o.held)]
 }
 
-// ReadArgs reads arguments that were asked for and are not there yet, because those of all that happens at one time are too
-// long to be held. They are valid until the next call. The error is one of the temporary files.
+// ReadArgs reads requested arguments that are not there yet, because the arguments of all that happens at one time are too long to
+// be held. They are valid until the next call. The error is one of the temporary files.
 func (t *Timeline) ReadArgs(o *Head) error {
 	switch {
 	case o.late == nil:

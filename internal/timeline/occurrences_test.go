@@ -207,7 +207,7 @@ func TestNotesAndOverlay(t *testing.T) {
 	}
 }
 
-// Hidden tracks are left out, with the ends of what is open on them at the begin of a segment.
+// Hidden tracks are left out, with the ends of what is open on them at the start of a segment.
 func TestHideTracks(t *testing.T) {
 	const n = 2 * segmentLen
 	b := testBuilder(t, 1<<30)

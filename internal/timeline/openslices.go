@@ -9,7 +9,7 @@ import (
 // it. Slices nest, so none ends after the one around it, and those that have ended are on the inside. The zero value is empty.
 //
 // Nest has OpenSlices for each lane of a track, attribution and the calls made of samples for each thread. WalkNested keeps
-// those of a walk. docs/architecture.md says what looks alike and is different.
+// the ones of a walk. docs/architecture.md explains the similar structures.
 type OpenSlices[T any] struct {
 	slices []openSlice[T]
 }
@@ -22,7 +22,7 @@ type openSlice[T any] struct {
 // Len returns how many slices are open.
 func (o *OpenSlices[T]) Len() int { return len(o.slices) }
 
-// At returns what is known of an open slice; that of index 0 is the outermost.
+// At returns the value of an open slice; index 0 is the outermost.
 func (o *OpenSlices[T]) At(i int) *T { return &o.slices[i].value }
 
 // End returns when an open slice ends.
@@ -36,8 +36,8 @@ func (o *OpenSlices[T]) Innermost() *T {
 	return nil
 }
 
-// Push opens a slice inside all others and returns its value for the caller to set. The value is that of the slice that was at
-// this depth before, so that its memory can be reused.
+// Push opens a slice inside all others and returns its value for the caller to set. The value belonged to the slice last at this
+// depth, so that its memory can be reused.
 func (o *OpenSlices[T]) Push(end Nanos) *T {
 	n := len(o.slices)
 	if n < cap(o.slices) {
@@ -53,7 +53,7 @@ func (o *OpenSlices[T]) Push(end Nanos) *T {
 // Pop takes the innermost slice away.
 func (o *OpenSlices[T]) Pop() { o.slices = o.slices[:len(o.slices)-1] }
 
-// Ended returns what is known of the innermost slice if it ends at or before a time, else nil.
+// Ended returns the value of the innermost slice if it ends at or before a time, otherwise nil.
 func (o *OpenSlices[T]) Ended(now Nanos) *T {
 	if n := len(o.slices); n > 0 && o.slices[n-1].end <= now {
 		return &o.slices[n-1].value

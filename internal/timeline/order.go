@@ -7,8 +7,8 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// timeOrder finds the order of time of things that are numbered from 0 in the order in which they came. Those of one time
-// stay in that order. What came in the order of time is not sorted.
+// timeOrder finds the order of time of things that are numbered from 0 as they came. Simultaneous things stay in that order. What
+// came in the order of time is not sorted.
 type timeOrder struct {
 	last  Nanos // of the things so far
 	jumps bool  // some came before an earlier one

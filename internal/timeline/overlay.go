@@ -27,8 +27,8 @@ func (t *Timeline) HideArg(find func(Args) int) { t.hiddenArg = find }
 // Overlay are events that a pass adds on tracks of its own, see AttachOverlay.
 type Overlay interface {
 	// After returns a reader of the events later than a time. It stores the next one in an empty Item and returns false if there
-	// is none. Events come in the order of time; at one time those that end a slice come first: an ItemBegin with its Dur, an ItemEnd or an
-	// ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several may be used at once.
+	// is no more. Events come in the order of time; at one time, ends of slices come first: an ItemBegin with its Dur, an ItemEnd
+	// or an ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several may be used at once.
 	After(ts Nanos) (next func(*Item) (bool, error), err error)
 	// Close frees what is held.
 	Close() error

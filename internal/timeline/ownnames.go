@@ -10,7 +10,7 @@ const (
 	OwnFlags = "weft.flags" // an array of what is unusual about the firing of a probe
 )
 
-// FailedMark is in front of the names of spans that failed, so that people see them, and tables by name count them apart.
+// FailedMark precedes the names of failed spans, so that people see them, and tables by name count them apart.
 const FailedMark = "✗ "
 
 // AppendedAttribute is the attribute of the first packet of a sequence that weft appended to a trace: the sequence's id.
@@ -22,7 +22,7 @@ func IsOwnName[T string | []byte](name T) bool {
 	return len(name) >= len(OwnArgs) && string(name[:len(OwnArgs)]) == OwnArgs && (len(name) == len(OwnArgs) || name[len(OwnArgs)] == '.')
 }
 
-// inputName returns the name under which weft keeps an argument or attribute of the input: with an underscore in front if the
+// inputName returns the name under which weft keeps an argument or attribute of the input: with a leading underscore if the
 // name is reserved, perhaps after other underscores, so that different names stay different.
 func inputName(name []byte) []byte {
 	if len(name) < len(OwnArgs) || name[0] != OwnArgs[0] && name[0] != '_' || !IsOwnName(bytes.TrimLeft(name, "_")) {

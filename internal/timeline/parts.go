@@ -22,9 +22,9 @@ type Intake interface {
 type PartOptions struct {
 	Intake   Intake
 	Moved    Nanos  // by how much the Intake moves the events
-	IDSpace  string // the name of its id space; "": that of the trace itself
-	IDSpaces string // is in front of the names that it has for further id spaces
-	Suffix   string // of names of tracks below those of earlier parts
+	IDSpace  string // the name of its id space; "": the trace's own
+	IDSpaces string // prefix of its names for further id spaces
+	Suffix   string // of names of tracks below tracks of earlier parts
 }
 
 // Part returns a Builder for the next of several inputs, which has ids of its own. Only the part that was made last may be used.
@@ -40,7 +40,7 @@ func (b *Builder) Part(opts PartOptions) *Builder {
 	return p
 }
 
-// childName returns the name of a new track: of one below a track of an earlier part, the root among these, it says of which part it is.
+// childName returns the name of a new track: below a track of an earlier part, the root among these, it names the part.
 func (b *Builder) childName(parent TrackID, name string) string {
 	if name == "" || parent >= b.first {
 		return name
@@ -48,7 +48,7 @@ func (b *Builder) childName(parent TrackID, name string) string {
 	return name + b.part.Suffix
 }
 
-// sampleThread is that of the Intake.
+// sampleThread is SampleThread of the Intake.
 func (b *Builder) sampleThread(thread TrackID) TrackID {
 	if b.intake == nil {
 		return thread
@@ -69,7 +69,7 @@ func (b *Builder) RedirectThreads(to func(thread TrackID) TrackID) {
 	}
 }
 
-// NumberTaken says that another input has another process, or thread, with the number of one on its machine, which gets a new one.
+// NumberTaken gives a process or thread a new number, because another input has another one with its number on its machine.
 func (b *Builder) NumberTaken(id TrackID) {
 	switch t := b.table; t.tracks[id].kind {
 	case ProcessTrack:
@@ -79,7 +79,7 @@ func (b *Builder) NumberTaken(id TrackID) {
 	}
 }
 
-// SetInput says of which input a process is, of several. Of several calls the first one counts.
+// SetInput sets the input of a process, if there are several. The first call counts.
 func (b *Builder) SetInput(id TrackID, input string) {
 	if p := b.table.process(id); p.of == "" {
 		p.of = input

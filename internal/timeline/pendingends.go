@@ -39,7 +39,7 @@ func (e *pendingEnd) set(r *record, ordinal uint64) {
 // pendingEnds are the ends of the slices of all tracks that a walk has begun to write, the next one first, see comesFirst. Most
 // slices begin inside of all that are open, and end before them, as the calls of a thread do, and are kept as if they nested.
 type pendingEnds struct {
-	nested OpenSlices[pendingEnd] // each comes before those in front of it
+	nested OpenSlices[pendingEnd] // each ends before the ones above it
 	others collections.Heap[openSlice[pendingEnd]]
 	popped openSlice[pendingEnd]
 }
@@ -58,7 +58,7 @@ func (p *pendingEnds) push(r *record, ordinal uint64) {
 	p.others.Push(o)
 }
 
-// pop removes and returns the slice that ends next, if it ends up to and including a time; else nil. It is valid until the
+// pop removes and returns the slice that ends next, if it ends up to and including a time; otherwise nil. It is valid until the
 // next call.
 func (p *pendingEnds) pop(ts Nanos) *openSlice[pendingEnd] {
 	n := p.nested.Len() - 1

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Ends come by time, of those of one time that of the slice that began last first; whether slices nest, overlap or come from the
+// Ends come by time, simultaneous ends from the slice that began last; whether slices nest, overlap or come from the
 // segment before.
 func TestPendingEnds(t *testing.T) {
 	type end = openSlice[pendingEnd]

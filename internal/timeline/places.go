@@ -7,7 +7,7 @@ import "math"
 type Place struct {
 	Group  string // "": right below its process or thread
 	Within string // a part of the group; "": none
-	Rank   uint8  // those of lower rank are shown first, those of one rank in the order of their names
+	Rank   uint8  // lower ranks are shown first, equal ranks in the order of their names
 }
 
 // PlaceRankShift is where the rank of a place is in the rank that a file gives to a track of a group; below it is the order of names.

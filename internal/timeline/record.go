@@ -9,7 +9,7 @@ import (
 // depends on the kind: the accessors below are named for it, and nothing else reads these fields.
 type record struct {
 	ts       Nanos
-	dur      Nanos // slices: NoTime as long as the end is not known; a matched End: that of its slice
+	dur      Nanos // slices: NoTime until the end is known; a matched End: its slice's
 	offset   int64 // in the input, for messages
 	a, b     int64
 	payload  uint64 // a place, or the id of a template
@@ -34,7 +34,7 @@ const (
 	flagCallstack                                               // … a call stack
 	flagMatched                                                 // Begin: its End was found, or the next task. End: its Begin was found
 	flagOutermost                                               // slice on an async track that no other slice encloses
-	flagTemplate                                                // Slice: its name, category and arguments are those of a template
+	flagTemplate                                                // Slice: a template has its name, category and arguments
 	flagInOrder                                                 // Slice: Event.InOrder
 	flagTask                                                    // Event.Task
 	flagLoopTask                                                // Slice, Begin: Event.LoopTask

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A trace of several inputs, which package merge made, says so in its tracks: this file reads which input an event is of, and which slices and
-// samples are those of a further recorder.
+// A trace of several inputs, made by package merge, marks its tracks: this file reads which input an event comes from, and which
+// slices and samples come from a further recorder.
 
-// InputFacts is in front of the name of an input, followed by a dot, in the keys of what it states about its trace.
+// InputFacts prefixes the name of an input, followed by a dot, in the keys of its statements about its trace.
 const InputFacts = "input."
 
 // InputOf returns the index of the input that an event is from, by its index; 0 if there is but one, or if ids of flows mean the same
@@ -30,8 +30,8 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 	return t.InputOf(event)
 }
 
-// Recorder is an input with slices and instants, or samples, of threads that another input has recorded in more detail. They are beside those of
-// the thread, and in no sum over these: together they would count its time more than once.
+// Recorder is an input with slices and instants, or samples, of threads that another input has recorded in more detail. They are
+// shown beside the thread's own and left out of sums over it: together they would count its time more than once.
 type Recorder struct {
 	Input   string `json:"input"`
 	Threads int    `json:"threads"`
@@ -39,7 +39,8 @@ type Recorder struct {
 	Samples uint64 `json:"samples,omitempty"`
 }
 
-// Recorders returns the inputs whose slices are beside those of others, in the order of the tracks; Samplers those whose samples are.
+// Recorders returns the inputs whose slices are beside other inputs', in the order of the tracks; Samplers the ones whose samples
+// are.
 func (t *Timeline) Recorders() (all []Recorder) {
 	of, threads := map[string]int{}, map[string]map[TrackID]bool{}
 	for id := range t.table.tracks {
@@ -168,7 +169,7 @@ func (t *Timeline) sampleCount(thread TrackID) uint64 {
 	return t.table.threads[t.table.tracks[thread].index].samples
 }
 
-// BindsFlows reports whether ends of flows bind by time to the slices of a track: those of threads.
+// BindsFlows reports whether ends of flows bind by time to the slices of a track: only to threads'.
 func (t *Timeline) BindsFlows(id TrackID) bool {
 	return t.table.ofThread(&t.table.tracks[id])
 }

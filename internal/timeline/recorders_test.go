@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestSamplersOfLongNames: a name like those of threads with the samples of a further input takes time in proportion to its length.
+// TestSamplersOfLongNames: a name like the threads' for samples of a further input takes time in proportion to its length.
 func TestSamplersOfLongNames(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
 	process := b.Process(timeline.ProcessKey{Num: 7})

@@ -53,7 +53,7 @@ func (t *Timeline) Passes() float64 {
 	return float64(t.visited.Load()) / float64(max(t.store.len(), 1))
 }
 
-// groups is that of the store, for passes. It ends with the error of the context.
+// groups calls groups of the store, for passes. It ends with the error of the context.
 func (t *Timeline) groups(ctx context.Context, rewrite bool, fn func(g *group) error) error {
 	t.visited.Add(int64(t.store.len()))
 	n := 0
@@ -65,7 +65,7 @@ func (t *Timeline) groups(ctx context.Context, rewrite bool, fn func(g *group) e
 	})
 }
 
-// section is that of the store, for passes.
+// section calls section of the store, for passes.
 func (t *Timeline) section(first, count int, fn func(g *group) error) error {
 	t.visited.Add(int64(count))
 	return t.store.section(first, count, fn)
@@ -92,7 +92,7 @@ func (t *Timeline) Close() error {
 // TimeUnit returns the largest unit, Microsecond or 1, of which all times of records are multiples.
 func (t *Timeline) TimeUnit() Nanos { return unit(t.fractions.times) }
 
-// SeeTime says that an overlay has an event at a time, which need not be a multiple of TimeUnit so far.
+// SeeTime records an overlay's event at a time that need not be a multiple of TimeUnit.
 func (t *Timeline) SeeTime(ts Nanos) { t.fractions.times = t.fractions.times || ts%Microsecond != 0 }
 
 // ThreadTimeUnit is TimeUnit for the CPU times of threads.
@@ -450,7 +450,7 @@ func (t *Timeline) annotations(b []byte, field int, wanted []bool) iter.Seq[Arg]
 	}
 }
 
-// argKinds has the kinds of arguments by those of their annotations.
+// argKinds maps kinds of annotations to kinds of arguments.
 var argKinds = [...]ArgKind{
 	message.BoolAnnotation: ArgBool, message.UintAnnotation: ArgUint, message.IntAnnotation: ArgInt, message.DoubleAnnotation: ArgDouble,
 	message.TextAnnotation: ArgString, message.PointerAnnotation: ArgPointer, message.JSONAnnotation: ArgJSON,
@@ -510,7 +510,7 @@ func (t *Totals) addSample(ts Nanos) {
 	t.End = max(t.End, ts)
 }
 
-// add counts a record, but not how long it lasts. own says that it is on a track of weft's own.
+// add counts a record, but not how long it lasts. own: it is on a track of weft's own.
 func (t *Totals) add(r *record, own bool) {
 	first := !t.Any()
 	switch r.Kind() {

@@ -36,7 +36,7 @@ const (
 	RoleMainProcess Role = 19 // no track below a process, but the main process of a browser itself
 	RoleDetails     Role = 20 // no events, but the tracks that say more about a thread; only in files, see ThreadDetail
 	RoleMemory      Role = 21 // no events, but the counters of a process that are made of memory dumps
-	RoleStream      Role = 22 // slices of the stream that it is below, which overlap: see SetStream; the first such track has those of lane 0
+	RoleStream      Role = 22 // slices of the stream that it is below, which overlap: see SetStream; the first such track has lane 0
 	RoleLongTasks   Role = 23 // the long tasks of the thread that it is below, found by weft
 	RoleInput       Role = 24 // the slices that one of several inputs has on the thread that it is below
 	RoleSpans       Role = 25 // spans of a process or thread, of which some nest: each such track is what one thread does, as far as is known
@@ -53,9 +53,8 @@ var roleNames = [...]string{
 	RoleLongTasks: "Long tasks", RoleSpans: "Spans",
 }
 
-// ThreadDetail returns where a track of the role has its place among those that say more about the thread that it is below: from
-// 1 on, 0 if it is no such track. In a file these tracks have a parent of their own, RoleDetails, so that a viewer shows all of
-// them in one place.
+// ThreadDetail returns the position of a track of the role among the tracks that describe the thread above: from 1 on, 0 for other
+// tracks. In a file these tracks have a parent of their own, RoleDetails, so that a viewer shows all of them in one place.
 func (r Role) ThreadDetail() int {
 	return slices.Index(threadDetails[:], r) + 1
 }

@@ -116,7 +116,7 @@ func (p *pendingRuns) close() (err error) {
 	return err
 }
 
-// byTime orders records by time. Those of one time stay in the order of the runs.
+// byTime orders records by time. Simultaneous ones stay in the order of the runs.
 func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 
 // sequences returns the records of each run. All is written then.

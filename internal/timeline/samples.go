@@ -4,7 +4,7 @@ package timeline
 // known".
 type SampleUnit uint32
 
-// SampleUnitNanos says that weights are nanoseconds: the time that a sample stands for.
+// SampleUnitNanos means that weights are nanoseconds: the time that a sample represents.
 const SampleUnitNanos SampleUnit = 1
 
 // SampleDescription says where the samples of a trace come from and what their weights count. Empty texts are what the

@@ -49,8 +49,8 @@ func (ev *Event) fitsTable() bool {
 // noOffset is the Event.Offset of all sampleRows: they come from no particular place.
 const noOffset = -1
 
-// sampleTable holds the sampleRows of a timeline in the order of time: in memory, or in a file. Those of one time are
-// in the order in which they were added.
+// sampleTable holds the sampleRows of a timeline in the order of time: in memory, or in a file. Simultaneous ones are in the order
+// in which they were added.
 type sampleTable struct {
 	held  collections.List[sampleRow]
 	time  timeOrder // of those
@@ -130,7 +130,7 @@ func (t *sampleTable) write(dir string) error {
 	return nil
 }
 
-// finish ends the adding: in memory if nothing was spilled, else in a file in the order of time.
+// finish ends the adding: in memory if nothing was spilled, otherwise in a file in the order of time.
 func (t *sampleTable) finish(opts Options) error {
 	if t.file == nil {
 		t.sort()

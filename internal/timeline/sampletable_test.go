@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Things come out in the order of time, and those of one time as they came: whether they are one sequence or several.
+// Things come out in the order of time, simultaneous ones as they came: whether they are one sequence or several.
 func TestTimeOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for sequences := 1; sequences <= 4; sequences++ {

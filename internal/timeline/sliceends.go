@@ -12,8 +12,8 @@ type SliceEnd struct {
 // HasSliceEnds reports whether SliceEnds may find anything.
 func (t *Timeline) HasSliceEnds() bool { return t.endings }
 
-// SliceEnds calls fn for every end event that was paired with its begin and brings arguments or a CPU time, in the order of time.
-// What the ends of complete slices bring is known at their begin: Head.ThreadDuration. Nest comes first.
+// SliceEnds calls fn for every end event that was paired with its start and has arguments or a CPU time, in the order of time. The
+// data of ends of complete slices is known at their start: Head.ThreadDuration. Nest comes first.
 func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) error {
 	if !t.endings {
 		return nil
@@ -22,7 +22,7 @@ func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) erro
 	return t.groups(ctx, false, s.group)
 }
 
-// sliceEnds finds the begins of ends.
+// sliceEnds finds the starts of ends.
 type sliceEnds struct {
 	t       *Timeline
 	fn      func(*SliceEnd) error

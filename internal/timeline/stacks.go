@@ -34,7 +34,7 @@ type MappingID uint32
 const MaxStackDepth = 4096
 
 const (
-	// maxFrames and maxFrameBytes bound the table of frames, maxStackNodes that of stacks.
+	// maxFrames and maxFrameBytes bound the table of frames, maxStackNodes the table of stacks.
 	maxFrames     = 1 << 20
 	maxFrameBytes = 64 << 20
 	// maxMappings bounds the table of binaries. Real traces hold some hundred.
@@ -50,7 +50,7 @@ const (
 )
 
 // stackTable interns frames and call stacks. A stack is a frame on top of another stack, so that stacks that begin
-// alike share what they have in common.
+// alike share their beginning.
 type stackTable struct {
 	frames     []Frame
 	frameBytes int
@@ -314,7 +314,7 @@ func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 // V8Idle is the function that V8's samples of an idle thread have.
 const V8Idle = "(idle)"
 
-// IsIdle reports whether a call stack is that of an idle thread: the empty one, or one on which V8 says so.
+// IsIdle reports whether a call stack is an idle thread's: the empty one, or one that V8 marks as idle.
 func (t *Timeline) IsIdle(id CallstackID) bool {
 	if id = t.stacks.resolve(id); id == 0 {
 		return true
@@ -323,7 +323,7 @@ func (t *Timeline) IsIdle(id CallstackID) bool {
 	return f.Function == V8Idle && f.File == ""
 }
 
-// OnlySampled reports whether a call stack that is used is that of samples only, of no other event.
+// OnlySampled reports whether a used call stack belongs to samples only, and to no other event.
 func (t *Timeline) OnlySampled(id CallstackID) bool {
 	s := t.stacks
 	id = s.resolve(id)

@@ -2,7 +2,7 @@ package timeline
 
 import "bytes"
 
-// CallCategory is the category of calls made of samples, unless their profile has one: Chrome puts "disabled-by-default-" in front.
+// CallCategory is the category of calls made of samples, unless their profile has one: Chrome prefixes it with "disabled-by-default-".
 const CallCategory = "v8.cpu_profiler"
 
 // IsCall reports whether slices of a category are calls made of samples.

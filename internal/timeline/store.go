@@ -186,7 +186,7 @@ func (m *memory) sort() {
 	m.order = m.time.appendTo(m.order[:0], m.count, func(i uint32) Nanos { return m.at(i).ts })
 }
 
-// mergeOrders merges places, each in the order of time. Of one time those of a come first.
+// mergeOrders merges places, each in the order of time. At one time places of a come first.
 func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 	if len(a) == 0 {
 		return b
@@ -205,7 +205,7 @@ func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 // disk is the store of a timeline that does not fit the budget: a file of records in time order and one of payloads.
 type disk struct {
 	dir      string
-	records  *recordFile // nil as long as pending has the records
+	records  *recordFile // nil while pending has the records
 	pending  *pendingRuns
 	count    int
 	payloads *payloadReader

@@ -340,7 +340,7 @@ func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	}
 }
 
-// Errors of the temporary files come back, and nothing stays open or behind.
+// Errors of the temporary files come back, and nothing stays open or on disk.
 func TestTemporaryFilesThatFail(t *testing.T) {
 	fill := func(b *Builder, n int) error {
 		track := b.GlobalInstants()

@@ -46,8 +46,8 @@ func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	return TemplateID(len(t.all))
 }
 
-// BeginArgs begins the arguments in Args with those of a template, for a slice that has more of them than two numbers. Their
-// dictionary is open, and their keys are not known to the search for duplicates.
+// BeginArgs begins the arguments in Args with a template's, for a slice with more of them than two numbers. Their dictionary is
+// open, and the search for duplicates does not know their keys.
 func (b *Builder) BeginArgs(id TemplateID) {
 	t := &b.templates.all[id-1]
 	b.args.Load(t.args)

@@ -68,7 +68,7 @@ func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate
 	}
 }
 
-// seen lists all that is said of the slices of a timeline by Walk, WalkLate and Occurrences, and counts those that have a template.
+// seen lists everything that Walk, WalkLate and Occurrences give of the slices of a timeline, and counts slices with a template.
 func seen(t *testing.T, tl *Timeline) (_ string, templates int) {
 	t.Helper()
 	if err := tl.Nest(context.Background()); err != nil {

@@ -29,7 +29,7 @@ func (n Nanos) String() string { return n.Duration().String() }
 // Microsecond is the unit in which many formats give times.
 const Microsecond Nanos = 1000
 
-// NoTime says that a time is not known: a slice that never ends, an event without thread time.
+// NoTime means that a time is not known: a slice that never ends, an event without thread time.
 const NoTime Nanos = math.MinInt64
 
 // NameID identifies an interned event name; 0 is "no name".
@@ -107,31 +107,31 @@ type Event struct {
 	// Sampling is for Timeline.Extend. It concerns slices, begins and instants.
 	Sampling Sampling
 
-	// InOrder says of a Slice that it keeps its place among what begins with it on its track: what has no length and comes
-	// earlier is not moved after it. So it is with a Begin, but no End has to be paired.
+	// InOrder marks a Slice that keeps its place among what begins with it on its track: what has no length and comes earlier is
+	// not moved after it. So it is with a Begin, but no End has to be paired.
 	InOrder bool
 
-	// Task says of a Slice or Begin of a thread that it is one of the tasks that the thread runs one after the other. A Begin
+	// Task marks a Slice or Begin of a thread as one of the tasks that the thread runs one after the other. A Begin
 	// without End ends where the next task of its name begins, or with the last slice in it.
 	Task bool
 
-	// LoopTask says of a Slice or Begin that it is one task of the event loop of its thread, or of the thread that its track is
+	// LoopTask marks a Slice or Begin as one task of the event loop of its thread, or of the thread that its track is
 	// below: until it ends, whatever else waits for the thread is late. See Timeline.LongTasks.
 	LoopTask bool
 
 	// Idle marks a Slice or Begin on a track of states in which nothing was going on, and a Sample of a thread that waited for
 	// work: files have them in a form that only weft reads, so that viewers show a gap, and flame graphs show work.
 	Idle bool
-	// DidNotEnd says of a Begin that an End follows which the recording did not have: see Head.DidNotEnd. Only traces of weft have it.
+	// DidNotEnd marks a Begin whose End the recording did not have: see Head.DidNotEnd. Only traces of weft have it.
 	DidNotEnd bool
 
-	// KeepEnd says of an End that it is the deletion of an object (chrome-json.md 17): without its Begin it is
-	// kept, as an instant, and its category need not be that of the Begin.
+	// KeepEnd marks an End that deletes an object (chrome-json.md 17): without its Begin it is kept, as an instant, and its
+	// category may differ from the Begin's.
 	KeepEnd bool
 
 	Value     Number      // Counter: the value. Sample: the weight
 	CPU       CPU         // Sample: where the thread was running
-	Callstack CallstackID // Slice, Begin, Instant: the stack at its begin; End: at its end; Sample: the sample
+	Callstack CallstackID // Slice, Begin, Instant: the stack at its start; End: at its end; Sample: the sample
 }
 
 // CPUTime is CPU time of a thread, which may be 0; the zero CPUTime is not given.
@@ -152,7 +152,7 @@ func NewCPU(number uint32) CPU { return CPU{int64(number) + 1} }
 // Number returns the number of the processor; false if it is unknown.
 func (c CPU) Number() (n uint32, ok bool) { return uint32(c.plusOne - 1), c.plusOne > 0 }
 
-// Number is the value of a counter: an integer where it is one, else a double. The zero Number is the integer 0.
+// Number is the value of a counter: an integer if it is one, otherwise a double. The zero Number is the integer 0.
 type Number struct {
 	bits    uint64
 	decimal bool

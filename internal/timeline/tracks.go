@@ -115,7 +115,7 @@ type TrackSpec struct {
 	Rank        int32 // place among its siblings, if their parent orders them explicitly
 	Role        Role
 	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page; RoleInput: the name of the input
-	Lane        uint32 // the track is a lane of this number beside or below another one; 0: it is none
+	Lane        uint32 // the track is a lane of this number beside or below another one; 0: not a lane
 	async       *asyncKey
 	starts      uint64 // RoleInput: slices and instants on it
 }
@@ -353,16 +353,16 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	return id
 }
 
-// SetStream says that a thread is a stream of a GPU, on which slices overlap as they should.
+// SetStream marks a thread as a stream of a GPU, on which slices overlap as they should.
 func (b *Builder) SetStream(thread TrackID) { b.table.thread(thread).stream = true }
 
-// ThreadUse says of a thread whether anything is known of it but its name.
+// ThreadUse reports whether more is known of a thread than its name.
 type ThreadUse struct {
 	Track   TrackID
 	Process TrackID
 	Key     ThreadKey // of a main thread, the number of its process
 	Name    string    // "" if unknown
-	Main    bool      // its number is that of its process
+	Main    bool      // its number equals its process's
 	Used    bool      // an event was added to it or to a track below it
 }
 
@@ -440,8 +440,8 @@ func (b *Builder) Undeclared() TrackID {
 	return b.table.add(track{kind: undeclaredTrack})
 }
 
-// Alias says that everything given to the track from, made by Undeclared, belongs to the track to. It does nothing if
-// to already leads to from.
+// Alias redirects everything given to the track from, made by Undeclared, to the track to. It does nothing if to already leads to
+// from.
 func (b *Builder) Alias(from, to TrackID) {
 	if from != to && b.table.resolve(to) != from {
 		b.table.aliases[from] = to
@@ -470,8 +470,8 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	return id
 }
 
-// Async returns the track of an asynchronous id, which it creates at the first call. Its name is that of its first
-// event in time order.
+// Async returns the track of an asynchronous id, creating it at the first call. Its name is the name of its first event in time
+// order.
 func (b *Builder) Async(k *AsyncKey) TrackID {
 	t := b.table
 	key := asyncKey{kind: k.Kind, process: k.Process, category: b.categoryID(k.Category)}
@@ -506,7 +506,7 @@ func (b *Builder) Async(k *AsyncKey) TrackID {
 	return id
 }
 
-// joinGroup links the track of a plain id with those of the same id in other processes.
+// joinGroup links the track of a plain id with tracks of the same id in other processes.
 func (t *trackTable) joinGroup(id TrackID, key asyncKey) {
 	key.process = math.MaxUint32
 	head, ok := t.asyncByKey[key]
@@ -632,7 +632,7 @@ func (b *Builder) SetThreadName(thread TrackID, ts Nanos, name []byte) {
 	b.table.setName(&b.table.thread(thread).name, ts, name)
 }
 
-// SetSortIndex gives the place of a process among the processes, or of a thread among those of its process.
+// SetSortIndex gives the place of a process among the processes, or of a thread in its process.
 func (b *Builder) SetSortIndex(id TrackID, index int32) {
 	switch t := b.table; t.tracks[id].kind {
 	case ProcessTrack:
@@ -653,14 +653,13 @@ const (
 	NotMain                       // no mark of an earlier conversion, which marks the main process: no name says otherwise
 )
 
-// SetMain says that a process is the main one of its browser. Of several processes the one with the strongest evidence
-// counts, of those the first.
+// SetMain marks a process as the main one of its browser. The process with the strongest evidence counts, among equals the first.
 func (b *Builder) SetMain(process TrackID, evidence uint8) {
 	p := b.table.process(process)
 	p.main = max(p.main, evidence)
 }
 
-// findMain finds the main process of the browser, of several recordings that of each.
+// findMain finds the main process of the browser, one for each of several recordings.
 func (t *trackTable) findMain() {
 	best := map[uint32]*process{} // by id space
 	for i := range t.tracks {
@@ -777,7 +776,7 @@ func (t *trackTable) use(id TrackID) {
 	}
 }
 
-// useLane says that a track has a lane.
+// useLane records that a track has a lane.
 func (t *trackTable) useLane(id TrackID, lane uint32) { t.lanes[id] = max(t.lanes[id], lane) }
 
 // resolve follows the aliases of a track.

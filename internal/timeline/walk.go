@@ -29,19 +29,18 @@ const (
 type Head struct {
 	Kind     ItemKind
 	Complete bool // ItemBegin: the input gave the slice as one event with its duration
-	// Whole says of an ItemBegin or ItemEnd of Walk that the end of the slice brings nothing of its own: Dur and ThreadDuration say all
-	// there is to say of it.
+	// Whole marks an ItemBegin or ItemEnd of Walk whose slice ends without data of its own: Dur and ThreadDuration are complete.
 	Whole    bool
-	Deletion bool // the event is the deletion of an object: an ItemEnd, or without its begin an ItemInstant
-	// DidNotEnd says of an ItemBegin that the input has no end for it, though it has a Dur: it ends with the slice around it, or
-	// where the next task begins. If the input is a trace of weft, that of its own input had none.
+	Deletion bool // the event deletes an object: an ItemEnd, or an ItemInstant if it has no start
+	// DidNotEnd marks an ItemBegin for which the input has no end, though it has a Dur: it ends with the slice around it, or where
+	// the next task begins. If the input is a trace of weft, weft's own input had no end.
 	DidNotEnd bool
 	Track     TrackID
 
 	TS  Nanos
 	Dur Nanos // ItemBegin, and ItemEnd if it is Whole: the length of the slice; NoTime if it never ends
-	// End is the end that the input gives a slice, or the begin of the next task for a task without end and what is open in it.
-	// NoTime if there is none, even if the slice ends with the one around it.
+	// End is the end that the input gives a slice, or the start of the next task for a task without end and what is open in it.
+	// NoTime if there is no such end, even if the slice ends with the one around it.
 	// Only Occurrences and Extend know it, and BeginEvent and TraceID.
 	End Nanos
 
@@ -55,8 +54,8 @@ type Head struct {
 	Lane       uint32     // of Walk. 0: the track itself; others are tracks beside it for slices that do not nest
 	Offset     int64      // byte offset of the event in the input
 
-	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it. For Walk, that of an
-	// ItemEnd is the number of the slice that ends. Samples may have none, NoOrdinal; what is of an overlay has none.
+	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it. For Walk, the Ordinal of an
+	// ItemEnd is the number of the slice that ends. Samples may have NoOrdinal; items of an overlay do.
 	Ordinal uint64
 
 	ThreadTime     CPUTime // of the thread at TS
@@ -95,16 +94,16 @@ type Item struct {
 // HasAsyncID reports whether the event has the id of its track: one that is empty has a scope.
 func (it *Item) HasAsyncID() bool { return it.AsyncID != "" || it.AsyncScope != "" }
 
-// FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a FlowStep, it says
-// that this end of a flow is bound to nothing: Walk shows it as an instant on the track "Other events" of its thread.
+// FlowRef is a resolved flow to which a slice or instant belongs. With ID 0, and the ordinal of a FlowStep, this end of a flow is
+// bound to nothing: Walk shows it as an instant on the track "Other events" of its thread.
 type FlowRef struct {
 	Ordinal     uint64 // which slice or instant: its number in the order of Walk and Scan
 	ID          uint64 // of the flow
 	Previous    uint64 // ordinal of the flow's previous member, NoOrdinal for the first
 	Terminating bool   // the flow ends here
 	Backwards   bool   // the arrow leads from here to the previous member, which starts earlier
-	After       Nanos  // when the flow passes, from the begin of the slice on
-	Event, Nth  uint32 // of flows that pass at one time, that of the lowest Event comes first, then that of the lowest Nth
+	After       Nanos  // when the flow passes, from the start of the slice on
+	Event, Nth  uint32 // of flows that pass at one time, the lowest Event comes first, then the lowest Nth
 }
 
 // NoOrdinal is the Previous of the first member of a flow.
@@ -126,7 +125,7 @@ func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	}
 }
 
-// Show says that an event will be on a track that had none so far, and on which lane: the Fallback of a FlowStep.
+// Show records that an event will be on a track that had none so far, and on which lane: the Fallback of a FlowStep.
 func (t *Timeline) Show(id TrackID, lane uint32) {
 	t.table.use(id)
 	if lane > 0 {
@@ -186,7 +185,7 @@ func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 // SegmentCount returns the number of parts in which the timeline can be walked. It does not depend on the memory budget.
 func (t *Timeline) SegmentCount() int { return len(t.segments) }
 
-// SegmentAfter returns a time that is no later than what is in a segment, and no earlier than what is in those before.
+// SegmentAfter returns a time no later than a segment's contents, and no earlier than the segments before.
 func (t *Timeline) SegmentAfter(i int) Nanos {
 	if i == 0 {
 		return t.totals.Start
@@ -205,7 +204,7 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 	return t.walkSegment(ctx, i, false, fn)
 }
 
-// walkSegment is WalkSegment; late says that arguments are read only if they are asked for.
+// walkSegment is WalkSegment; late: arguments are read on request only.
 func (t *Timeline) walkSegment(ctx context.Context, i int, late bool, fn func(*Item) error) error {
 	seg := &t.segments[i]
 	end, endSample := uint64(t.store.len()), t.sampled.len()
@@ -279,6 +278,20 @@ func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	}
 }
 
+// Apart has fn look at a nested timeline with a log of problems of its own, which begins with what is known: what it finds is not found for
+// those who look later.
+func (t *Timeline) Apart(fn func() error) error {
+	known := t.opts.Problems
+	t.opts.Problems = known.Clone()
+	defer func() {
+		t.opts.Problems, t.walked = known, 0
+		for i := range t.segments {
+			t.segments[i].problems = nil
+		}
+	}()
+	return fn()
+}
+
 // count counts a problem at a record.
 func (w *walker) count(k problem.Kind, r *record) {
 	w.problems.Add(k, problem.Position{Event: int64(r.event), Offset: r.offset}, "")
@@ -342,7 +355,7 @@ func (w *walker) nextSample() error {
 }
 
 // samplesAt writes the samples of the table that come before a record of their time: all if it starts something, unless the order is
-// that of the events, else those of earlier events.
+// the events', otherwise the samples of earlier events.
 func (w *walker) samplesAt(r *record) error {
 	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() && !w.t.ordered || w.sampled.event < r.event) {
 		if err := w.sample(); err != nil {

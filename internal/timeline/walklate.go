@@ -2,7 +2,7 @@ package timeline
 
 import "context"
 
-// WalkLate is Walk for passes that look at few arguments: those of slices and instants are not read, unless Item.ReadArgs does that.
+// WalkLate is Walk for passes that look at few arguments: it reads arguments of slices and instants only for Item.ReadArgs.
 func (t *Timeline) WalkLate(ctx context.Context, fn func(*Item) error) error {
 	for i := range t.SegmentCount() {
 		if err := t.walkSegment(ctx, i, true, fn); err != nil {
@@ -35,8 +35,8 @@ func (w *walker) takes(r *record) bool {
 	return (r.Kind() == Slice || r.Kind() == Begin) && w.only[r.track]
 }
 
-// ReadArgs reads the arguments of an item of WalkLate or WalkSlices; those of other walks are there already. They are valid as the item is. The
-// error is one of the temporary files.
+// ReadArgs reads the arguments of an item of WalkLate or WalkSlices; other walks have read them already. They are valid while the
+// item is. The error is one of the temporary files.
 func (it *Item) ReadArgs() error {
 	w, r := it.walker, it.late
 	switch {

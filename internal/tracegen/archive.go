@@ -59,7 +59,7 @@ func WriteArchive(w io.Writer, a Archive) error {
 	return out.Flush()
 }
 
-// comma returns what stands in front of an element of a list.
+// comma returns what precedes an element of a list.
 func comma(i int) string {
 	if i == 0 {
 		return ""

@@ -138,7 +138,7 @@ func (g *nester) children(from, to int64, depth int) {
 	at := from
 	for g.left > 0 && at < to && g.r.IntN(4) > 0 {
 		if g.r.IntN(2) == 0 {
-			at += g.r.Int64N(to - at) // a gap; else the child touches what is before it
+			at += g.r.Int64N(to - at) // a gap; otherwise the child touches what is before it
 		}
 		if g.open {
 			g.openBegin(at, depth+1)
@@ -173,7 +173,7 @@ func (g *nester) point(at int64, depth int) int64 {
 }
 
 // Misnested returns a random trace of n slices without any order: they overlap, cross and coincide, on threads and under
-// shared asynchronous ids, and come in any order. A begin comes before its end in the file.
+// shared asynchronous ids, and come in any order. A start comes before its end in the file.
 func Misnested(seed uint64, n int) Trace {
 	r := newRand(seed)
 	var t Trace
@@ -182,7 +182,7 @@ func Misnested(seed uint64, n int) Trace {
 		s := Slice{TID: 1 + r.IntN(randomThreads), TS: int64(r.IntN(4 * n)), Name: "m" + strconv.Itoa(i)}
 		s.Dur = int64(r.IntN(1 + r.IntN(2*n)))
 		first, second := misnestedEvents(r, &s)
-		// A place in the file: the events are sorted by it, and the end gets a later one than the begin.
+		// A place in the file: the events are sorted by it, and the end gets a later one than the start.
 		place := r.Int64N(1000)
 		events = append(events, event{place, first})
 		if second != "" {

@@ -14,7 +14,7 @@ import (
 type Spans struct {
 	Seed     uint64
 	Requests int  // each has spansOfRequest spans in four services
-	Protobuf bool // each message after its length in four bytes; else JSON lines. Both are forms of the Collector's file exporter
+	Protobuf bool // each message after its length in four bytes; otherwise JSON lines. Both are forms of the Collector's file exporter
 }
 
 // requestsOfMessage is the number of requests in a message. As an exporter writes spans when they have ended, children come before parents.

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/probescripts"
 )
 
-// NotInstalledError says that the program of a tracer is not there.
+// NotInstalledError means that the program of a tracer is not there.
 type NotInstalledError struct {
 	Tracer probescripts.Tracer
 	Other  string // the path of a program that only has the name

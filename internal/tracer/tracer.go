@@ -34,7 +34,7 @@ type Options struct {
 	// PID is the process that is recorded if there is no Command.
 	PID int
 
-	// Stdin is that of the traced command; nil means that it reads nothing.
+	// Stdin is the traced command's; nil means that it reads nothing.
 	Stdin *os.File
 	// Stdout takes what the traced command prints, Stderr what it and the tracer report.
 	Stdout, Stderr io.Writer
@@ -149,7 +149,7 @@ type End struct {
 	Killed      bool     // and the tracer did not end in time, or Kill was called
 	CopyErr     error    // of reading what it wrote
 	Size        int64    // of its lines, in bytes
-	Said        []string // its last lines on standard error, and those of the command that it ran
+	Said        []string // its last lines on standard error, and the lines of the command that it ran
 }
 
 // Wait waits for the end of the tracer, and interrupts it if its lines have not all been read.
@@ -252,12 +252,12 @@ func (r *Recording) deliver(lines []byte) error {
 	return err
 }
 
-// losses matches what tracers say of events that they have lost, which is a part of the recording.
+// losses matches tracers' messages about events that they have lost, which is a part of the recording.
 var losses = regexp.MustCompile(`^(Lost \d+ events|dtrace: .*\bdrops?\b.*|dtrace: error .*)\s*$`)
 
 const maxSaid = 20 // lines that are kept
 
-// report passes on whole lines of standard error. It returns no error: a tracer whose messages nobody reads goes on.
+// report passes on whole lines of standard error. It returns no error: a tracer whose messages are not read goes on.
 func (r *Recording) report(lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		if losses.Match(line) {
@@ -277,7 +277,7 @@ func (r *Recording) report(lines []byte) error {
 type lineWriter struct {
 	write func(lines []byte) error
 	mu    sync.Mutex
-	rest  []byte // the begin of a line
+	rest  []byte // the start of a line
 }
 
 // maxLine bounds a line that is kept until its end comes; longer ones are handed on in pieces.

@@ -5,7 +5,7 @@
 // that start with # do not count.
 //
 //	X TRACK NAME TS DUR      a slice          C TRACK VALUE TS      a counter
-//	B TRACK NAME TS          its begin        S TRACK WEIGHT TS     a sample
+//	B TRACK NAME TS          its start        S TRACK WEIGHT TS     a sample
 //	E TRACK NAME TS          its end          s|t|f TRACK ID TS     a flow event of Chrome (FlowV1)
 //	I TRACK NAME TS          an instant       M TRACK NAME TS       names a process or thread
 //	D TRACK NAME TS          an event that a reader dropped: only the flows that it would carry are left

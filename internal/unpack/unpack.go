@@ -95,7 +95,7 @@ func (m memoryReader) Read(p []byte) (int, error) {
 	return m.r.Read(p)
 }
 
-// Strict returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
+// Strict returns the content of src: what is inside it if it is packed with gzip, zstd or zip, otherwise its own bytes.
 // Containers are recognised by content and may be nested. A zip archive must hold one file; it is copied to a temporary
 // file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done, and where a container is truncated or
 // damaged, after what could be unpacked.
@@ -143,7 +143,7 @@ func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1F, 0x8B})
 // IsZstd reports whether data begins as a frame of zstd does.
 func IsZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
 
-// unpack returns the content of the container that br holds, nil if it is none.
+// unpack returns the content of the container that br holds, nil if it is not packed.
 func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string, io.Reader, error) {
 	switch {
 	case IsGzip(magic):
@@ -181,7 +181,7 @@ func (s *Source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("temporary file: %w", err)
 	}
-	os.Remove(f.Name()) // where the system allows it, nothing stays behind however the program ends
+	os.Remove(f.Name()) // where the system allows it, nothing is left however the program ends
 	s.closes = append(s.closes, func() {
 		f.Close()
 		os.Remove(f.Name())

@@ -31,9 +31,9 @@ type Recording struct {
 	Source          string // Internal, Inspector or SelfProfiling; empty if unknown
 	At              problem.Position
 
-	// Orphan says that the profile's head is missing. It is taken for one of the main thread of its process.
+	// Orphan means that the profile's head is missing. It counts as one of the main thread of its process.
 	Orphan bool
-	// Chosen says that the calls of the thread are those of this profile. All profiles of a thread sample the same time,
+	// Chosen means that the calls of the thread come from this profile. All profiles of a thread sample the same time,
 	// and must never be added up.
 	Chosen bool
 
@@ -52,7 +52,7 @@ type Assembler struct {
 	room  collections.Room
 	full  error // there is no room for more
 
-	read, built spool // the samples as they are read, and those of the profiles that Finish returns
+	read, built spool // the samples as they are read, and the samples of the profiles that Finish returns
 	failed      error // of the temporary files
 }
 
@@ -74,8 +74,7 @@ type partialProfile struct {
 	whole             bool // a single event; the start is the profile's own
 }
 
-// ThreadName is how the names of threads begin that hold the samples of a profile beside those of its thread. The id of the profile
-// follows.
+// ThreadName begins the names of threads that hold the samples of a profile beside its thread's. The id of the profile follows.
 const ThreadName = "V8 profile "
 
 // AssemblerOptions bound the memory of an Assembler and choose profiles.
@@ -137,7 +136,7 @@ func (e *AssemblyError) Unwrap() error { return e.Err }
 // wholeID is the id of a CpuProfile event that has none.
 const wholeID = "0x1"
 
-// Names of the events that carry profiles (profile-calls.md 2). Those of a whole profile may have other phases than P.
+// Names of the events that carry profiles (profile-calls.md 2). Events of a whole profile may have other phases than P.
 const (
 	HeadName  = "Profile"
 	ChunkName = "ProfileChunk"
@@ -161,7 +160,7 @@ func (a *Assembler) Add(name string, ev *Event) (taken bool) {
 	return name != HeadName
 }
 
-// Head adds an event Profile: it says that its own thread is sampled from its time on. Of several heads with one id the
+// Head adds an event Profile: its own thread is sampled from its time on. Of several heads with one id the
 // last counts.
 func (a *Assembler) Head(ev *Event) {
 	p := a.profile(ev, ev.ID)
@@ -196,7 +195,7 @@ func (a *Assembler) Whole(ev *Event) {
 	a.readArgs(ev, p)
 }
 
-// setOffset sets the offset from the profile's own times to those of events.
+// setOffset sets the offset from the profile's own times to events' times.
 func (p *partialProfile) setOffset(offset timeline.Nanos) {
 	p.offset = min(max(offset, -maxTime), maxTime)
 }
@@ -299,7 +298,7 @@ func sourceRank(source string) int {
 	return 2
 }
 
-// choose marks the profile of each thread whose calls are built: the preferred one, else the first of the best source,
+// choose marks the profile of each thread whose calls are built: the preferred one, otherwise the first of the best source,
 // even if it has no nodes. A profile without head that is not preferred is chosen only if it is the only one without
 // head in its process, and its thread has no profile with a head.
 func (a *Assembler) choose(all []*Recording) {

@@ -213,7 +213,7 @@ func TestAssembler(t *testing.T) {
 	}
 }
 
-// TestTraceIDs joins trace ids over pieces: the last one counts, and those of unknown nodes are none.
+// TestTraceIDs joins trace ids over pieces: the last one counts, and trace ids of unknown nodes are dropped.
 func TestTraceIDs(t *testing.T) {
 	c := NewAssembler(new(problem.Log), AssemblerOptions{})
 	for _, data := range []string{
@@ -234,7 +234,7 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// Times that count from a start that cannot be are none: the samples are counted, and are not put elsewhere.
+// Times that count from an impossible start are invalid: the samples are counted, and are not put elsewhere.
 func TestAssemblerFarStart(t *testing.T) {
 	const samples = `"cpuProfile":{` + rootAndF + `,"samples":[2,2,2]},"timeDeltas":[-5,7,1]`
 	for _, start := range []timeline.Nanos{maxTime + 1, -maxTime - 1, math.MaxInt64, math.MinInt64} {

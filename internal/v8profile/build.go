@@ -145,7 +145,7 @@ func (d *draft) counts(i int32) bool {
 	return s == noSlot || d.defined[s] == i
 }
 
-// childLists returns the children of all nodes: those of node i are children[from[i]:from[i+1]]. They are taken from
+// childLists returns the children of all nodes: node i has children[from[i]:from[i+1]]. They are taken from
 // the parent links only if the first node has no list of children (profile-calls.md 3).
 func (d *draft) childLists() (from []uint32, children []int32) {
 	if d.nodes[0].hasChildren {

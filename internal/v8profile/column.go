@@ -48,7 +48,7 @@ type columnReader struct {
 
 func (c *column) reader(s *spool) columnReader { return columnReader{c: c, s: s} }
 
-// next returns the next number; 0 behind the end, and after an error.
+// next returns the next number; 0 after the end, and after an error.
 func (r *columnReader) next() uint64 {
 	if len(r.left) == 0 && !r.load() {
 		return 0
@@ -87,7 +87,7 @@ func (r *columnReader) load() bool {
 type positions struct {
 	list    column
 	length  int // samples up to the last that is known, or up to the end of the last piece of the profile
-	after   int // the sample behind that of the last position in list
+	after   int // the sample after the one of the last position in list
 	waiting []position
 }
 
@@ -100,7 +100,7 @@ type position struct {
 // known reports whether any position is known.
 func (ps *positions) known() bool { return ps.length > 0 }
 
-// add adds the position of a sample, which comes after those of all others. samples is the number of samples so far.
+// add adds the position of a sample, which comes after all others. samples is the number of samples so far.
 func (ps *positions) add(s *spool, sample, samples int, value int32) error {
 	if value == 0 || sample >= maxSamples {
 		return nil

@@ -39,7 +39,7 @@ func (r *decoder) finishNode(n *nodeReader) {
 	r.d.define(n.node)
 }
 
-// function returns what the node says of its function. Of two names its own counts, unless that is empty
+// function returns the node's description of its function. Of two names its own counts, unless that is empty
 // (profile-calls.md 3).
 func (n *nodeReader) function() functionKey {
 	f := n.frame
@@ -122,7 +122,7 @@ func (r *decoder) frameMember(f *functionKey, key []byte) error {
 	return r.Skip()
 }
 
-// childIDs reads a list of ids of children. An empty list is a list, another value is none.
+// childIDs reads a list of ids of children. An empty list counts as a list, other values do not.
 func (r *decoder) childIDs(n *nodeReader) error {
 	c, err := r.Peek()
 	if err != nil {

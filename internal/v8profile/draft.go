@@ -68,9 +68,9 @@ type bound struct {
 // draftNode is a node as it was read.
 type draftNode struct {
 	id          int64
-	slot        slot  // noSlot if the node has no id, which only those of legacy trees may lack
+	slot        slot  // noSlot if the node has no id, which only nodes of legacy trees may lack
 	parent      slot  // noSlot if there is none
-	parentAt    int32 // in a legacy tree the place of the parent among the nodes, else -1
+	parentAt    int32 // in a legacy tree the place of the parent among the nodes, otherwise -1
 	function    FunctionIndex
 	deopt       textIndex
 	hits        int64 // -1 if the node does not say
@@ -227,8 +227,8 @@ func (d *draft) addTime(ts timeline.Nanos) {
 	d.note(d.times.addDifference(d.spool, int64(d.now)))
 }
 
-// endPiece ends a piece of a profile, a ProfileChunk or a whole document: the lists of positions become as long as that
-// of the samples, so that those of the next piece are beside their samples.
+// endPiece ends a piece of a profile, a ProfileChunk or a whole document: the lists of positions become as long as the list of
+// samples, so that the next piece's are beside their samples.
 func (d *draft) endPiece() {
 	n := d.samples.n
 	if n != d.times.n || n < d.lines.length || n < d.columns.length {

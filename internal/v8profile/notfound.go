@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// NotFoundError says that a trace does not have the profile that is asked for.
+// NotFoundError means that a trace does not have the requested profile.
 type NotFoundError struct {
 	ID  string
 	Has []string // the ids of those that it has

@@ -38,7 +38,7 @@ type Node struct {
 	ticks tickRange
 }
 
-// Function is what a call frame says of a function.
+// Function is the description of a function in a call frame.
 type Function struct {
 	Name     string // empty if anonymous
 	URL      string
@@ -61,7 +61,7 @@ type Profile struct {
 	// Closing is when the last sample ends: one mean interval after it (profile-calls.md 3). The end time that
 	// the profiler recorded is not used.
 	Closing timeline.Nanos
-	// End is when the profiler says that it ended, timeline.NoTime if it does not say.
+	// End is when the profiler ended by its own account, timeline.NoTime if it gives no end.
 	End timeline.Nanos
 
 	// Collector, Program and Idle are the nodes of V8's pseudo functions (garbage collector), (program) and (idle);

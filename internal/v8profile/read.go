@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ErrNoNodes says that a document is not a profile: it has no nodes.
+// ErrNoNodes means that a document is not a profile: it has no nodes.
 var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
 
 // Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
@@ -61,7 +61,7 @@ func (r *decoder) ended() error {
 	return r.Failed(fmt.Errorf("the document ends before its samples do: %w", io.ErrUnexpectedEOF))
 }
 
-// startTime returns when a profile says that it began; ok is false if it does not say.
+// startTime returns the start that a profile states; ok is false if it states none.
 func (d *draft) startTime() (ts timeline.Nanos, ok bool) { return d.start.in(d.legacy) }
 
 // in returns a bound, which is in seconds in legacy documents.

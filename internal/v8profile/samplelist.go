@@ -98,15 +98,15 @@ func (p *Profile) Len() int { return p.samples.n }
 // HasPositions reports whether Samples.Position is known of any sample.
 func (p *Profile) HasPositions() bool { return p.samples.lines || p.samples.columns }
 
-// Before returns the number of samples in those of the blocks of SampleBlock samples that begin before a time: all samples from
-// this one on were taken at that time or later.
+// Before returns the number of samples in the blocks of SampleBlock samples that begin before a time: all samples from this one on
+// were taken at that time or later.
 func (p *Profile) Before(ts timeline.Nanos) int {
 	b := p.samples.blocks
 	return min(sort.Search(len(b), func(i int) bool { return b[i].ts >= ts })<<blockBits, p.samples.n)
 }
 
 // Samples reads samples, which may be on disk. It keeps the two blocks that were read last, so samples that are near each other
-// are read at once. After an error, which Err returns, all samples are those of the root at time 0.
+// are read at once. After an error, which Err returns, all samples are of the root at time 0.
 type Samples struct {
 	p     *Profile
 	slots [2]*decodedBlock

@@ -18,8 +18,8 @@ type TraceIDs struct {
 	BeginData, Own, Data uint64
 }
 
-// ID returns the one that counts: args.beginData.sampleTraceId if there is a beginData, else args.sampleTraceId, else
-// args.data.sampleTraceId; 0 if there is none.
+// ID returns the one that counts: args.beginData.sampleTraceId if there is a beginData, otherwise args.sampleTraceId, otherwise
+// args.data.sampleTraceId; 0 if there is no id.
 func (t *TraceIDs) ID() uint64 {
 	switch {
 	case t.HasBeginData:
@@ -75,7 +75,7 @@ func traceIDIn(s *jsonscan.Scanner) (id uint64) {
 	return id
 }
 
-// unsigned returns the value that comes next if it is an unsigned integer, else 0.
+// unsigned returns the value that comes next if it is an unsigned integer, otherwise 0.
 func unsigned(s *jsonscan.Scanner) uint64 {
 	kind, text := s.Scalar()
 	if kind != jsonscan.Integer {

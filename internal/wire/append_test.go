@@ -68,8 +68,7 @@ func TestAppendFields(t *testing.T) {
 	}
 }
 
-// A message gets its length when it is complete, whatever the number of bytes that the length takes, and what stands
-// before it stays.
+// A message gets its length when it is complete, whatever the number of bytes that the length takes, and what is before it stays.
 func TestMessageOfAnyLength(t *testing.T) {
 	for _, n := range []int{0, 1, 126, 127, 128, 129, 16382, 16383, 16384, 16385, 1<<21 - 1, 1 << 21, 1<<21 + 1} {
 		content := make([]byte, n)

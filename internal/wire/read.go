@@ -159,7 +159,7 @@ func (r *Reader) Offset() int { return r.start }
 // Err returns why Next stopped before the end of the message, nil if it did not.
 func (r *Reader) Err() error { return r.err }
 
-// Packed steps through the varints of a packed repeated field. Errors are as those of Reader.
+// Packed steps through the varints of a packed repeated field. Errors are as in Reader.
 type Packed struct {
 	buf   []byte
 	pos   int
@@ -185,8 +185,8 @@ func (p *Packed) Uint() uint64 { return p.value }
 // Err returns why Next stopped before the end, nil if it did not.
 func (p *Packed) Err() error { return p.err }
 
-// longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next reads those of one
-// byte itself, which most are.
+// longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next itself reads varints of one
+// byte, which most are.
 func longVarint(b []byte, pos int) (v uint64, next int, err error) {
 	for i, c := range b[pos:] {
 		if i == 9 && c > 1 {

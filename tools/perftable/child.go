@@ -172,7 +172,7 @@ func inMemory(path string, fn func(list []byte) (int64, error)) (r childResult, 
 	return r, err
 }
 
-// The members of events that are read, those of jsonEvent.
+// The members of events that jsonEvent reads.
 const (
 	memberPh uint32 = iota + 1
 	memberName

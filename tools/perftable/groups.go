@@ -314,7 +314,7 @@ func (b *bench) measureStart() ([]row, error) {
 // fileBytes is the size of one of many files.
 const fileBytes = 100_000
 
-// measureManyFiles converts many small traces in one call, and one that is as long as all of them. Outputs are new, which
+// measureManyFiles converts many small traces in one call, and one with the length of all of them. Outputs are new, which
 // is how files are converted; to replace many small ones is work for the file system.
 func (b *bench) measureManyFiles() ([]row, error) {
 	from, to, oneTo := b.path("files"), b.path("converted"), b.path("one")
@@ -354,7 +354,7 @@ func (b *bench) measureManyFiles() ([]row, error) {
 // fewRankFiles is how many files the smaller merge of ranks has; the larger one has as many as are converted in one call.
 const fewRankFiles = 64
 
-// measureRanks merges the ranks of training runs, a few large ones and many small ones, and converts one trace that is as long as all of them.
+// measureRanks merges the ranks of training runs, a few large ones and many small ones, and converts one trace with the length of all of them.
 func (b *bench) measureRanks() ([]row, error) {
 	total := b.large * megabyte / 2
 	path, err := b.trace(total)

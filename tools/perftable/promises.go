@@ -102,7 +102,7 @@ type row struct {
 	value   float64 // what the promise is about
 	broken  string  // a condition beside the value that does not hold; "" if all do
 
-	floor, aim float64 // of this input, where they are not those of the promise
+	floor, aim float64 // of this input, where they differ from the promise
 }
 
 // promised returns the promise of the row.

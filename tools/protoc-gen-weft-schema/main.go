@@ -184,7 +184,7 @@ const (`)
 	}
 	g.P(")")
 	g.P()
-	g.P("// Messages are all message types. The first is none.")
+	g.P("// Messages are all message types. The first is unused.")
 	g.P("var Messages = [...]Message{")
 	var row strings.Builder
 	for _, m := range g.messages {
@@ -206,7 +206,7 @@ func (g *generator) field(f protoreflect.FieldDescriptor) string {
 	return fmt.Sprintf("{%d, %s, %t, %d}, ", f.Number(), wireType(f), f.IsList(), g.index(f.Message()))
 }
 
-// index returns the index of a message in the table; 0 for none and for those of other packages.
+// index returns the index of a message in the table; 0 for nil and for messages of other packages.
 func (g *generator) index(d protoreflect.MessageDescriptor) int {
 	if d == nil {
 		return 0

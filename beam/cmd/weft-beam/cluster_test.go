@@ -79,7 +79,7 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// args are those of a job on the cluster. The worker is a binary of weft-beam: the test's own would run tests.
+// args returns the arguments of a job on the cluster. The worker is a binary of weft-beam: the test's own would run tests.
 func (c *cluster) args(t *testing.T, in, out string) []string {
 	t.Helper()
 	worker := filepath.Join(t.TempDir(), "weft-beam")

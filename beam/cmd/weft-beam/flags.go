@@ -22,7 +22,7 @@ import (
 // maxFilesOnPrism bounds what prism is given: it holds a few kilobytes for each file.
 const maxFilesOnPrism = 200_000
 
-// options are those of the command line. Beam has flags of its own in the same set.
+// options are the options of the command line. Beam has flags of its own in the same set.
 type options struct {
 	weftio.Options
 	patterns          []string
@@ -32,7 +32,7 @@ type options struct {
 	json              bool
 	status            bool
 
-	// embedded says that the job runs in this process. Prism makes an endpoint of its own then.
+	// embedded is set if the job runs in this process. Prism makes an endpoint of its own then.
 	embedded bool
 
 	again bool  // there are records of earlier jobs
@@ -72,7 +72,7 @@ func helpOf(name string) string {
 	panic("no help for " + name)
 }
 
-// defineFlags defines our flags beside those of Beam.
+// defineFlags defines our flags in addition to Beam's.
 func defineFlags(set *flag.FlagSet) *options {
 	o := new(options)
 	o.FileMemory, o.Settings = 128<<20, map[string]string{}

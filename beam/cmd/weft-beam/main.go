@@ -26,7 +26,7 @@ import (
 	"github.com/weft-trace/weft/beam/weftio"
 )
 
-// Exit codes, those of weft migrate.
+// Exit codes, as in weft migrate.
 const (
 	exitDone        = 0
 	exitFailed      = 1 // finished and files failed, or the job failed

@@ -291,7 +291,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// B6: a job that is killed leaves what the next one takes up, and the end is that of a job that was not disturbed.
+// B6: the next job continues where a killed one stopped, and the result is the same as without interruption.
 func TestKilled(t *testing.T) {
 	files, kills := 1500, 3
 	if os.Getenv(slow) != "" {

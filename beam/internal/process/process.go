@@ -129,6 +129,5 @@ func closeScratch() {
 	}
 }
 
-// What the process has done so far: files that are through, those of them that failed, their bytes, files that need nothing. These only
-// grow. Busy is the number of conversions under way.
+// Progress so far: files done, failed and skipped, and their bytes. These only grow. Busy is the number of conversions under way.
 var Files, Failed, Bytes, Skipped, Busy atomic.Int64

@@ -21,7 +21,7 @@ type GroupBy uint8
 const (
 	GroupNone   GroupBy = iota // every context has a row
 	GroupPage                  // the root of the tree; of frames the outermost frame
-	GroupClass                 // the class: of objects, and the type of input events; else the scope
+	GroupClass                 // the class of objects, the type of input events, the scope of others
 	GroupEntity                // the registrable domain of the url, or the extension
 	GroupType                  // all contexts in one row
 )
@@ -310,7 +310,7 @@ func (b *tabulator) Fill(limit int) (*Table, error) {
 	return b.table, nil
 }
 
-// inputInfo returns what a table says of an input event.
+// inputInfo returns the table's columns about an input event.
 func inputInfo(i *attribution.Input) *InputInfo {
 	known := func(t timeline.Nanos) *timeline.Nanos {
 		if t == timeline.NoTime {
@@ -321,7 +321,7 @@ func inputInfo(i *attribution.Input) *InputInfo {
 	return &InputInfo{i.Type, i.Start, known(i.Latency), known(i.Presented), i.Dropped, i.Interaction}
 }
 
-// InputInfo is what a table says of an input event.
+// InputInfo has the table's columns about an input event.
 type InputInfo struct {
 	Type        string          `json:"type"`
 	Start       timeline.Nanos  `json:"start_ns"`

@@ -41,7 +41,7 @@ const (
 	maxRowInputs = 1 << 20 // of all rows together; each takes about 40 bytes
 )
 
-// rowInput says that what a row is about worked for an input event.
+// rowInput is an input event for which the context of a row worked.
 type rowInput struct {
 	row   *Row
 	input attribution.NodeID

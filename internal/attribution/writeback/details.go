@@ -33,7 +33,7 @@ type shownContext struct {
 // contextCost is what a context cost, on all threads.
 type contextCost struct{ wall, cpu timeline.Nanos }
 
-// maxDetails bounds the bytes of the details that are held, with what each takes beside its arguments. Real traces have some
+// maxDetails bounds the bytes of the details that are held, including the overhead of each. Real traces have some
 // hundred kilobytes of them.
 const (
 	maxDetails = 16 << 20

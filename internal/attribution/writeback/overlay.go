@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// overlayRow is an event of the overlay: the begin or end of an interval, or an instant of the catalogue.
+// overlayRow is an event of the overlay: the start or end of an interval, or an instant of the catalogue.
 type overlayRow struct {
 	ts, dur timeline.Nanos
 	track   timeline.TrackID
@@ -70,7 +70,7 @@ func (o *overlay) After(ts timeline.Nanos) (func(*timeline.Item) (bool, error), 
 // Close implements timeline.Overlay.
 func (o *overlay) Close() error { return o.rows.Close() }
 
-// event returns the event of a row, whose track and name are those of the overlay's target.
+// event returns the event of a row, with the track and name of the overlay's target.
 func (o *overlay) event(r *overlayRow) timeline.Item {
 	e := timeline.Item{Head: timeline.Head{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, NameID: r.name}}
 	if r.args != 0 {
@@ -206,8 +206,8 @@ type known struct {
 }
 
 // addCatalogue adds a track with an instant for every context and each of its states. No two are at one time, because
-// Perfetto would stack them: those that would be follow each other, a microsecond apart if all
-// times of the trace are whole ones and there is room, else a nanosecond.
+// Perfetto would stack them, so simultaneous ones follow each other: a microsecond apart if all times of the trace are whole
+// microseconds and there is room, otherwise a nanosecond.
 func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
 	entries := a.catalogueEntries()
 	times := make([]timeline.Nanos, len(entries))

@@ -57,8 +57,8 @@ func (a *Additions) CanRewrite() bool {
 	return form == "" || form == attribution.FormAppended
 }
 
-// Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the additions into
-// the copy, in place of those of an earlier attribution. src is that trace, which must not be compressed as a whole.
+// Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the additions into the copy,
+// replacing those from an earlier attribution. src is that trace, which must not be compressed as a whole.
 func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, events *Packets) error {
 	rw := pfwire.Rewrite{Marker: timeline.AppendedAttribute, Clock: a.result.Timeline.Clocks().Trace, Problems: a.result.Timeline.Problems()}
 	if !a.parts.NoNotes {

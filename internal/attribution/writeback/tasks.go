@@ -5,8 +5,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// DescribeTask returns what says of a long task for whom it ran, for its mark: by type the context with the most self time in it. Of a
-// task that lies within another slice it says nothing, because costs know the outermost slices of threads. It must not be called
+// DescribeTask returns arguments for the mark of a long task that name whom it ran for: by type the context with the most self time in it. For a
+// task that lies within another slice it returns nothing, because costs know the outermost slices of threads. It must not be called
 // after Attach.
 func (a *Additions) DescribeTask() func(timeline.LongTask, *timeline.ArgsEncoder) {
 	if a.parts.NoNotes {

@@ -36,8 +36,8 @@ type Additions struct {
 // Of returns what a result adds to a trace.
 func Of(r *attribution.Result, parts Parts) *Additions { return &Additions{r, parts} }
 
-// Attach puts the additions into the timeline, in place of those of an earlier attribution, for what walks or writes it
-// next. Nothing else of the trace changes. It comes at most once; the timeline closes what it needs of the result.
+// Attach puts the additions into the timeline for later walks and writers, replacing those from an earlier attribution. Nothing
+// else of the trace changes. It comes at most once; the timeline closes what it needs of the result.
 func (a *Additions) Attach() error {
 	t := a.result.Timeline
 	a.takeAway()

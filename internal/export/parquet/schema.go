@@ -46,7 +46,7 @@ type flowIn struct {
 	From uint64 `parquet:"from"`
 }
 
-// The columns that hold values, numbered as in the file: those of table, where flows_in has two.
+// The columns that hold values, numbered as in the file: the columns of table, where flows_in has two.
 const (
 	colTS = iota
 	colDur

@@ -5,7 +5,7 @@
 // options give equal bytes.
 //
 // It depends on github.com/parquet-go/parquet-go, which no other package of weft does: a program that only reads or converts traces
-// does not link it. What an event is, is the matter of package resolved; files are that of cmd/weft.
+// does not link it. Package resolved defines events; cmd/weft handles files.
 package parquet
 
 import (
@@ -38,7 +38,7 @@ type Options struct {
 type layout struct {
 	rows       int // in a group
 	text       int // bytes of text in a group: one with more is written before it has all its rows
-	dictionary int // bytes of the dictionary of a column; what comes behind these is written as it is
+	dictionary int // bytes of the dictionary of a column; later values are written as they are
 	page       int // bytes of a page, before it is compressed
 }
 
@@ -55,7 +55,7 @@ const (
 	batchText = 1 << 20  // bytes of their texts
 	maxText   = 64 << 20 // bytes of a text; what is longer is cut
 
-	numberBytes = 18 * 8 // what the numbers of a row take, but for those of flows
+	numberBytes = 18 * 8 // bytes of the numbers of a row, without flows
 
 	maxCache = 4 << 20 // bytes of texts of tracks, and of stacks, that are kept
 )
@@ -254,7 +254,7 @@ func (w *Writer) addString(col int, text string) {
 	w.columns[col].bytes(w.valid(start))
 }
 
-// addJSON adds the text in w.json; one that is too long as a JSON string of its begin.
+// addJSON adds the text in w.json; a text that is too long as a JSON string of its first part.
 func (w *Writer) addJSON(col int) {
 	if len(w.json) > maxText {
 		w.Cut++

@@ -48,7 +48,7 @@ func run(t *testing.T, program string, args ...string) []byte {
 	return out
 }
 
-// Every row of every recording is, read by Arrow, what JSON lines, weft dump and trace.Events say of the event.
+// Every row of every recording, read by Arrow, agrees with JSON lines, weft dump and trace.Events about the event.
 func TestRecordings(t *testing.T) {
 	weft := buildWeft(t)
 	root, files, rows := filepath.Join("..", "..", "..", "testdata", "traces"), 0, 0

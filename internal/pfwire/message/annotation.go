@@ -66,7 +66,7 @@ type Scalar struct {
 // Parse decodes msg.
 func (a *Annotation) Parse(msg []byte) error { return a.parse(msg, false) }
 
-// ParseHead decodes an annotation that weft has encoded up to the first member of a list: what names it is in front of that.
+// ParseHead decodes an annotation that weft has encoded up to the first member of a list: its name comes before that.
 func (a *Annotation) ParseHead(msg []byte) error { return a.parse(msg, true) }
 
 func (a *Annotation) parse(msg []byte, head bool) error {

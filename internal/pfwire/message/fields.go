@@ -166,7 +166,7 @@ const (
 	repeatedField fieldType = 1 << 4
 )
 
-// fits reports whether a value of the field can have a wire type: its own or, if there may be several in one, that of lists.
+// fits reports whether a value of the field can have a wire type: its own or, if there may be several in one, the type of lists.
 func (t fieldType) fits(wireType int) bool {
 	return t&^repeatedField == fieldType(wireType)+1 || t&repeatedField != 0 && wireType == wire.Len
 }
@@ -174,7 +174,7 @@ func (t fieldType) fits(wireType int) bool {
 // wireTypes has the types of the fields of a message, by their places in the list of fields.
 type wireTypes [numFields + 1]fieldType
 
-// messageTypes has those of all messages, by their indexes in schema.Messages.
+// messageTypes has the wire types of all messages, by their indexes in schema.Messages.
 var messageTypes = func() (all [len(schema.Messages)]wireTypes) {
 	for m := range schema.Messages {
 		for _, f := range schema.Messages[m].Fields {

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// values are what a decoder and a generated struct say of one message, field by field.
+// values are the fields of one message as a decoder and a generated struct read them.
 type values struct {
 	got, want []any
 }
@@ -396,7 +396,7 @@ func (w *witness) encodeSeed(t testing.TB) []byte {
 	return msg
 }
 
-// A field of another wire type than that of the schema is read as unknown, alone and after one that is whole, and is told.
+// A field with another wire type than in the schema is read as unknown and reported, alone and after a valid one.
 func TestMistypedFields(t *testing.T) {
 	forms := map[protowire.Type][]byte{
 		protowire.VarintType: {7}, protowire.Fixed32Type: {7, 0, 0, 0}, protowire.Fixed64Type: {7, 0, 0, 0, 0, 0, 0, 0}, protowire.BytesType: {1, 'x'},

@@ -43,7 +43,7 @@ type TracePacket struct {
 	Data    []byte
 	Idle    bool // a track event or sample of an idle thread: see weft_idle and weft_idle_sample in the schema
 
-	// Bundle is a compressed stream of packets, nil if the packet is none. It counts whatever else is in the packet.
+	// Bundle is a compressed stream of packets, nil if the packet is not a bundle. It counts whatever else is in the packet.
 	Bundle     []byte
 	BundleZstd bool // the stream is one of zstd
 }

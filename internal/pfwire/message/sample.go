@@ -95,7 +95,7 @@ func (s *StackSample) AppendFollowerIIDs(to []uint64) []uint64 {
 	return s.varints(to, schema.StackSample_FollowerDescriptorIIDs)
 }
 
-// Other returns the numbers of all fields but those of task, execution, call stack, counter and weight.
+// Other returns the numbers of all fields but task, execution, call stack, counter and weight.
 func (s *StackSample) Other() []int {
 	return s.beyond(1<<schema.StackSample_TaskContext | 1<<schema.StackSample_TaskContextIID |
 		1<<schema.StackSample_ExecutionContext | 1<<schema.StackSample_ExecutionContextIID |
@@ -147,7 +147,7 @@ func (c *SampleCounter) Unit() (unit uint64, text []byte) {
 	return 0, c.bytes(schema.StackSampleCounterDescriptor_UnitStr)
 }
 
-// Other returns the numbers of all fields but those of id, name and unit.
+// Other returns the numbers of all fields but id, name and unit.
 func (c *SampleCounter) Other() []int {
 	return c.beyond(1<<schema.StackSampleCounterDescriptor_IID | 1<<schema.StackSampleCounterDescriptor_Name |
 		1<<schema.StackSampleCounterDescriptor_Unit | 1<<schema.StackSampleCounterDescriptor_UnitStr)

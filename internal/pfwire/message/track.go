@@ -56,7 +56,7 @@ func (d *TrackDescriptor) Mistyped() []int {
 	return slices.DeleteFunc(d.fields.Mistyped(), func(n int) bool { return n == schema.TrackDescriptor_WeftMark })
 }
 
-// Mark returns what weft says of a track that it wrote, a TrackMark; nil if it says nothing.
+// Mark returns weft's mark on a track that it wrote, a TrackMark; nil if it has no mark.
 func (d *TrackDescriptor) Mark() []byte { return d.bytes(schema.TrackDescriptor_WeftMark) }
 
 // ProcessDescriptor is ProcessDescriptor.
@@ -113,7 +113,7 @@ func (d *CounterDescriptor) IsIncremental() bool {
 }
 func (d *CounterDescriptor) ShareKey() []byte { return d.bytes(schema.CounterDescriptor_YAxisShareKey) }
 
-// TrackMark is WeftTrackMark: what weft says of a track that it wrote.
+// TrackMark is WeftTrackMark: weft's mark on a track that it wrote.
 type TrackMark struct{ fields }
 
 // Parse decodes msg.
@@ -127,7 +127,7 @@ func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts
 func (m *TrackMark) IDSpace() []byte { return m.bytes(schema.WeftTrackMark_IDSpace) }
 func (m *TrackMark) Input() []byte   { return m.bytes(schema.WeftTrackMark_Input) }
 
-// RecordedPID returns the pid that a process has in its recording; false if it is that of the descriptor.
+// RecordedPID returns the pid that a process has in its recording; false if the descriptor has it.
 func (m *TrackMark) RecordedPID() (int64, bool) {
 	return m.int(schema.WeftTrackMark_RecordedPID), m.has(schema.WeftTrackMark_RecordedPID)
 }
@@ -162,7 +162,7 @@ func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
 	return nil, nil, nil
 }
 
-// InputID is WeftInputID: what the input of weft said of a process or thread.
+// InputID is WeftInputID: the id and name of a process or thread in weft's input.
 type InputID struct{ fields }
 
 // Parse decodes msg.
@@ -186,7 +186,7 @@ func (t *ProcessTree) Next() bool { return t.r.Next() }
 // Err returns why Next stopped before the end, nil if it did not.
 func (t *ProcessTree) Err() error { return t.r.Err() }
 
-// Process and Thread return the current entry, a ProcessTreeProcess or a ProcessTreeThread, and nil if it is none.
+// Process and Thread return the current entry, a ProcessTreeProcess or a ProcessTreeThread, and nil if it is the other.
 func (t *ProcessTree) Process() []byte { return t.entry(schema.ProcessTree_Processes) }
 func (t *ProcessTree) Thread() []byte  { return t.entry(schema.ProcessTree_Threads) }
 

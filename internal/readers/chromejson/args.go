@@ -16,7 +16,7 @@ func newArgReader(s *jsonscan.Scanner, enc *timeline.ArgsEncoder) readers.ArgRea
 }
 
 // scanArgs reads the value of args and encodes it at once. Chrome writes args first; reading them again once the phase
-// is known would cost more than encoding those of counters and metadata for nothing. The text is kept for those.
+// is known would cost more than encoding them for counters and metadata in vain, for which the text is kept.
 func (es *eventScanner) scanArgs() {
 	s, ev := es.S, &es.ev
 	v := &ev.Values[fieldArgs]
@@ -38,11 +38,11 @@ func (es *eventScanner) scanArgs() {
 	ev.traced = es.tracing && holdsTraceID(text)
 }
 
-// isDump reports whether args look like those of a memory dump. They can be megabytes, none of it kept as arguments, so
+// isDump reports whether args look like a memory dump's. They can be megabytes, none of it kept as arguments, so
 // encoding them waits until the phase is known.
 func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
 
-// isProfile reports whether args look like those of a piece of a V8 profile, which then go to the Assembler instead of
+// isProfile reports whether args look like a piece of a V8 profile, which then go to the Assembler instead of
 // becoming arguments. In many traces they hold most of the numbers. Chrome writes args before the phase, Node after it.
 func isProfile(ev *event, args []byte) bool {
 	if ev.has(fieldPh) {

@@ -45,7 +45,7 @@ type block struct {
 	args   []byte // encoded arguments of all events
 
 	end   int  // how far text was scanned
-	after byte // what stands before end: a comma, or an event, which is '{'
+	after byte // what precedes end: a comma, or an event, which is '{'
 }
 
 // scanned is one event of a block.

@@ -1,7 +1,7 @@
 // Package chromejson reads traces in Chrome's Trace Event format into a timeline.
 //
 // It reads both shapes of the format, an array of events and an object with traceEvents, with members in any order, in
-// one streaming pass, and tolerates the damage that real files have: the rules are those of
+// one streaming pass, and tolerates the damage that real files have: the rules are in
 // docs/formats/chrome-json.md, whose sections the comments cite. What each phase becomes:
 //
 //	B E X      slices of the thread
@@ -59,7 +59,7 @@ func droppedKeys(f *timeline.ArgFilter) *jsonscan.KeyCache {
 	return new(jsonscan.KeyCache)
 }
 
-// Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are
+// Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are
 // not Chrome JSON traces; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
@@ -140,7 +140,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	return rd
 }
 
-// A spare is memory that one reader leaves for the next one: of a small input, making it anew takes as long as reading.
+// A spare is memory that one reader leaves for the next one: for a small input, allocating it anew takes about the time of reading.
 type spare struct {
 	window []byte // of the scanner
 	ahead  []byte // of the splitter

@@ -109,7 +109,7 @@ func fieldOf(key []byte) field {
 	return fieldUnknown
 }
 
-// value is a scanned value: decoded text of a string, else the text as written.
+// value is a scanned value: decoded text of a string, otherwise the text as written.
 type value struct {
 	kind jsonscan.Kind
 	text []byte

@@ -108,7 +108,7 @@ func (rd *reader) noteText(track timeline.TrackID, id value) {
 	rd.problem(problem.TextID, string(id.text))
 }
 
-// thread returns the track of the event's thread; without tid, that of the main thread.
+// thread returns the track of the event's thread; without tid, the main thread's.
 func (rd *reader) thread() timeline.TrackID {
 	process := rd.process()
 	tid, ok := rd.ev.number(fieldTid)

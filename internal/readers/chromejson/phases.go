@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// event adds the scanned event. Errors are those of the Builder.
+// event adds the scanned event. Errors come from the Builder.
 func (rd *reader) event() error {
 	ev := &rd.ev
 	if ev.duplicates > 0 {
@@ -131,7 +131,7 @@ func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
 	return rd.send()
 }
 
-// instructionFields are those that become arguments beside those of args, which may have the same names.
+// instructionFields become arguments beside the members of args, which may have the same names.
 const instructionFields = 1<<fieldTicount | 1<<fieldTidelta
 
 // rareFields adds the fields that have no place in Perfetto (section 5).
@@ -184,7 +184,7 @@ func (rd *reader) complete() (bool, error) {
 	return true, rd.send()
 }
 
-// markTask says of a slice whether it is a task.
+// markTask marks a slice that is a task.
 func markTask(out *timeline.Event) {
 	out.Task, out.LoopTask = producers.IsTask(out.Name), producers.IsLoopTask(out.Name)
 }
@@ -401,8 +401,7 @@ type objectsKey struct {
 	class, scope string
 }
 
-// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot if there is
-// one, else class.
+// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot, otherwise class.
 func (rd *reader) baseType(class []byte) []byte {
 	args := rd.ev.get(fieldArgs)
 	if args.kind != jsonscan.Object || !bytes.Contains(args.text, []byte(`"base_type"`)) {

@@ -195,7 +195,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 	}
 }
 
-// Arguments of many megabytes pass, and members that nobody wants need no window at all.
+// Arguments of many megabytes pass, and unused members need no window at all.
 func TestLargeValues(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 200_000)
 	input := `{"unwanted":["` + large + `"],"traceEvents":[{"ph":"X","name":"x","pid":1,"ts":0,"dur":1,"args":{"picture":"` + large + `"}}]}`
@@ -260,7 +260,7 @@ func (c *cancelAfter) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// otherFormats matches the damaged recordings that are no Chrome traces.
+// otherFormats matches the damaged recordings in other formats than Chrome's.
 var otherFormats = regexp.MustCompile(`cut60pct-(ff|selfprof|cdp)-`)
 
 // recordings returns the recordings of Chrome and Node in some folders.

@@ -21,7 +21,7 @@ import (
 // Only the third has to try: it parses text that may not be an event, and brackets may nest, so its time is limited,
 // see mayReparse. The others take time proportional to the text that they read.
 
-// errResynced says that an event could not be parsed and that the scanner is where reading continues.
+// errResynced means that an event could not be parsed and that the scanner is where reading continues.
 var errResynced = errors.New("resynchronised")
 
 const (
@@ -100,7 +100,7 @@ func (rd *reader) textFrom(from, to int64) ([]byte, error) {
 	return text[:min(int64(len(text)), to-from)], nil
 }
 
-// following returns where in text reading continues, if its brackets or lines show that; else 0. The text begins with
+// following returns where in text reading continues, if its brackets or lines show that; otherwise 0. The text begins with
 // the event that cannot be parsed.
 func (rd *reader) following(text []byte) int {
 	line := nextLine(text, 0)
@@ -117,7 +117,7 @@ func (rd *reader) following(text []byte) int {
 	if rd.mayReparse() {
 		rd.reparsed += int64(bound)
 		if end := closing(text[:bound]); end > 0 {
-			if next := rd.behind(text, end); next > 0 {
+			if next := rd.follows(text, end); next > 0 {
 				return next
 			}
 		}
@@ -175,9 +175,9 @@ func closing(text []byte) int {
 	return 0
 }
 
-// behind returns the index of the event, of the end of the list or of the text behind a place where an event seems to
-// end; 0 if something else comes there.
-func (rd *reader) behind(text []byte, end int) int {
+// follows finds the index of the event, of the end of the list or of the text that follows where an event seems to end; 0 if
+// something else comes there.
+func (rd *reader) follows(text []byte, end int) int {
 	next := end + space(text[end:])
 	if next < len(text) && text[next] == ',' {
 		next += 1 + space(text[next+1:])

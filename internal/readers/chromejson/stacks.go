@@ -28,7 +28,7 @@ type stacks struct {
 	path    []timeline.FrameID
 }
 
-// frameKey is a frame's id in the dictionary of a process, or in that of the trace (process 0).
+// frameKey is a frame's id in the dictionary of a process, or the trace's (process 0).
 type frameKey struct {
 	process timeline.TrackID
 	id      string
@@ -287,7 +287,7 @@ func (rd *reader) followParents(process timeline.TrackID, f *frame, at problem.P
 	}
 }
 
-// endStackOfComplete keeps the stack at the end of an X: a slice has room for that of its begin only.
+// endStackOfComplete keeps the stack at the end of an X: a slice has room only for the stack at its start.
 func (rd *reader) endStackOfComplete() {
 	ev := &rd.ev
 	if ev.Seen&(1<<fieldEsf|1<<fieldEstack) == 0 {
@@ -402,7 +402,7 @@ func (rd *reader) sample(at problem.Position) error {
 	return rd.flushWaiting()
 }
 
-// samplesProcess is the process of samples whose tid is not that of one thread.
+// samplesProcess is the process of samples whose tid does not name one thread.
 const samplesProcess = "samples"
 
 // flushWaiting adds the samples that wait.

@@ -23,7 +23,7 @@ type Calls struct {
 	nodes    []nodeCalls    // of each node
 	category []byte
 	first    uint32            // event index of the first call
-	step     uint32            // from the event index of a call to that of the next one
+	step     uint32            // from the event index of a call to the next one's
 	inOrder  bool              // nothing but calls is on their track
 	keys     [2]timeline.KeyID // of numbers
 }
@@ -76,7 +76,7 @@ func (c *Calls) index(call *profilecalls.Call) int64 {
 }
 
 // Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
-// the first is the outermost. That of Timeline.Extend takes them as they come.
+// the first is the outermost. The Builder of Timeline.Extend takes them in any order.
 func (c *Calls) Add(call *profilecalls.Call) error {
 	shown, ok := c.span(call.TS, call.Dur)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package cpuprofile brings V8 CPU profiles into a timeline: Read those of .cpuprofile files, and Calls, AddSamples and
-// AddStates any profile that package v8profile read, such as those in Chrome traces. What becomes of a profile:
+// Package cpuprofile brings V8 CPU profiles into a timeline: Read reads .cpuprofile files, and Calls, AddSamples and
+// AddStates add any profile that package v8profile read, such as those in Chrome traces. What becomes of a profile:
 //
 //	calls                  slices on the thread, with the place of the function as url, line and column
 //	each sample            a call-stack sample, which weighs the nanoseconds up to the next one
@@ -31,9 +31,9 @@ type Options struct {
 	// ProfileMemory is the number of bytes that the profile may take while it is read, and what is kept of its calls; 0: any. One
 	// that needs more is an error.
 	ProfileMemory int64
-	// CallDetails is that of Thread.
+	// CallDetails is passed to Thread.
 	CallDetails bool
-	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows those of another profile.
+	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread, which shows another profile's.
 	NoCalls, SeparateCalls bool
 	// Thread is the thread that the profile is of, in a trace that the Builder holds; 0: one of its own.
 	Thread timeline.TrackID
@@ -48,7 +48,7 @@ const (
 	nodeProcess    = "Node.js"
 )
 
-// Read reads a .cpuprofile from r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are not
+// Read reads a .cpuprofile from r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are not
 // profiles; each states its position in the input. The profile is held in memory while it is read: some 6 bytes for a
 // sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
@@ -138,7 +138,7 @@ type Thread struct {
 	Profile *v8profile.Profile
 	ID      string // of the profile in its trace; "" in files
 	Track   timeline.TrackID
-	// Category is that of the calls; "": Category.
+	// Category is the category of the calls; "": the constant Category.
 	Category string
 	// Shift is added to the times of the profile.
 	Shift timeline.Nanos
@@ -166,7 +166,7 @@ func (t *Thread) inRange(ts timeline.Nanos) bool {
 	return ts <= maxTime && (t.Shift <= 0 || ts <= maxTime-t.Shift) && (t.Shift >= 0 || ts >= math.MinInt64-t.Shift)
 }
 
-// time moves a time of the profile to that of the timeline, which has no times before 0.
+// time moves a time of the profile to the timeline's clock, which has no times before 0.
 func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
 	if !t.inRange(ts) {
 		t.Problems.Add(problem.EventInvalidTimestamp, problem.NoPosition, "in a CPU profile")
@@ -182,7 +182,7 @@ func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
 // span is the time of a call or state on the timeline.
 type span struct {
 	ts, length timeline.Nanos
-	start      timeline.Nanos // before time 0, if it is shown from there on; else 0
+	start      timeline.Nanos // before time 0, if it is shown from there on; otherwise 0
 }
 
 // span moves a call or state.

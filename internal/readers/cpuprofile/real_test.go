@@ -14,7 +14,7 @@ import (
 )
 
 // States and the weights of samples cover all time of recorded profiles, and no call is on a lane. Package conformance compares the
-// calls with those of DevTools.
+// calls with DevTools'.
 func TestAllTimeIsCovered(t *testing.T) {
 	for _, f := range recording.In(t, "cpuprofile") {
 		t.Run(f.Name, func(t *testing.T) {

@@ -68,7 +68,7 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 	return c.endCalls(th, track, open, end+c.lastLength(s))
 }
 
-// lastLength is how long the last sample lasts: its weight in call traces, else one interval.
+// lastLength is how long the last sample lasts: its weight in call traces, otherwise one interval.
 func (c *converter) lastLength(s *sampleTable) float64 {
 	if s.weightType == weightTracing && s.rows > 0 {
 		if w := s.weight.at(s.rows - 1); w >= 0 {

@@ -42,7 +42,7 @@ func TestFilledInCategories(t *testing.T) {
 			t.Errorf("version 53 -, version %d +:\n%s", version, diff)
 		}
 	}
-	// Where only stacks have categories they are those of the producer, the default included.
+	// Where only stacks have categories, they come from the producer, the default included.
 	got := suite.Dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, ``)), Options{})
 	if n := strings.Count(got, "Sample category: Other"); n != 1 {
 		t.Errorf("the category Other of the producer is written %d times\n%s", n, got)

@@ -47,7 +47,7 @@ func (c *converter) readCause(text []byte) bool {
 	return true
 }
 
-// shiftedTypes are the types whose causes were on the clock of the profile earlier than those of other types (section
+// shiftedTypes are the types whose causes were on the clock of the profile earlier than with other types (section
 // 3).
 var shiftedTypes = map[string]bool{"tracing": true, "Styles": true}
 

@@ -87,7 +87,7 @@ type threadState struct {
 	index   int // among all threads of the profile
 	process *process
 	track   timeline.TrackID
-	delta   float64 // from the clock of its process to that of the profile
+	delta   float64 // from the clock of its process to the profile's
 	raw     bool
 	// Offsets that move the times of causes, and of requests in payloads, to the clock of the profile.
 	causeShift, requestShift float64
@@ -159,7 +159,7 @@ func (c *converter) convert(p *profile) error {
 	return nil
 }
 
-// setClocks declares the clock of the times: the monotonic one of the system if it is known, else wall time, else none
+// setClocks declares the clock of the times: the monotonic one of the system if it is known, otherwise wall time, if that is known
 // (section 4).
 func (c *converter) setClocks(m *meta) {
 	wall, ok := jsonscan.Decimal([]byte(m.startTimeText), 6) // ms
@@ -278,7 +278,7 @@ func (c *converter) typeOf(payload []byte) int32 {
 }
 
 // typeByMarkerName returns the type of a row whose own type, kind, has no schema: its name if there is a schema for
-// that, as in older profiles (section 3), else kind.
+// that, as in older profiles (section 3), otherwise kind.
 func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
 		return kind
@@ -382,7 +382,7 @@ func comesBefore(a, b **threadState) bool {
 	return at < bt || at == bt && (*a).index < (*b).index
 }
 
-// eachProfile calls fn for a profile and those of its child processes.
+// eachProfile calls fn for a profile and the profiles of its child processes.
 func (c *converter) eachProfile(p *profile, fn func(*profile) error) error {
 	if err := fn(p); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 type counter struct {
 	name, category, description string
 	pid                         identity // of processed profiles
-	thread                      int64    // index main thread of its process in profiles without pids; else none
+	thread                      int64    // index main thread of its process in profiles without pids; otherwise none
 	graph, unit, label          string   // how to draw it, since version 62
 	samples                     counterSamples
 }
@@ -160,7 +160,7 @@ const (
 	powerCounter                    // pWh, as watts
 )
 
-// kind derives the kind from the profile's drawing instructions, else from the category as Firefox's front end does.
+// kind derives the kind from the profile's drawing instructions, otherwise from the category, as Firefox's front end does.
 func (c *counter) kind() counterKind {
 	switch {
 	case c.category == "power" || c.unit == "pWh":
@@ -352,7 +352,7 @@ func (c *converter) addCounters() error {
 	})
 }
 
-// processOf returns the process with a pid, else that of a thread of the processed form, else that of the profile.
+// processOf returns the process with a pid, or of a thread of the processed form, or of the profile.
 func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	if pid.text == "" && p.isProcessed() && main >= 0 && main < int64(len(p.threads)) {
 		return c.threads[p.firstThread+int(main)].process

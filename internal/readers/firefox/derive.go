@@ -14,7 +14,7 @@ import (
 // profile.
 type marker struct {
 	start, end float64 // end is NaN for an instant
-	row        int32   // gives name and category; its payload takes precedence over that of first
+	row        int32   // gives name and category; its payload takes precedence over the payload of first
 	first      int32   // row that began a marker of two rows; none
 	track      timeline.TrackID
 	message    int32 // of an endpoint of a message between processes: index into messages; none
@@ -63,7 +63,7 @@ func (c *converter) derive(th *threadState) {
 }
 
 // order returns the rows in the order of writing. Rows of the raw form have none; the front end sorts them by their
-// end, else by their start, where 0 counts as missing.
+// end, otherwise by their start, where 0 counts as missing.
 func (d *deriver) order() []int32 {
 	order := make([]int32, d.rows.rows)
 	for i := range order {
@@ -214,7 +214,7 @@ func (d *deriver) end(m marker, end float64) {
 	d.add(m)
 }
 
-// unfinished adds markers that never ended after all others, and completes missing times with those of the thread.
+// unfinished adds markers that never ended after all others, and completes missing times with the thread's.
 func (d *deriver) unfinished(order []int32) {
 	waiting := map[int32]bool{}
 	for _, rows := range d.open {

@@ -1,7 +1,7 @@
 // Package firefox reads Firefox profiles into a timeline: what Firefox itself writes (the raw form, versions 3 to 36)
 // and what the Firefox Profiler and many other programs write (the processed form, versions 0 to 70 and newer).
 //
-// The rules are those of docs/formats/firefox.md, whose sections the comments cite. A profile is a set of tables that refer
+// The rules are in docs/formats/firefox.md, whose sections the comments cite. A profile is a set of tables that refer
 // to each other, in files where the tables may come in any order, so that reading has two steps:
 //
 //  1. decoding (decode.go, table.go, profile.go and the files named after tables): the text becomes typed columns. What a
@@ -43,7 +43,7 @@ const (
 	oldestRaw       = 3
 )
 
-// Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are
+// Read reads the Firefox profile r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are
 // not Firefox profiles; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := decode(ctx, r, opts)

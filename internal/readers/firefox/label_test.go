@@ -135,8 +135,8 @@ func TestLabelWithFlow(t *testing.T) {
 	}
 }
 
-// A label that says only "IPC" gives way to that of the table, which says what was sent. The label of the table counts for nothing
-// else, and not with the id of a flow in it.
+// A label that is only "IPC" gives way to the table's, which tells what was sent. The label of the table counts for nothing else,
+// and not with the id of a flow in it.
 func TestLabelOfTable(t *testing.T) {
 	const plain, message = "{marker.name}", "{marker.data.name}(flow={marker.data.flow})"
 	for _, test := range []struct {

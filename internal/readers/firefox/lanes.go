@@ -99,7 +99,7 @@ func (p *placer) named(m *marker) timeline.TrackID {
 	return p.lane(index, text, m, p.place(m))
 }
 
-// place returns the group of intervals: those of timers, or those of a category among all markers.
+// place returns the group of intervals: timers, or a category among all markers.
 func (p *placer) place(m *marker) timeline.Place {
 	category := p.th.th.markers.category.at(int(m.row))
 	name := ""

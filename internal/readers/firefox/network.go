@@ -46,7 +46,7 @@ func (s *schema) neededOfRequests() {
 	}
 }
 
-// requestName names a request by its address and method. A marker without address is named by Firefox, Load and its id in front.
+// requestName names a request by its address and method. A marker without address has Firefox's name, Load and its id first.
 func (p *payloadState) requestName(marker []byte) []byte {
 	slots := p.kind.schema.bySlot
 	text := func(key string) []byte {

@@ -70,7 +70,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Intervals of one name are one row, which is in one group: that of the first interval, whatever the categories of the others.
+// Intervals of one name are one row, which is in one group: the first interval's, whatever the categories of the others.
 func TestRowsAreInOneGroup(t *testing.T) {
 	tl, _, err := suite.Load(t, strings.NewReader(`{"meta":{"preprocessedProfileVersion":66,"startTime":0,"categories":[{"name":"DOM"},{"name":"Timer"}],
 		"markerSchema":[{"name":"T","isStackBased":false,"fields":[]},{"name":"S","isStackBased":true,"fields":[]}]},"shared":{"stringArray":["m"]},

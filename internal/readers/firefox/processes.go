@@ -14,7 +14,7 @@ import (
 // process is a process of the recording.
 type process struct {
 	track timeline.TrackID
-	delta float64 // from its clock to that of the profile, of raw profiles
+	delta float64 // from its clock to the profile's, in raw profiles
 	pid   string
 	named bool
 

@@ -107,7 +107,7 @@ func (c *converter) addThreadSamples(th *threadState, activity []activity) error
 	return nil
 }
 
-// isIdle reports whether a category of a sample is that of threads that wait for work.
+// isIdle reports whether a category of a sample means that the thread waits for work.
 func (c *converter) isIdle(category int64) bool {
 	if category == none {
 		return false
@@ -275,7 +275,7 @@ func (c *converter) cyclesPerMilli() float64 {
 	return c.cycles
 }
 
-// activity is what a sample says of what its thread was doing, and for which document.
+// activity is what the thread of a sample was doing, and for which document.
 type activity struct {
 	category int64 // with the subcategory, see splitCategory; none: unknown
 	window   int64 // 0: unknown
@@ -285,7 +285,7 @@ func splitCategory(category int64) (main, sub int32) {
 	return int32(category >> 16), int32(category & 0xFFFF)
 }
 
-// findActivity looks up what the samples of a thread say of its activity. The result is valid until the next call.
+// findActivity looks up the activity of a thread in its samples. The result is valid until the next call.
 func (c *converter) findActivity(th *threadState) []activity {
 	c.activity = c.activity[:0]
 	var now activity
@@ -376,7 +376,7 @@ type run struct {
 	track       timeline.TrackID
 }
 
-// sample adds a sample; known says that it has a value.
+// sample adds a sample; known: it has a value.
 func (r *run) sample(at float64, value int64, known bool) error {
 	if math.IsNaN(at) {
 		return nil

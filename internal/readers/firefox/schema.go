@@ -237,7 +237,7 @@ func (s *schema) slot(key string) int {
 // schemas finds the schema of a marker.
 type schemas struct {
 	byName map[string]*schema
-	// stacks says that the profile marks stack-based markers, which older ones do not.
+	// stacks is set if the profile marks stack-based markers, which older ones do not.
 	stacks bool
 }
 

@@ -23,7 +23,7 @@ type stacks struct {
 	walked int                            // callers visited, see reach
 
 	// filledIn is the category that the front end has written for stacks without any, up to version 52: the default,
-	// which is the first grey one. It is none if frames have no categories, so stacks keep those of the producer.
+	// which is the first grey one. It is unset if frames have no categories, so stacks keep the producer's.
 	filledIn int32
 }
 
@@ -131,8 +131,8 @@ func (s *stacks) push(parent timeline.CallstackID, f timeline.FrameID) timeline.
 	return s.b.PushFrame(parent, f)
 }
 
-// maxIndexedStacks bounds the tables whose stacks are compared with each other and with those of other tables:
-// different rows can be equal stacks of the timeline, which then share an id.
+// maxIndexedStacks bounds the tables whose stacks are compared with each other and with other tables': different rows can be equal
+// stacks of the timeline, which then share an id.
 const maxIndexedStacks = 1 << 20
 
 // frame resolves a frame; nil if there is none.
@@ -160,7 +160,7 @@ func (s *stacks) frame(i int32) *resolvedFrame {
 	return f
 }
 
-// makeFrame describes a frame as the timeline has it: a function and the place in it that runs, else where it begins.
+// makeFrame describes a frame as the timeline has it: a function and the place in it that runs, otherwise where it begins.
 func (s *stacks) makeFrame(i int) (f timeline.Frame, isJS bool) {
 	t := &s.t.frames
 	f, isJS = s.described(i)
@@ -282,7 +282,7 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 	return f, isJS
 }
 
-// fileOf returns the source file of a function, else the library of the frame.
+// fileOf returns the source file of a function, otherwise the library of the frame.
 func (s *stacks) fileOf(frame, fn int) string {
 	t := &s.t.funcs
 	if source := t.source.at(fn); source >= 0 && t.hasFlag(fn, flagFuncSource) {
@@ -302,7 +302,7 @@ func (s *stacks) fileOf(frame, fn int) string {
 	return ""
 }
 
-// libOf returns the library of a frame: its own, else that of the resource of its function; nil if it has none.
+// libOf returns the library of a frame: its own, or its function's resource's; nil if neither has one.
 func (s *stacks) libOf(frame, fn int) *lib {
 	library := s.t.frames.lib.at(frame)
 	if library < 0 && s.t.funcs.hasFlag(fn, flagFuncResource) {
@@ -333,7 +333,7 @@ func (s *stacks) reach() int {
 	return maxReach
 }
 
-// category returns the category and subcategory of a stack: its own, its frame's, or that of the nearest caller that has
+// category returns the category and subcategory of a stack: its own, its frame's, or the nearest caller's that has
 // one; none if no caller has (3.3). The default is a stack's own only if its frame says so: up to version 52 the front end
 // filled it in where neither frames nor callers have a category, and when it upgrades a profile it drops it again.
 func (s *stacks) category(stack int32) (category, subcategory int32) {
@@ -357,7 +357,7 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	return none, none
 }
 
-// window returns the window in which a stack runs: that of the innermost frame that has one; 0 if none has (section 10).
+// window returns the window in which a stack runs: the window of the innermost frame that has one; 0 if no frame has (section 10).
 func (s *stacks) window(stack int32) int64 {
 	if len(s.t.frames.window) == 0 || !s.valid(stack) {
 		return 0

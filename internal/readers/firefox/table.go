@@ -26,7 +26,7 @@ type column interface {
 // none is null in a column of indexes, which are never negative. The newer tables write it as -1.
 const none = -1
 
-// ints is a column of indexes and other small integers; null is none.
+// ints is a column of indexes and other small integers; null means no value.
 type ints []int32
 
 func (c *ints) add(s *jsonscan.Scanner) bool {
@@ -96,7 +96,7 @@ func (c floats) at(i int) float64 {
 	return c[i]
 }
 
-// longs is a column of integers beyond 32 bits, addresses and ids of windows; null is none.
+// longs is a column of integers beyond 32 bits, addresses and ids of windows; null means no value.
 type longs []int64
 
 func (c *longs) add(s *jsonscan.Scanner) bool {
@@ -262,7 +262,7 @@ type named struct {
 	column
 }
 
-// table reads a table of either form into columns. length is the number of rows that the table states, else the length
+// table reads a table of either form into columns. length is the number of rows that the table states, otherwise the length
 // of its longest column. A missing column stays empty.
 func (d *decoder) table(columns []named) (length int, err error) {
 	t := newTableReader(d, columns)
@@ -453,8 +453,8 @@ func (t *tableReader) endRow(places, n int) {
 	}
 }
 
-// rows checks that the required columns are as long as the table, and returns the number of usable rows. The rest, as
-// in the table of a truncated input, is counted.
+// rows checks that the required columns are as long as the table, and returns the number of usable rows. The rest, such as at the
+// end of a truncated input, is counted.
 func (d *decoder) rows(length int, first column, others ...column) int {
 	n := min(length, first.len())
 	for _, c := range others {

@@ -15,7 +15,7 @@ type stackTable struct {
 	frame        ints
 	prefix       ints // none: a root
 	prefixOffset ints // how far back the stack of the caller is, 0: a root; instead of prefix
-	category     ints // before version 53; else that of the frame
+	category     ints // before version 53; later the frame has it
 	subcategory  ints
 	rows         int
 }

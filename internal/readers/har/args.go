@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxDepth is the depth of nesting to which values are taken apart (json.md); that of an initiator's stack is some levels.
+// maxDepth is the depth of nesting to which values are taken apart (json.md); an initiator's stack takes some levels.
 const maxDepth = 64
 
 // encodeText encodes a value that was read over.
@@ -76,7 +76,7 @@ func traceContext(headers []header) (key string) {
 	return key
 }
 
-// encodeSame writes the value of a header with those of later ones that have its name.
+// encodeSame writes the value of a header with the values of later ones that have its name.
 func (r *reader) encodeSame(h header, later []header) {
 	several := false
 	for i := range later {

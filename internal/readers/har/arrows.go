@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// address stands for the address of a request; the zero address is none. Addresses may be long, and all of an archive are compared.
+// address is a hash of the address of a request; the zero address means no address. Addresses may be long, and all of an archive are compared.
 type address struct{ high, low uint64 }
 
 // addressOf returns the address that a text is, without its fragment, which is not sent.
@@ -64,7 +64,7 @@ func (r *reader) initiatorOf(kept bool) (from []byte) {
 // maxParents bounds the stacks that are parents of stacks.
 const maxParents = 32
 
-// findInitiator returns the url of an initiator, else that of the innermost function in its stack, or in the stack that is the parent of that.
+// findInitiator returns the url of an initiator, or of the innermost function in its stack or that stack's parent.
 func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 	kind, text := s.Value()
 	if kind == jsonscan.String {
@@ -233,8 +233,8 @@ func (j *joiner) keep(list []mention, m *mention) []mention {
 	return append(list, *m)
 }
 
-// redirect returns the redirect that a request follows: the first one of its page that no other has followed, else of another page; -1 if there
-// is none.
+// redirect returns the redirect that a request follows: the first one of its page that no other has followed, otherwise of another
+// page; -1 if there is none.
 func (j *joiner) redirect(m *mention) int {
 	found := -1
 	for i := range j.waiting {
@@ -274,7 +274,7 @@ func (j *joiner) initiator(m *mention) *mention {
 	return nil
 }
 
-// afterRedirect is what unknown says of a redirect.
+// afterRedirect is the text of unknown for a redirect.
 const afterRedirect = "the request after a redirect"
 
 // unknown counts that a request to which another one refers was not found.

@@ -26,7 +26,7 @@ var suite = readertest.Spooled(Read,
 // TestCases compares what is read from the inputs in testdata with what is expected.
 func TestCases(t *testing.T) { suite.Run(t) }
 
-// Times of ISO 8601, in nanoseconds since 1970. The expected seconds are those of date -u -d.
+// Times of ISO 8601, in nanoseconds since 1970. The expected seconds are from date -u -d.
 func TestISOTime(t *testing.T) {
 	for _, test := range []struct {
 		text string

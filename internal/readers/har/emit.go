@@ -42,7 +42,7 @@ func (r *reader) emit(ctx context.Context) (err error) {
 	return e.join.run(ctx)
 }
 
-// root describes the track of requests below the root of the trace. Those of one key are lanes of one row.
+// root describes the track of requests below the root of the trace. Tracks of one key are lanes of one row.
 func (e *emitter) root(name, key string) timeline.TrackSpec {
 	return timeline.TrackSpec{
 		Name: name, Description: e.description, Role: timeline.RoleNetwork, Merge: timeline.MergeByKey, MergeKey: key,
@@ -153,7 +153,7 @@ func (e *emitter) mention(h *head, track timeline.TrackID) (err error) {
 	return err
 }
 
-// link says that the event that was added last, which is in e.out, carries the key of a span (docs/merge.md).
+// link adds the key of a span to the event that was added last, which is in e.out (docs/merge.md).
 func (e *emitter) link(h *head, key string, role timeline.LinkRole) error {
 	if key == "" || !e.b.WantsLinks() {
 		return nil

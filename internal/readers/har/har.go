@@ -7,7 +7,7 @@
 //	creator, browser     the description of these tracks, and attributes of the trace
 //
 // An archive is read as a stream, of which an entry is held at a time, with its bodies (document.go, entry.go). Entries wait in a
-// spool, encoded, until all pages are known, and get their tracks in the order of their begins (emit.go).
+// spool, encoded, until all pages are known, and get their tracks in the order of their starts (emit.go).
 //
 // Bad data in single entries is counted in readers.Options.Problems and never stops reading. An error from Read means that the input as a
 // whole cannot be read.
@@ -25,13 +25,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ErrNoEntries is the error for an input that is no archive.
+// ErrNoEntries is the error for an input that is not an archive.
 var ErrNoEntries = errors.New("no HTTP archive: there is no log with entries")
 
 var headForm = extsort.FormOf[head]()
 
-// Read reads the archive r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are no archives; each states
-// its position in the input.
+// Read reads the archive r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are not archives; each
+// states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	rd := &reader{
 		Reader: opts.Document(ctx, r), b: b, opts: opts, pageIDs: map[string]uint32{},

@@ -26,13 +26,13 @@ type page struct {
 	requests  *readers.Lanes[timeline.Nanos]
 }
 
-// maxPages bounds the pages, and maxPageSize what they take beside: they are held in memory.
+// maxPages bounds the pages, and maxPageSize their bytes: they are held in memory.
 const (
 	maxPages    = 1 << 16
 	maxPageSize = 32 << 20
 )
 
-// pageIndex returns the index of a page in r.pages, of which there is one for each id; that of the last one, if there are too many.
+// pageIndex returns the index of a page in r.pages, which has one for each id; the last one's, if there are too many.
 func (r *reader) pageIndex(id []byte) uint32 {
 	if i, ok := r.pageIDs[string(id)]; ok {
 		return i
@@ -98,7 +98,7 @@ func (r *reader) pageMember(key []byte) {
 // maxMoments bounds the times of a page.
 const maxMoments = 64
 
-// pageTiming reads a time of a page: onContentLoad, onLoad, and others that producers add, with an underscore in front.
+// pageTiming reads a time of a page: onContentLoad, onLoad, and others that producers add, with a leading underscore.
 func (r *reader) pageTiming(key []byte, kept bool) bool {
 	name, u := string(key), &r.now
 	own := name == "onContentLoad" || name == "onLoad"
@@ -115,7 +115,7 @@ func (r *reader) pageTiming(key []byte, kept bool) bool {
 	return true
 }
 
-// errNoPlace says that something is not in the range of times; it was counted.
+// errNoPlace means that something is outside the range of times; it was counted.
 var errNoPlace = errors.New("no place in time")
 
 // shift adds the offset of the options to a time.

@@ -14,7 +14,7 @@ import (
 type zone uint8
 
 const (
-	noTime zone = iota // it is no time
+	noTime zone = iota // not a time
 	zoned
 	unzoned // there is no zone: taken for UTC
 )

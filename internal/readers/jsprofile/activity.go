@@ -51,7 +51,7 @@ func (a *activity) sample(t *thread, s *sample, length timeline.Nanos, source gc
 	return nil
 }
 
-// finish adds the open slice. It is a begin and an end, and no slice of a known length: of slices that begin at one time
+// finish adds the open slice. It is a Begin and an End instead of a slice of a known length: of slices that start at one time
 // the longest comes first, and states without length have to stay where they are in the row.
 func (a *activity) finish(t *thread) error {
 	if a.samples == 0 {
@@ -84,8 +84,8 @@ func (a *activity) finish(t *thread) error {
 	return nil
 }
 
-// spans adds what a wrapper knows beside the profile: long tasks, actions, views, each on a track of its own below the
-// thread. What has no length is an instant, but a view lasts until the next one, and the last one as long as the profile.
+// spans adds what a wrapper knows beside the profile: long tasks, actions, views, each on a track of its own below the thread. What
+// has no length is an instant, but a view lasts until the next one, and the last one until the profile ends.
 func (t *thread) spans() error {
 	origin, ok := t.opts.Offset, true
 	if t.p.origin != nil {

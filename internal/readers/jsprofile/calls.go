@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxDepth is the number of slices that nest on a thread, that of a marker among them: what Perfetto shows. Browsers
+	// maxDepth is the number of slices that nest on a thread, including a marker's: what Perfetto shows. Browsers
 	// record a half of that at the most.
 	maxDepth = 512
 	// maxShown is the number of frames of a stack that become slices; a marker may be on top of them.
@@ -18,7 +18,7 @@ const (
 // cancelEvery is the number of samples between checks of the context.
 const cancelEvery = 1 << 12
 
-// samples goes through the samples: through those of one busy run, which lend each other stacks (C5), and through those
+// samples goes through the samples: through the samples of one busy run, which lend each other stacks (C5), and through the samples
 // between the runs.
 func (t *thread) samples() error {
 	all := &t.p.samples
@@ -43,8 +43,8 @@ func (t *thread) adjoins(i int) bool {
 	return gap == 0
 }
 
-// run adds the samples from first up to last. A collection without stack borrows that of the nearest sample before it
-// in the run, else after it (C6): browsers omit the stack, but something was interrupted.
+// run adds the samples from first up to last. A collection without stack borrows the stack of the nearest sample before it in the
+// run, otherwise after it (C6): browsers omit the stack, but something was interrupted.
 func (t *thread) run(first, last int) error {
 	previous, next := noIndex, first
 	for i := first; i < last; i++ {

@@ -33,7 +33,7 @@ var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "
 // unknownProcess is the name of the process if no resource has an origin.
 const unknownProcess = "JS self-profile"
 
-// profiles adds all profiles, each as a thread, those that began first in front.
+// profiles adds all profiles, each as a thread, in the order of their starts.
 func (w *writer) profiles(all []*profile) error {
 	for _, p := range all {
 		p.redecode(w.log)
@@ -240,7 +240,7 @@ func (t *thread) toTraceTime() {
 	}
 }
 
-// byTime sorts samples by time, in place. Those of one time keep their order, which is that of their offsets.
+// byTime sorts samples by time, in place. Simultaneous ones keep their order, which is the order of their offsets.
 type byTime struct{ *collections.List[sample] }
 
 func (s byTime) Less(i, j int) bool {

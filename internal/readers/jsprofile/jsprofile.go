@@ -40,9 +40,9 @@ const DefaultThreadName = "JS main"
 type Options struct {
 	readers.Options
 
-	// Interval is the time between two samples; 0: what the file says, else what its samples show (C2).
+	// Interval is the time between two samples; 0: as the file states, otherwise as its samples show (C2).
 	Interval timeline.Nanos
-	// TimeOrigin is the moment from which the times of the file count; nil: what the file says, else 0.
+	// TimeOrigin is the moment from which the times of the file count; nil: as the file states, otherwise 0.
 	TimeOrigin *timeline.Nanos
 	// End is the end of the recording, counted like the times in the file; the last sample lasts until then. nil: what the
 	// file says; if it says nothing, the last sample lasts one interval.
@@ -66,7 +66,7 @@ type Place struct {
 	Shift   timeline.Nanos   // is added to the times, whether they count from a known time origin or from 0
 }
 
-// Read reads the profiles of r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are not
+// Read reads the profiles of r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are not
 // profiles; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	profiles, err := parse(ctx, r, b, opts)
@@ -124,5 +124,5 @@ func (r *reader) take(n int) error {
 	return nil
 }
 
-// ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
+// ErrListsMissing means that an input has samples, but not the other lists by which a self-profile is known.
 var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format jsprofile reads them")

@@ -14,7 +14,7 @@ type profile struct {
 	stacks    collections.List[stack]
 	samples   collections.List[sample]
 	states    states
-	holes     bool // there are fewer samples than elements in their list, so that an index is not that of an element
+	holes     bool // there are fewer samples than elements in their list, so that an index is not an element's
 
 	have     lists // which lists were there
 	offset   int64 // where the profile begins in the input

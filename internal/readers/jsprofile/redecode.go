@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// redecode repairs the texts of a profile if they are UTF-8 read as Latin-1, byte by byte, as those of pages that
+// redecode repairs the texts of a profile if they are UTF-8 read as Latin-1, byte by byte, as on pages that
 // do not declare their charset are. That is known only if all names of functions and resources that are not ASCII say so: then
 // each is read again. Else every text stays as it is.
 func (p *profile) redecode(log *problem.Log) {

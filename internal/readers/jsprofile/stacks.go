@@ -78,7 +78,7 @@ func (t *stackTable) depth(id int32) int32 {
 	return max(depth, 0)
 }
 
-// setOuter notes the innermost shown entry of a deep stack; that of its parent must be known. Searching for it for every
+// setOuter records the innermost shown entry of a deep stack; its parent's must be known. Searching for it for every
 // sample would take hours if stacks are deep enough.
 func (t *stackTable) setOuter(id, parent int32) {
 	if t.outer == nil {

@@ -11,14 +11,14 @@ import (
 // Times are when the samples of a self-profile were taken, and what else tells its place in a trace.
 type Times struct {
 	Times     []timeline.Nanos // sorted, as Read would add them without Places
-	Script    []timeline.Nanos // those of the samples with JavaScript on the stack, sorted
+	Script    []timeline.Nanos // times of the samples with JavaScript on the stack, sorted
 	Resources []string         // the scripts
 	Origin    *timeline.Nanos  // the time origin: the times count from 1970; nil: it is not known
 	Step      timeline.Nanos   // in which the page saw times
 	Offset    int64            // of the profile in the input, in bytes
 }
 
-// ReadTimes reads the times of the profiles of r, which is unpacked, in the order of the input. The error is that of Read.
+// ReadTimes reads the times of the profiles of r, which is unpacked, in the order of the input. The error is Read's.
 func ReadTimes(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]Times, error) {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {

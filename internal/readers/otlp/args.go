@@ -58,7 +58,7 @@ func (e *encoder) attributes(encoded []byte, number int) {
 	e.nest(e.list, levels)
 }
 
-// nest writes attributes: those of one dictionary together, at the place of the first.
+// nest writes attributes: members of one dictionary together, at the place of the first.
 func (e *encoder) nest(list []attribute, levels int) {
 	for i := range list {
 		list[i].in = list[i].dictionary(list, levels)
@@ -86,8 +86,9 @@ func (e *encoder) nest(list []attribute, levels int) {
 	}
 }
 
-// dictionary returns the name of the dictionary that an attribute of a list is in: what is before the first dot of its name; nil if it is in
-// none. What another attribute is called is no dictionary, and neither is weft: its names are kept whole (timeline.IsOwnName).
+// dictionary returns the name of the dictionary that an attribute of a list is in: the part before the first dot of its name; nil
+// if it is in no dictionary. Another attribute's name is never a dictionary, nor is weft: its names are kept whole
+// (timeline.IsOwnName).
 func (a *attribute) dictionary(list []attribute, levels int) []byte {
 	name, rest, _ := bytes.Cut(a.key, []byte{'.'})
 	if levels == 0 || len(name) == 0 || len(rest) == 0 || string(name) == timeline.OwnArgs {
@@ -311,7 +312,7 @@ func endOf(encoded []byte) (end uint64) {
 	return end
 }
 
-// scope writes what a scope says of itself beside its name.
+// scope writes the contents of a scope beside its name.
 func (e *encoder) scope(s *scope) {
 	if s.bare && len(s.schemas) == 0 {
 		return
@@ -396,7 +397,7 @@ func (e *encoder) event(ev *event, spanID []byte) timeline.Args {
 	return e.Args()
 }
 
-// resource writes what a resource says of itself.
+// resource writes the contents of a resource.
 func (e *encoder) resource(r *entry) {
 	if r == nil {
 		return

@@ -32,8 +32,8 @@ func linkRole(kind uint64) timeline.LinkRole {
 // serves reports whether spans of a kind are the other side of their parents.
 func serves(kind uint64) bool { return kind == kindServer || kind == kindConsumer }
 
-// link says that the span that was just added is the other side of what other inputs may have: a request with its ids, or, if it serves
-// one, with those of its parent. Other children of spans in other inputs are known when all spans were read (joiner.outside).
+// link records the other side that the span just added may have in other inputs: a request with its ids, or, if it serves one, with
+// its parent's. Other children of spans in other inputs are known when all spans were read (joiner.outside).
 func (e *emitter) link(h *head, fields *spanFields) error {
 	step := timeline.StepOf(h.start) // in which the end counts as well, as JavaScript's SDK adds an exact length to a start of whole milliseconds
 	if o := e.b.Observer(); o != nil {

@@ -49,7 +49,7 @@ const (
 	endedAtStart
 )
 
-// traceID is the id of a trace; the zero traceID is none.
+// traceID is the id of a trace; the zero traceID means no trace.
 type traceID struct{ high, low uint64 }
 
 // spanKey identifies a span.
@@ -146,7 +146,7 @@ func (c *collector) countUnknown(message string, number int, offset int64) {
 	}
 }
 
-// nanos returns a time, NoTime if it is 0, which is that of a field that is not there, or beyond what a time can be.
+// nanos returns a time; NoTime for 0, the value of a missing field, and for times out of range.
 func nanos(v uint64) timeline.Nanos {
 	if v == 0 || v >= math.MaxInt64 {
 		return timeline.NoTime
@@ -180,7 +180,7 @@ func (c *collector) fixTimes(h *head) bool {
 	return true
 }
 
-// shift adds the offset of the options to a time; false if the result is no time of a trace.
+// shift adds the offset of the options to a time; false if the result is out of range.
 func (c *collector) shift(ts timeline.Nanos) (timeline.Nanos, bool) {
 	const latest = math.MaxInt64 / 2 // so that an end stays in range as well: the year 2116
 	by := c.opts.Offset
@@ -209,8 +209,8 @@ func idOfSpan(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// table holds what many spans share, resources or scopes, encoded. Equal ones are one entry. A span refers to it by a number of refs, because
-// what its list shares may come after it. Entry 0 is that of spans that have none, or for which there was no room.
+// table holds what many spans share, resources or scopes, encoded. Equal ones are one entry. A span refers to it by a number of
+// refs, because what its list shares may come after it. Entry 0 is for spans without one, or for which there was no room.
 type table struct {
 	log     *problem.Log
 	entries []entry
@@ -292,7 +292,7 @@ func (p *pending) use() uint32 {
 	return p.ref
 }
 
-// set says what the entry is. Of several, the fields add up, as those of messages of protobuf do.
+// set adds to the entry. Fields of several messages add up, as in protobuf.
 func (p *pending) set(encoded []byte) error {
 	switch {
 	case p.state == isPromised && p.of.size+len(p.encoded)+len(encoded) > maxTableSize:

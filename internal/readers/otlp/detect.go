@@ -59,7 +59,7 @@ func isJSONMessage(b []byte) bool {
 // bounded returns the first bytes of b, at most size.
 func bounded(b []byte, size uint64) []byte { return b[:min(uint64(len(b)), size)] }
 
-// answer is what a field says of the message that it is in.
+// answer is a field's evidence about the message that it is in.
 type answer uint8
 
 const (
@@ -152,7 +152,7 @@ func looksLikeSpan(b []byte) bool {
 	return withID || found
 }
 
-// isAttributed reports whether a message has an attribute among its first fields. number is that of its list of attributes.
+// isAttributed reports whether a message has an attribute among its first fields. number is the field number of its list of attributes.
 func isAttributed(b []byte, number int) bool {
 	return isMessage(b, detectFields, func(tag uint32, inner []byte) answer {
 		if tag != wire.Tag(number, wire.Len) {

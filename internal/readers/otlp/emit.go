@@ -63,7 +63,7 @@ func emit(ctx context.Context, c *collector) (err error) {
 	return e.join.run(ctx)
 }
 
-// add takes the next span. Those of one start are handled together.
+// add takes the next span. Spans of one start are handled together.
 func (e *emitter) add(h *head, payload []byte) error {
 	if n := len(e.group); n > 0 && (e.group[0].start != h.start || n == maxGroup || len(e.buf) > maxGroupSize) {
 		if err := e.flush(); err != nil {
@@ -133,7 +133,7 @@ func (e *emitter) sortGroup() {
 	copy(e.group, sorted)
 }
 
-// causes returns the spans of a group to which a span refers: the parent, and those of its links.
+// causes returns the spans of a group to which a span refers: the parent, and the spans of its links.
 func (e *emitter) causes(w *waiting, byKey map[spanKey]int) (found []int) {
 	add := func(key spanKey) {
 		if i, ok := byKey[key]; ok {
@@ -159,7 +159,7 @@ type ordering struct {
 	order  []int
 }
 
-// place appends a thing to the order, and its causes in front of it.
+// place appends a thing to the order, after its causes.
 func (o *ordering) place(i int) {
 	if o.seen[i] {
 		return
@@ -287,8 +287,8 @@ func (e *emitter) spanEvents(h *head, fields *spanFields, track timeline.TrackID
 	return nil
 }
 
-// rowsOf returns the tracks of a span: those of its thread, if it names one, else those of a thread on which its parent runs if it ends no later, else those of
-// its process.
+// rowsOf returns the tracks of a span: of its thread, if it names one, or of a thread on which its parent runs if it ends no later,
+// or of its process.
 func (e *emitter) rowsOf(process timeline.TrackID, h *head, fields *spanFields) *rows {
 	parent := process
 	if key, ok := fields.thread.key(); ok {

@@ -7,8 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// spanFields are the fields of a span beside those of its head. Of a field that comes several times, where that has no meaning, the
-// last one counts.
+// spanFields are the fields of a span that its head lacks. Where repeating a field has no meaning, the last one counts.
 type spanFields struct {
 	encoded []byte
 

@@ -66,7 +66,7 @@ func isJSON(head []byte) bool {
 	return len(inside) == 0 || inside[0] == '}' || inside[0] == '"' && (len(inside) == 1 || inside[1] > ' ')
 }
 
-// packed reads a message that is compressed, or JSON. Damage inside costs the rest of the message; its place is that of the message.
+// packed reads a message that is compressed, or JSON. Damage inside costs the rest of the message; its position is the message's.
 func (f *frameReader) packed(offset, size int64) error {
 	m := &packedMessage{from: f.protoReader, left: size}
 	err := f.content(m, offset)

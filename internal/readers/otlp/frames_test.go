@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// frame puts the length of a message in front of it, as the Collector's file exporter does.
+// frame prepends the length of a message to it, as the Collector's file exporter does.
 func frame(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }

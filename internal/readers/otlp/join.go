@@ -38,7 +38,7 @@ var mentionOrder = extsort.Order[mention]{
 			cmp.Compare(a.kind, b.kind), cmp.Compare(a.event, b.event),
 		)
 	},
-	// Ids of spans differ more than those of traces. They are random in all bits, of which a few leave room for a place in the order.
+	// Ids of spans differ more than ids of traces. They are random in all bits, of which a few leave room for a place in the order.
 	Key: func(m *mention) uint64 { return m.id >> 28 },
 }
 
@@ -102,8 +102,8 @@ func (j *joiner) refer(m *mention) error {
 	return j.outside(m)
 }
 
-// find returns the span that m refers to: of several with its key the first in the process of m, else the first, but never m
-// itself; nil if there is none.
+// find returns the span that m refers to: the first with its key in the process of m, otherwise the first, but never m itself; nil
+// if there is no other.
 func (j *joiner) find(m *mention) (found *mention) {
 	for i := range j.spans {
 		s := &j.spans[i]

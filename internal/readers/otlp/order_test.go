@@ -84,7 +84,7 @@ func TestFieldOrder(t *testing.T) {
 	}
 }
 
-// Long lists in front of all that identifies a message do not hide it.
+// Long lists before everything that identifies a message do not hide it.
 func TestFieldOrderOfLongSpans(t *testing.T) {
 	for name, field := range map[string]int{"attributes": spanAttributes, "events": spanEvents} {
 		element := fuzzAttribute()

@@ -10,7 +10,7 @@
 //
 // Both forms are read as streams, of which a span is held at a time (json.go, proto.go). A span of JSON is written as protobuf at
 // once (transcode.go), so that all that follows reads one form. OTLP has spans in the order in which they ended, and a parent may
-// come anywhere after its children, so spans wait in a spool, encoded, and are placed in the order of their begins (place.go,
+// come anywhere after its children, so spans wait in a spool, encoded, and are placed in the order of their starts (place.go,
 // emit.go). Parents and links that are not found on the way there are joined by their ids, on disk if there are many (join.go).
 //
 // Bad data in single spans is counted in readers.Options.Problems and never stops reading. An error from Read means that the input as a
@@ -31,7 +31,7 @@ import (
 // ErrNoSpans is the error for an input of OTLP without a list of spans: logs or metrics, for example.
 var ErrNoSpans = errors.New("no OTLP traces: there are no resourceSpans")
 
-// Read reads the spans of r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are not traces of OTLP;
+// Read reads the spans of r, which is unpacked, into b. Errors are errors of r, b and ctx, and inputs that are not traces of OTLP;
 // each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) (err error) {
 	c := newCollector(b, opts)

@@ -133,7 +133,7 @@ func (r *rows) take(now timeline.Nanos) (block int) {
 	return block
 }
 
-// newBlock makes a block. The first track of the first one below a thread is that of the thread.
+// newBlock makes a block. The first track of the first one below a thread is the thread's own.
 func (r *rows) newBlock(number int) *block {
 	spec := timeline.TrackSpec{
 		Name: timeline.RoleSpans.String(), Description: r.description, Role: timeline.RoleSpans,

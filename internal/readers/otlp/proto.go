@@ -24,7 +24,7 @@ type protoReader struct {
 	buf    []byte
 }
 
-// errCut says that the input, or the message around, ends inside of a field.
+// errCut means that the input, or the message around, ends inside of a field.
 var errCut = errors.New("the input ends in the middle of a message")
 
 func newProtoReader(in *bufio.Reader, c *collector) *protoReader {
@@ -63,7 +63,7 @@ func (r *protoReader) failed(err error) error {
 	return nil
 }
 
-// frame reads the length in front of a message; io.EOF at the end of the input.
+// frame reads the length before a message; io.EOF at the end of the input.
 func (r *protoReader) frame(form form) (int64, error) {
 	if form == formVarint {
 		size, err := r.varint()
@@ -81,10 +81,10 @@ func (r *protoReader) frame(form form) (int64, error) {
 	return int64(binary.BigEndian.Uint32(head[:])), err
 }
 
-// errField is the error for what is no field of protobuf, from where on a message cannot be read.
+// errField means an invalid field; the rest of the message is unreadable.
 var errField = errors.New("not a message of protobuf")
 
-// varint reads a varint; io.EOF if the input ends in front of it.
+// varint reads a varint; io.EOF if the input ends before it.
 func (r *protoReader) varint() (v uint64, err error) {
 	for i := range binary.MaxVarintLen64 {
 		c, err := r.in.ReadByte()

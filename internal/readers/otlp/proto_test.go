@@ -127,7 +127,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Wherever a file is cut, the spans in front are read, and the damage is counted once.
+// Wherever a file is cut, the spans before are read, and the damage is counted once.
 func TestCutAnywhere(t *testing.T) {
 	for c, encoded := range messageCases(t) {
 		if c.Name != "nesting-by-parent" {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// requests finds the spans with which requests begin: those without a parent, and those of servers and consumers whose parent is not
+// requests finds the spans with which requests begin: spans without a parent, and spans of servers and consumers whose parent is not
 // running, because it is in no file, in another one, or over. What else belongs to a request lies in its first span, or an arrow leads there.
 type requests struct {
 	open map[spanKey]timeline.Nanos // the ends of spans

@@ -86,7 +86,7 @@ func identityOf(resource []byte) (id identity) {
 	return id
 }
 
-// pidOf returns a number that is an AnyValue, or the text of one; 0 if it is none.
+// pidOf returns a number that is an AnyValue, or the text of one; 0 for other values.
 func pidOf(value []byte) (pid int64) {
 	for r := wire.NewReader(value); r.Next(); {
 		switch r.Tag() {
@@ -158,7 +158,7 @@ func (hs *hosts) find(id *identity) timeline.TrackID {
 	return process
 }
 
-// resourceOf returns the resource of a span that is the first with it, else nil.
+// resourceOf returns the resource of a span that is the first with it, otherwise nil.
 func (e *emitter) resourceOf(h *head) *entry {
 	r := &e.resources.entries[h.resource]
 	if e.hosts.told[h.resource] || len(r.encoded)+len(r.schemas) == 0 {

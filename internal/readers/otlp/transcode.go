@@ -14,8 +14,8 @@ import (
 )
 
 // transcoder writes messages of OTLP's JSON as protobuf, so that all that follows reads one form. Deviations of OTLP's JSON from
-// that of protobuf are those of its specification: ids are hex. Beyond it, ids in base64, names of enum values and names of
-// fields as in the schema are tolerated, because producers write them.
+// protobuf's are in its specification: ids are hex. Beyond it, ids in base64, names of enum values and names of fields as in the
+// schema are tolerated, because producers write them.
 type transcoder struct {
 	s     *jsonscan.Scanner
 	buf   []byte
@@ -41,8 +41,8 @@ func (t *transcoder) invalid(key []byte) {
 	t.found = append(t.found, finding{problem.OTLPValueInvalid, string(key)})
 }
 
-// members writes the members of an object whose bracket was read. key gives its keys: those of the Reader for the outermost
-// object, which counts duplicates, else those of the scanner.
+// members writes the members of an object whose bracket was read. key reads its keys: with the Reader's method for the outermost
+// object, which counts duplicates, otherwise with the scanner's.
 func (t *transcoder) members(m *message, key func() ([]byte, bool), depth int) {
 	for name, ok := key(); ok; name, ok = key() {
 		f := m.find(name)

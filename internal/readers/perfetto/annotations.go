@@ -188,8 +188,8 @@ func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth 
 	}
 }
 
-// encodeWeft encodes the dictionary weft of an event, without what the writer puts behind its members: the id of an asynchronous
-// track and its scope, which the track gets, and that a slice did not end.
+// encodeWeft encodes the dictionary weft of an event, without the writer's additions: the id and scope of an asynchronous track,
+// which the track gets, and the mark of a slice that did not end.
 func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 	n := 0
 	var last [3]annotation // the last one first

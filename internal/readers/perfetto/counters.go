@@ -55,7 +55,7 @@ func (r *reader) addCounter(track timeline.TrackID, value timeline.Number) error
 	return r.b.Add(&r.out)
 }
 
-// counterNumber turns a value as written into that of the counter: scaled, and added up if the counter is incremental
+// counterNumber turns a value as written into the counter's: scaled, and added up if the counter is incremental
 // (perfetto.md 7).
 func (r *reader) counterNumber(uuid uint64, t *track, v timeline.Number) timeline.Number {
 	if v.IsInt() {
@@ -87,7 +87,7 @@ func mulInt(a, b int64) (int64, bool) {
 }
 
 // extraCounters reads the counter values that a slice or instant carries: its thread time, which it notes in the event,
-// and others, which it returns. Values pair with the track uuids of the event, else with those of the defaults, by
+// and others, which it returns. Values pair with the track uuids of the event, or of the defaults, by
 // position; an extra uuid has no value (perfetto.md 15).
 func (r *reader) extraCounters() []counterValue {
 	e := &r.ev

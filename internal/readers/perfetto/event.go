@@ -149,7 +149,7 @@ func (e *trackEvent) appendCategory(text []byte) {
 	e.category = append(e.category, text...)
 }
 
-// dispatch adds the records that the event stands for, by its type, else by the phase of its legacy event.
+// dispatch adds the records of the event, by its type or the phase of its legacy event.
 func (r *reader) dispatch() error {
 	e := &r.ev
 	switch e.Type {

@@ -16,7 +16,7 @@ import (
 )
 
 // oddIDs is a trace of processes and threads whose ids Perfetto cannot hold. The quotes, commas and words of the names are
-// those of the descriptions that tell people of the ids.
+// the ones in descriptions that tell people about the ids.
 const oddIDs = `[
 {"ph":"M","name":"process_name","pid":0,"args":{"name":"python"}},
 {"ph":"M","name":"process_labels","pid":0,"args":{"labels":"GPU 0,pid 0"}},

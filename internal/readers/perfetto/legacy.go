@@ -98,7 +98,7 @@ func (r *reader) instantTrack() timeline.TrackID {
 	return r.eventTrack()
 }
 
-// legacyAsync translates the asynchronous phases. Their track is that of their id.
+// legacyAsync translates the asynchronous phases. Their track is their id's.
 func (r *reader) legacyAsync() error {
 	e := &r.ev
 	l := &e.Legacy

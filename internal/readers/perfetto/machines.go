@@ -21,10 +21,10 @@ func newMachineTracks() *machineTracks {
 	return &machineTracks{tracks: &host, machines: map[uint32]*tracks{0: &host}}
 }
 
-// maxMachines bounds how many machines are kept apart; what comes from more is taken for that of the trace itself.
+// maxMachines bounds how many machines are kept apart; what comes from more is assigned to the trace's own.
 const maxMachines = 1 << 10
 
-// adopt takes the machine whose packet comes first for that of the trace: a file may hold nothing of the host.
+// adopt makes the machine whose packet comes first the trace's own: a file may hold nothing of the host.
 func (r *reader) adopt(f *message.TracePacket) {
 	if !r.homeKnown && f.Payload != schema.TracePacket_SynchronizationMarker {
 		r.home, r.homeKnown = f.Sequence.Machine, true
@@ -55,7 +55,7 @@ func (r *reader) setMachine(machine uint32) {
 	r.b.SetMachine(machine)
 }
 
-// flowID returns the id of a flow among those of all machines.
+// flowID makes the id of a flow unique among all machines.
 func (r *reader) flowID(id uint64) uint64 {
 	if r.machine == 0 {
 		return id
@@ -82,7 +82,7 @@ func (r *reader) systemInfo(msg []byte) {
 	}
 }
 
-// remoteClockSync reads how the clocks of the current machine compare to those of the host.
+// remoteClockSync reads how the clocks of the current machine compare to the host's.
 func (r *reader) remoteClockSync(msg []byte) {
 	rounds, err := r.state.Clocks.Sync(r.fields.Sequence.Machine, msg)
 	if err != nil {

@@ -79,7 +79,7 @@ func (r *reader) traceAttributes(msg []byte) {
 	}
 }
 
-// traceAttribute reads one attribute. Two of them say that weft wrote the sequence or appended it to the trace; then weft's names
+// traceAttribute reads one attribute. Two of them mean that weft wrote the sequence or appended it to the trace; then weft's names
 // for attributes mean what weft means by them.
 func (r *reader) traceAttribute(a *message.Attribute) {
 	switch key := string(a.Key()); {

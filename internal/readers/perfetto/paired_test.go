@@ -62,7 +62,7 @@ func TestPairedRecordings(t *testing.T) {
 			}
 		}
 	}
-	// Of a few slices one recording has the begin or the end much later: the thread lost its processor in between.
+	// Of a few slices one recording has the start or the end much later: the thread lost its processor in between.
 	if total < 1000 || exact < total-10 {
 		t.Errorf("%d of %d slices are equal", exact, total)
 	}

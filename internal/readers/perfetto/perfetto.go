@@ -40,7 +40,7 @@ import (
 type Options struct {
 	readers.Options
 
-	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
+	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are not
 	// events of the trace then. nil: they are kept as events.
 	Profiles *v8profile.Assembler
 
@@ -57,7 +57,7 @@ type Options struct {
 const contextInterval = 1024
 
 // Read reads the trace in src, which must not be compressed as a whole, and gives its events to b. Event indexes count
-// the events and samples of the file from 0; offsets are those of their packets, or of the bundle they are in.
+// the events and samples of the file from 0; offsets are the offsets of their packets, or of the bundle they are in.
 //
 // It is an error if src cannot be read, is empty or is not a Perfetto trace. Bad data inside a trace is counted in
 // opts.Problems. Errors of b and of ctx are returned as they are.

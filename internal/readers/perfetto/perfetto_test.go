@@ -151,7 +151,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// What is no UTF-8 is repaired: protobuf text must be UTF-8, and Chrome writes lone surrogates.
+// Invalid UTF-8 is repaired: protobuf text must be UTF-8, and Chrome writes lone surrogates.
 func TestInvalidUTF8(t *testing.T) {
 	name := "lone \xed\xa0\xbe surrogate"
 	event := protowire.AppendVarint(protowire.AppendTag(nil, 9, protowire.VarintType), 3)
@@ -253,7 +253,7 @@ const typedText = `1 instant [app#10/main#11] page={url="u" state="HIDDEN" ratio
 3 instant [app#10/main#11] of a type={url="p"}
 `
 
-// Typed fields are decoded with the descriptor of the trace, wherever it stands; Chrome writes it near the end.
+// Typed fields are decoded with the descriptor of the trace, wherever it is; Chrome writes it near the end.
 func TestTypedFields(t *testing.T) {
 	head := encode(t, oneThread)
 	for name, trace := range map[string][]byte{
@@ -316,7 +316,7 @@ func TestDeepArguments(t *testing.T) {
 	}
 }
 
-// oneProfile is a V8 profile, and an event whose stack it knows by a trace id. The second piece is in front of the first.
+// oneProfile is a V8 profile, and an event whose stack it knows by a trace id. The second piece comes before the first.
 const oneProfile = oneThread + `
 packet { trusted_packet_sequence_id: 1 timestamp: 1000 track_event { track_uuid: 2 name: "Profile"
 	debug_annotations { name: "data" legacy_json_value: "{\"startTime\":1,\"source\":\"Internal\"}" } legacy_event { phase: 80 unscoped_id: 1 } } }
@@ -417,7 +417,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// Whichever arguments are kept: what weft says of an event in the dictionary weft is, and counters have their values.
+// Whichever arguments are kept: the dictionary weft of an event always is, and counters have their values.
 func TestArgsOfWeft(t *testing.T) {
 	trace := encode(t, oneThread+`
 packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft.version" string_value: "1" } } }

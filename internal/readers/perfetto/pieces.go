@@ -34,7 +34,7 @@ var pieceNames = [...]string{headPiece: v8profile.HeadName, chunkPiece: v8profil
 var pieceForm = extsort.FormOf[piece]()
 
 // newPieces returns a spool for pieces of profiles, which wait there with their arguments until they can be read in the order of
-// time: Chrome writes the last pieces of a profile on another sequence than those before, perhaps in front of them, and each goes
+// time: Chrome writes the last pieces of a profile on another sequence than the earlier ones, perhaps before them, and each goes
 // on where the one before ends.
 func (r *reader) newPieces() *readers.Spool[piece] {
 	return readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })

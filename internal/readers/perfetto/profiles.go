@@ -112,7 +112,7 @@ func (r *reader) annotationName(a *annotation) []byte {
 	return name
 }
 
-// unsigned returns the value of an annotation that is an unsigned integer, else 0.
+// unsigned returns the value of an annotation that is an unsigned integer, otherwise 0.
 func unsigned(v message.Scalar) uint64 {
 	switch v.Kind {
 	case message.UintAnnotation:
@@ -137,7 +137,7 @@ func nestedTraceID(msg []byte) (id uint64) {
 	return id
 }
 
-// sampling says of the event in r.out what the calls of its thread depend on (profile-calls.md 5). Instants of
+// sampling sets in r.out what the calls of its thread depend on (profile-calls.md 5). Instants of
 // Perfetto are the phase I of Chrome's JSON.
 func (r *reader) sampling() {
 	if r.profiles == nil || r.out.Kind == timeline.End {

@@ -90,7 +90,7 @@ func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, l
 	return res
 }
 
-// line renders an item; ends only if they bring something that their begin has not.
+// line renders an item; ends only if they have something that their start lacks.
 func (res *result) line(it *timeline.Item) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", it.TS)

@@ -84,7 +84,7 @@ func (r *reader) makeCallstack(outermostFirst []timeline.FrameID) timeline.Calls
 	return r.b.Callstack(outermostFirst)
 }
 
-// frame returns an interned frame. Its file is the source path, else the binary that it was mapped from.
+// frame returns an interned frame. Its file is the source path, or the binary that it was mapped from.
 func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	if id, ok := s.frames[iid]; ok {
 		return id
@@ -319,7 +319,7 @@ func (d *sampleDefaults) isOf(msg []byte) bool {
 	return len(d.of) == len(msg) && (len(msg) == 0 || &d.of[0] == &msg[0])
 }
 
-// sampleDefaults returns what the defaults of the sequence say of its samples.
+// sampleDefaults returns the sequence's default description of its samples.
 func (r *reader) sampleDefaults() *timeline.SampleDescription {
 	msg, d := r.seq.Defaults.StackSample, r.own.sampledAs
 	if d != nil && d.isOf(msg) {

@@ -42,11 +42,11 @@ type track struct {
 	clock uint64 // uuid of the counter of the thread's CPU time, if it has one
 
 	// through is true for a track that weft's writer has put between a process or thread and tracks below it, which are read as
-	// if it were not there; place is that of those.
+	// if it were not there; place is theirs.
 	through bool
 	place   timeline.Place
 
-	async     bool // weft wrote it as that of an asynchronous id
+	async     bool // weft wrote it for an asynchronous id
 	stateOpen bool // state tracks: a state has begun and not ended
 }
 
@@ -150,7 +150,7 @@ func (ts *tracks) process(uuid uint64) timeline.TrackID {
 // defaultTrack is the name under which Perfetto shows events without a track.
 const defaultTrack = "Default Track"
 
-// eventUUID returns the track uuid of the current event: its own, else the default of the sequence; false if
+// eventUUID returns the track uuid of the current event: its own, or the default of the sequence; false if
 // there is neither.
 func (r *reader) eventUUID() (uuid uint64, ok bool) {
 	if r.ev.HasTrackUUID {
@@ -220,7 +220,7 @@ func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
 	return r.b.Thread(process, timeline.ThreadKey{Num: tid})
 }
 
-// overridesThread reports whether a legacy event names another thread than that of its sequence.
+// overridesThread reports whether a legacy event names another thread than its sequence's.
 func (e *trackEvent) overridesThread() bool {
 	return e.HasLegacy && (e.Legacy.HasPID || e.Legacy.HasTID)
 }
@@ -426,7 +426,7 @@ func (r *reader) setIDSpace(d *message.TrackDescriptor, m *mark, id timeline.Tra
 	}
 }
 
-// mark is what weft says of a track that it wrote (perfetto.md, "What weft's own tracks are").
+// mark is weft's mark on a track that it wrote (perfetto.md, "What weft's own tracks are").
 type mark struct {
 	role    timeline.Role
 	subject []byte
@@ -441,13 +441,13 @@ type mark struct {
 	of         []byte // the name of the input that a process is of, of several
 }
 
-// inputID is what the input of weft said of a process or thread.
+// inputID is the id of a process or thread in weft's input.
 type inputID struct {
 	id   timeline.InputID
 	name []byte
 }
 
-// readMark returns what weft says of a track that it wrote. A track whose mark is damaged has none.
+// readMark returns weft's mark on a track that it wrote. A damaged mark counts as missing.
 func (r *reader) readMark(d *message.TrackDescriptor) mark {
 	if !d.HasMark() {
 		return mark{}
@@ -563,8 +563,8 @@ func (r *reader) describeCounter(d *message.TrackDescriptor) {
 	}
 }
 
-// Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
-// those of the process tree (perfetto.md 5); the Builder takes the name of the highest time.
+// Names come from several sources. For a thread, names in track descriptors win, for a process names in the process tree
+// (perfetto.md 5); the Builder takes the name of the highest time.
 const (
 	weakName   timeline.Nanos = 0
 	strongName timeline.Nanos = 1

@@ -78,7 +78,7 @@ func (a *argument) encode(enc *timeline.ArgsEncoder) {
 	}
 }
 
-// arguments are those of one record. They are valid until the next read.
+// arguments are the arguments of one record. They are valid until the next read.
 type arguments struct {
 	list      []argument
 	truncated uint64 // texts that the tracer may have truncated

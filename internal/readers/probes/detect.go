@@ -27,7 +27,7 @@ func Detect(head []byte) bool {
 }
 
 // isText reports whether the start of an input has no bytes that only other kinds of files have, such as Perfetto
-// traces, whose first byte may be that of a new line.
+// traces, whose first byte may be a line feed.
 func isText(head []byte) bool {
 	for _, c := range head {
 		if c < '\a' || c > '\r' && c < ' ' && c != '\x1b' {

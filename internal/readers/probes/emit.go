@@ -108,7 +108,7 @@ func (e *emitter) encode(enc *timeline.ArgsEncoder, args *arguments) {
 
 func (e *emitter) keeps(a *argument) bool { return e.keep.KeepsText(a.param.name) }
 
-// encodeEnd adds the arguments of an end that are not those of its start.
+// encodeEnd adds the arguments of an end that differ from its start's.
 func (e *emitter) encodeEnd(enc *timeline.ArgsEncoder, start, end *arguments) {
 	for i := range end.list {
 		a := &end.list[i]

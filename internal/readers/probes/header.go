@@ -200,7 +200,7 @@ func (r *reader) setName(rest []byte, unescaped, thread bool) bool {
 	return true
 }
 
-// clocks returns the clock of the times, where it is one of the system, and its reading together with that of Unix time.
+// clocks returns the clock of the times, if it is one of the system's, and its reading together with Unix time.
 func (h *header) clocks() timeline.Clocks {
 	clocks := timeline.Clocks{}
 	switch h.clock {

@@ -12,7 +12,7 @@ import (
 )
 
 // jsonLine reads a line of bpftrace's JSON output: {"type": "printf", "data": "P1\t…\n"} or {"type": "value", "data":
-// ["P1", …]}. truncated says that the input ends in it.
+// ["P1", …]}. truncated: the input ends in it.
 func (r *reader) jsonLine(text []byte, truncated bool) error {
 	text = r.fixJSON(text)
 	s := &r.json

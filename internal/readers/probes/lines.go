@@ -135,7 +135,7 @@ func detailOf(text []byte) string {
 }
 
 // behindColumns returns the text after the columns CPU, ID and FUNCTION:NAME that DTrace writes by default, if it is a
-// record or a header; else nil. FUNCTION may be empty or hold blanks.
+// record or a header; otherwise nil. FUNCTION may be empty or hold blanks.
 func behindColumns(text []byte) []byte {
 	rest := text
 	for range 2 {

@@ -150,7 +150,7 @@ type stack struct {
 	crossing bool // an end leaves the starts above its own open
 	open     []open
 	gone     int
-	index    map[uint64][]int32 // places in open by hash of the pair, and by that of pair and key; nil in a small stack
+	index    map[uint64][]int32 // places in open by hash of the pair, and of pair and key; nil in a small stack
 }
 
 const (
@@ -160,7 +160,7 @@ const (
 	maxSearch = 1 << 12
 )
 
-// hashOf is a number for a pair and a key; that of the pair alone has no key.
+// hashOf is a number for a pair and a key; the pair alone has no key.
 func (p *pairer) hashOf(pr *pair, key []byte) uint64 {
 	return maphash.Bytes(p.seed, key) ^ uint64(pr.number)*0x9E3779B97F4A7C15
 }
