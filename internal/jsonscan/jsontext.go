@@ -76,7 +76,7 @@ func AppendDouble(b []byte, v float64) []byte {
 	case math.IsInf(v, -1):
 		return append(b, `"-Infinity"`...)
 	}
-	return AppendDecimal(b, v)
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
 // AppendDecimal appends the shortest text that gives v back, without an exponent unless v is very large or very small: people look for the digits.
