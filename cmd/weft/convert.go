@@ -154,7 +154,11 @@ func formatList() string {
 
 // setArgs reads --args: "all", "none" or names separated by commas.
 func setArgs(c *cli.Context, opts *convert.Options) error {
-	switch text := c.String("args"); text {
+	text := c.String("args")
+	if text == "" && c.IsSet("args") {
+		return usagef("--args: the list is empty; use all, none, or names separated by commas")
+	}
+	switch text {
 	case "all", "":
 	case "none":
 		opts.NoArgs = true
@@ -225,8 +229,8 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	if job.opts, err = conversionOptions(c); err != nil {
 		return nil, err
 	}
-	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is negative", job.opts.Workers)
+	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 || c.IsSet("workers") && job.opts.Workers == 0 {
+		return nil, usagef("--workers: %d is not a number of goroutines; use 1 or more", job.opts.Workers)
 	}
 	if err := checkFolder(job.outDir); err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func (q *costQuery) heading(tables []*costtables.Table, span moment.Span) string
 		return ""
 	}
 	from, to := q.selected.Clip(span.Start, span.End)
-	return fmt.Sprintf("from %s to %s: threads were busy for %s ms in total", span.Since(from), span.Since(to), table.Millis(tables[0].Busy))
+	return fmt.Sprintf("from %s to %s: threads were busy for %s ms in total", table.MomentText(from-span.Start), table.MomentText(to-span.Start), table.Millis(tables[0].Busy))
 }
 
 // findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.

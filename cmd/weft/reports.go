@@ -64,7 +64,7 @@ func reports() []reportKind {
 			example: "weft report tasks --thread CrRendererMain trace.json",
 			flags:   []string{"table", "min"}, check: checkMin,
 			sections: []reportpage.Section{reportpage.Tasks}, calls: true, slices: true, problems: costProblems,
-			forms: formsOf(new(report.Tasks).Report(0)), make: makeTasks, many: manyTasks, foldForms: formsOf(new(report.Tasks).Many()),
+			forms: formsOf(new(report.Tasks).Report(0, "")), make: makeTasks, many: manyTasks, foldForms: formsOf(new(report.Tasks).Many()),
 		},
 		{
 			name: "slices", usage: "how often and how long, by name; GPU kernels, streams and training steps",
@@ -248,7 +248,7 @@ func makeTasks(c *cli.Context, in *reportInput, limit int) (*table.Report, error
 	if err != nil {
 		return nil, err
 	}
-	return r.Report(limit), nil
+	return r.Report(limit, c.String("table")), nil
 }
 
 // sliceGroupings are the values of --by. Others name an argument.

@@ -234,6 +234,9 @@ func unknownFlag(arg string, flags []cli.Flag, gone map[string]string) error {
 	if near := suggest.Near(name, names); near != "" {
 		return Usagef("unknown flag %s; did you mean %s?", dashed(name), dashed(near))
 	}
+	if !strings.HasPrefix(arg, "--") && len(name) > 1 {
+		return Usagef("unknown flag %s; if it is a file, write ./%[1]s", arg)
+	}
 	return Usagef("unknown flag %s", dashed(name))
 }
 

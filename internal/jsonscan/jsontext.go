@@ -78,3 +78,12 @@ func AppendDouble(b []byte, v float64) []byte {
 	}
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
+
+// AppendDecimal appends the shortest text that gives v back, without an exponent unless v is very large or very small: people look for the digits.
+func AppendDecimal(b []byte, v float64) []byte {
+	format := byte('g')
+	if abs := math.Abs(v); abs >= 1e6 && abs < 1e18 {
+		format = 'f'
+	}
+	return strconv.AppendFloat(b, v, format, -1, 64)
+}

@@ -18,6 +18,7 @@ type Frames struct {
 	Partial int64 `json:"partial"`
 	Late    int64 `json:"late"`
 
+	Processes int          `json:"processes"` // that made them
 	Uncounted int64        `json:"uncounted"` // frames that are not in these numbers, because there are too many
 	List      []ShownFrame `json:"-"`         // that are not FrameShown, the longest first
 }
@@ -85,8 +86,10 @@ func (c *taskCollector) findFrames(ctx context.Context) (*Frames, error) {
 		return nil, err
 	}
 	out := &Frames{All: int64(len(f.frames)), Uncounted: f.more}
+	processes := map[string]bool{}
 	for i := range f.frames {
 		frame := &f.frames[i]
+		processes[frame.Process+"\x00"+frame.PID.String()] = true
 		switch frame.Outcome = frame.outcome(c.out.Min); frame.Outcome {
 		case FrameShown:
 			continue
@@ -100,6 +103,7 @@ func (c *taskCollector) findFrames(ctx context.Context) (*Frames, error) {
 		c.blame(&frame.ShownFrame)
 		out.List = append(out.List, frame.ShownFrame)
 	}
+	out.Processes = len(processes)
 	slices.SortStableFunc(out.List, func(a, b ShownFrame) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start))
 	})
@@ -213,9 +217,15 @@ func (r *Frames) line(late timeline.Nanos) string {
 	if r.Uncounted > 0 {
 		more = fmt.Sprintf("; %s more are not counted", table.Thousands(r.Uncounted))
 	}
-	return fmt.Sprintf("%s: %s dropped, %s partial, %s of %s and more%s; --table frames lists them", table.Count(r.All, "frame"), table.Thousands(r.Dropped),
+	of := ""
+	if r.Processes > 1 {
+		of = " of " + table.Thousands(r.Processes) + " processes"
+	}
+	return fmt.Sprintf("%s%s: %s dropped, %s partial, %s of %s and more%s", table.Count(r.All, "frame"), of, table.Thousands(r.Dropped),
 		table.Thousands(r.Partial), table.Thousands(r.Late), table.WholeMillis(late), more)
 }
+
+const framesTable = "frames"
 
 // table has a row for each frame that was late or not shown.
 func (r *Frames) table(start timeline.Nanos) *table.Table {
@@ -226,7 +236,7 @@ func (r *Frames) table(start timeline.Nanos) *table.Table {
 	} else if list = r.List; len(list) == 0 {
 		notes = []string{"no frame was late or left out"}
 	}
-	t := table.Table{Name: "frames", Notes: notes, Title: "frames that were late or not shown, the longest first", Key: "dur_ns", What: "frames", Hidden: true, Nested: true}
+	t := table.Table{Name: framesTable, Notes: notes, Title: "frames that were late or not shown, the longest first", Key: "dur_ns", What: "frames", Hidden: true, Nested: true}
 	return table.New(t, list, columns(
 		[]table.Of[ShownFrame]{
 			table.Moments("ts_ns", "at", start, func(f *ShownFrame) timeline.Nanos { return f.Start }),

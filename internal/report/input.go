@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/producers"
@@ -541,30 +542,43 @@ type inputRow struct {
 // sameGesture is how long after the last event of a gesture another one still belongs to it: so Chrome ends a turn of the wheel.
 const sameGesture = 500 * 1000 * timeline.Microsecond
 
-// foldGestures makes one row of the events of a turn of the wheel, with the scrolls that follow, or of a drag: of those that follow each
-// other. It has the times of the slowest.
+// foldGestures makes one row of the events of a turn of the wheel, with the scrolls that follow, of a drag, or of a tap: of those that
+// follow each other. It has the times of the slowest.
 func foldGestures(rows []inputRow) (folded []inputRow) {
 	slices.SortStableFunc(rows, func(a, b inputRow) int { return cmp.Compare(a.Start, b.Start) })
-	last := map[bool]int{} // by whether it is a drag: index in folded plus one
+	last := map[InputKind]int{} // index in folded plus one
 	for _, row := range rows {
-		drag := row.Kind == DragInput
-		if !drag && row.Kind != WheelInput && row.Kind != ScrollInput {
+		kind := row.Kind
+		switch kind {
+		case WheelInput:
+			kind = ScrollInput
+		case ScrollInput, DragInput, TapInput:
+		default:
 			folded = append(folded, row)
 			continue
 		}
-		if i := last[drag]; i > 0 && folded[i-1].continues(&row) {
+		if i := last[kind]; i > 0 && folded[i-1].continues(&row) {
 			folded[i-1].join(&row)
 			continue
 		}
 		folded = append(folded, row)
-		last[drag] = len(folded)
+		last[kind] = len(folded)
 	}
 	return folded
 }
 
 // continues reports whether a later row belongs to the same gesture.
 func (r *inputRow) continues(later *inputRow) bool {
+	if later.Kind == TapInput && isPress(later.Events[0].Type) && later.Events[0].Start != r.Events[0].Start {
+		return false // the next tap
+	}
 	return later.Start-r.Events[len(r.Events)-1].Start <= sameGesture && (r.main == later.main || r.main == 0 || later.main == 0)
+}
+
+// isPress reports whether an event of a type begins a tap.
+func isPress(typ string) bool {
+	typ = strings.ToLower(strings.ReplaceAll(typ, "_", ""))
+	return typ == "touchstart" || typ == "touchpressed" || typ == "pointerdown"
 }
 
 // join adds a later row of the same gesture.

@@ -45,7 +45,7 @@ type Task struct {
 	Name     string         `json:"name,omitempty"` // of its slice
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
-	Blocking timeline.Nanos `json:"blocking_ns"` // what is beyond Tasks.Min
+	Blocking timeline.Nanos `json:"blocking_ns"` // what is beyond timeline.LongTaskLength
 	// CPU is the CPU time that the thread used; nil if unknown. What is missing to Duration it waited.
 	CPU *timeline.Nanos `json:"cpu_ns"`
 
@@ -283,7 +283,7 @@ func (c *taskCollector) finish(it *timeline.Item, s *openWork, step PathStep) {
 
 // add keeps a task; of too many the longest.
 func (c *taskCollector) add(t Task) {
-	t.Blocking = t.Duration - c.out.Min
+	t.Blocking = max(t.Duration-timeline.LongTaskLength, 0)
 	sum(&c.out.Blocking, t.Blocking)
 	if c.out.Tasks = append(c.out.Tasks, t); len(c.out.Tasks) == 2*maxTasks {
 		c.keepLongest()

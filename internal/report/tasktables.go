@@ -12,8 +12,8 @@ import (
 )
 
 // Report prints long tasks: a table with a row for each, one with what is in them, and details of the first. Limit is the number of tasks;
-// 0: all.
-func (r *Tasks) Report(limit int) *table.Report {
+// 0: all. Only is the table that is asked for, if it is one.
+func (r *Tasks) Report(limit int, only string) *table.Report {
 	shown := cut(r.Tasks, limit)
 	out := &table.Report{Lines: true, Notes: r.notes(), Head: []table.Record{table.JSON(struct {
 		Table string `json:"table"`
@@ -22,7 +22,11 @@ func (r *Tasks) Report(limit int) *table.Report {
 	}{"summary", r, len(r.Tasks)})}}
 	s := table.Section{Lines: []string{r.summary()}, Tables: []*table.Table{r.Table(shown), partsTable(shown, r.Start), r.Frames.table(r.Start)}}
 	if r.Frames != nil && r.Frames.All > 0 {
-		s.Lines = append(s.Lines, r.Frames.line(r.Min))
+		line := r.Frames.line(r.Min)
+		if only != framesTable {
+			line += "; --table frames lists them"
+		}
+		s.Lines = append(s.Lines, line)
 	}
 	for i := range shown[:min(len(shown), detailed)] {
 		s.Details = append(s.Details, taskDetails(r, &shown[i], i+1))
@@ -67,10 +71,12 @@ func (r *Tasks) Table(shown []Task) *table.Table {
 			table.Times("blocking_ns", "blocking ms", func(t *Task) timeline.Nanos { return t.Blocking }).Spare(3),
 			table.OptionalTimes("cpu_ns", "CPU ms", func(t *Task) *timeline.Nanos { return t.CPU }).Spare(2).IfAny(),
 		},
+		[]table.Of[Task]{
+			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t) }),
+		},
 		threads("", "thread", func(t *Task) *ThreadID { return &t.ThreadID }, placeCell),
 		[]table.Of[Task]{
 			table.Texts("basis", "", func(t *Task) string { return string(t.Basis) }),
-			table.Cells(table.Column{Key: "name", Title: "task"}, func(t *Task) table.Cell { return taskName(t) }),
 			table.Cells(table.Column{Key: "for", Title: "for"}, func(t *Task) table.Cell {
 				name := mainContext(t.Contexts)
 				return table.Cell{Text: name, Short: table.Elide(name, nameWidth)}

@@ -44,8 +44,11 @@ func Millis(t timeline.Nanos) string {
 	return Separated(strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64))
 }
 
-// WholeMillis writes a length of time as milliseconds without decimals that say nothing.
+// WholeMillis writes a length of time as milliseconds without decimals that say nothing, and as Length where that says as much.
 func WholeMillis(t timeline.Nanos) string {
+	if t >= 10*second && t%second == 0 {
+		return Length(t)
+	}
 	return strconv.FormatFloat(float64(t)/1e6, 'f', -1, 64) + " ms"
 }
 

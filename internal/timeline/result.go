@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
@@ -360,7 +361,7 @@ func (a *Arg) AppendText(b []byte) []byte {
 	case ArgPointer:
 		return strconv.AppendUint(append(b, "0x"...), a.Uint(), 16)
 	case ArgDouble:
-		return strconv.AppendFloat(b, a.Double(), 'g', -1, 64)
+		return jsonscan.AppendDecimal(b, a.Double())
 	}
 	return b
 }
