@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,10 @@ import (
 )
 
 const recording = "../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
+
+// settled329 is true when the UI has the trace of recording, and the bar has nothing more to say.
+const settled329 = `document.getElementById("bar").classList.contains("settled") && document.getElementById("status").textContent === "" &&
+	document.getElementById("download").title === "The trace for Perfetto, 329 KiB"`
 
 // put copies a recording into a folder under a name, and returns what weft converts it to.
 func put(t *testing.T, dir, name, from string) (want Report) {
@@ -137,14 +143,14 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := b.Open(w.Address())
-	p.Await(`/^converting, [0-9.]+ KiB read$/.test(document.getElementById("status").textContent)`)
+	p.Await(`/^reading [0-9.]+ KiB/.test(document.getElementById("status").textContent)`)
 	stub.Quiet(t, "trace", 300*time.Millisecond)
 	if _, err := out.Write(content[len(content)/2:]); err != nil {
 		t.Fatal(err)
 	}
 	out.Close()
 	wantTrace(t, stub.Await(t, "trace"), want, "standard input")
-	p.Await(`document.getElementById("status").textContent === "329 KiB"`)
+	p.Await(settled329)
 	p.Calm()
 }
 
@@ -361,8 +367,15 @@ func TestUIThatNeverAnswers(t *testing.T) {
 	w := Run(t, dir, "view", "trace.json.gz")
 	p := b.Open(w.Address(), Look(1000, 500, false)...)
 	stub.Await(t, "start")
-	p.Await(`document.getElementById("notice").innerText.replace(/\s+/g, " ").trim() ===
-		"Perfetto does not answer. It may be asking you something below, or the network is down: Download Try again Open in a tab"`)
+	says := func(want string) {
+		t.Helper()
+		p.Await(`document.getElementById("notice").innerText.replace(/\s+/g, " ").trim() === "` + want + `"`)
+	}
+	says("Perfetto has not loaded: ui.perfetto.dev does not answer. The report needs no network. For timelines without a network: weft view --ui FOLDER. Try again")
+	b.Frame(p, "/report/0").Await(`document.querySelector("h1") !== null`)
+	p.Screenshot("silent-report")
+	p.Click("#show-timeline")
+	says("Perfetto has not loaded: it may be asking you something below, or ui.perfetto.dev does not answer. For timelines without a network: weft view --ui FOLDER. Download Try again Open in a tab")
 	p.Screenshot("silent")
 	if got := Eval[string](p, `document.getElementById("notice-download").download`); got != "trace.json.gz.pftrace" {
 		t.Errorf("downloads %s", got)
@@ -382,7 +395,7 @@ func TestUIThatAnswersLate(t *testing.T) {
 	want := put(t, dir, "trace.json.gz", recording)
 	w := Run(t, dir, "view", "trace.json.gz")
 	p := b.Open(w.Address())
-	p.Await(`document.getElementById("said").textContent.startsWith("Perfetto does not answer.")`)
+	p.Await(`document.getElementById("said").textContent.startsWith("Perfetto has not loaded: ")`)
 	wantTrace(t, stub.Await(t, "trace"), want, "trace.json.gz")
 	p.Await(`document.getElementById("notice").hidden`)
 	p.Calm()
@@ -522,7 +535,7 @@ addEventListener("message", async (e) => {
 	processor := listen(t, "127.0.0.1:9001")
 	w := Run(t, dir, "view", "--ui", "ui", "trace.json.gz")
 	p := b.Open(w.Address())
-	p.Await(`document.getElementById("status").textContent === "329 KiB"`)
+	p.Await(settled329)
 	p.Await(`posted.some((text) => text !== "PONG")`)
 	if got := Eval[string](p, `posted.find((text) => text !== "PONG")`); got != want.SHA256+" 4 1" {
 		t.Errorf("the own UI says %q, want %s 4 1", got, want.SHA256)
@@ -532,48 +545,61 @@ addEventListener("message", async (e) => {
 	}
 }
 
-// Beside the timeline is the report. A row of it shows its slice in the timeline; what no row could ask for is not done.
+// The report comes first, without the rights of the page. A row of it shows its slice in the timeline, with its track; what no row could ask for
+// is not done.
 func TestReport(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
 	b := Start(t, stub)
-	put(t, dir, "trace.json.gz", recording)
+	put(t, dir, "trace.json.gz", "../testdata/traces/chrome/chrome-memory-infra.json.gz")
 	w := Run(t, dir, "view", "trace.json.gz")
 	p := b.Open(w.Address(), Look(1280, 700, false)...)
+	first := stub.Await(t, "start").Args
 	stub.Await(t, "trace")
-	p.Await(`!document.getElementById("tabs").hidden`)
-	if n := Eval[int](p, `document.querySelectorAll("#report iframe").length`); n != 0 {
-		t.Errorf("the report is loaded before somebody wants it")
-	}
-	p.Click("#show-report")
 	p.Await(`document.getElementById("stage").hidden && document.querySelector("#report iframe").getAttribute("sandbox") === "allow-scripts"`)
 	r := b.Frame(p, "/report/0")
-	r.Await(`document.querySelectorAll("button.show").length > 0`)
+	r.Await(`document.querySelectorAll("tr button.show").length > 0`)
 	if origin := Eval[string](r, "self.origin"); origin != "null" {
 		t.Errorf("the report has the origin %s", origin)
 	}
 	p.Screenshot("report-wide")
-	Eval[chromedp.Void](r, `document.querySelector("button.show").click()`)
-	scroll := stub.Await(t, "scroll")
-	at := Eval[[]float64](r, `document.querySelector("button.show").closest("tr").dataset.at.split(" ").map(Number)`)
-	if from, to := at[0]/1e9, (at[0]+at[1])/1e9; scroll.TimeStart > from+1e-6 || scroll.TimeEnd < to-1e-6 || scroll.TimeEnd-scroll.TimeStart > to-from+0.0011 {
-		t.Errorf("scrolls to %v–%v, asked for %v–%v", scroll.TimeStart, scroll.TimeEnd, from, to)
+	const row = `[...document.querySelectorAll("tr[data-at] button.show")].find((b) => b.closest("tr").dataset.at.split(" ").length === 3)` // on a thread
+	Eval[chromedp.Void](r, row+`.click()`)
+	start := stub.Await(t, "start")
+	from, length, _ := strings.Cut(Eval[string](r, row+`.closest("tr").dataset.at`), " ")
+	length, _, _ = strings.Cut(length, " ")
+	if start.Args["ts"] != from || start.Args["dur"] != length {
+		t.Errorf("selects %q, asked for %s and %s", start.Args, from, length)
 	}
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if number(start.Args["visStart"]) > number(from) || number(start.Args["visEnd"]) < number(from)+number(length) {
+		t.Errorf("shows %q", start.Args)
+	}
+	name := regexp.QuoteMeta(Eval[string](r, `JSON.parse(document.getElementById("data").textContent).chart.rows[`+row+`.closest("tr").dataset.at.split(" ")[2] - 1].name.split(" ")[0]`))
+	pin := regexp.MustCompile(`,\{"id":"dev.perfetto.PinTracksByRegex","args":\["\^` + name + ` \d+\$","name"\]\}\]$`)
+	if !pin.MatchString(start.Args["startupCommands"]) || !strings.Contains(start.Args["startupCommands"], `(Long tasks|Context: .*)`) { // which the first link has
+		t.Errorf("pins %s, not %s after those of %s", start.Args["startupCommands"], pin, first["startupCommands"])
+	}
+	stub.Await(t, "trace")
 	p.Await(`!document.getElementById("stage").hidden && document.getElementById("report").hidden`)
 
 	p.Click("#show-report")
 	for _, message := range []string{
-		`{}`, `null`, `"PONG"`, `{weft: null}`, `{weft: {from_ns: NaN, dur_ns: 0}}`, `{weft: {from_ns: FROM, dur_ns: Infinity}}`, `{weft: {from_ns: "FROM", dur_ns: 0}}`,
-		`{weft: {from_ns: FROM + 0.5, dur_ns: 0}}`, `{weft: {from_ns: FROM, dur_ns: -1}}`, `{weft: {from_ns: 0, dur_ns: 0}}`, `{weft: {from_ns: FROM, dur_ns: 1e18}}`, `{weft: {from_ns: [FROM], dur_ns: 0}}`,
-		`{perfetto: {timeStart: 1, timeEnd: 2}}`,
+		`{}`, `null`, `"PONG"`, `{weft: null}`, `{weft: "NaN 0"}`, `{weft: "FROM Infinity"}`, `{weft: ["FROM 0"]}`, `{weft: "FROM.5 0"}`, `{weft: "FROM -1"}`, `{weft: "0 0"}`,
+		`{weft: "FROM 1000000000000000000"}`, `{weft: "FROM 0 1 1"}`, `{weft: "FROM"}`, `{weft: {from_ns: FROM, dur_ns: 0}}`, `{perfetto: {timeStart: 1, timeEnd: 2}}`,
 	} {
-		message = strings.ReplaceAll(message, "FROM", fmt.Sprintf("%.0f", at[0]/1000)+"000")
-		Eval[chromedp.Void](r, `parent.postMessage(`+message+`, "*")`)
+		Eval[chromedp.Void](r, `parent.postMessage(`+strings.ReplaceAll(message, "FROM", from)+`, "*")`)
 	}
 	// What others ask for is not done either.
-	Eval[chromedp.Void](p, fmt.Sprintf(`window.postMessage({weft: {from_ns: %.0f, dur_ns: 0}}, "*")`, at[0]))
-	Eval[chromedp.Void](p, fmt.Sprintf(`window.dispatchEvent(new MessageEvent("message", {data: {weft: {from_ns: %.0f, dur_ns: 0}}, origin: "https://evil.test",
-		source: document.querySelector("#report iframe").contentWindow})); undefined`, at[0]))
-	stub.Quiet(t, "scroll", 500*time.Millisecond)
+	Eval[chromedp.Void](p, `window.postMessage({weft: "`+from+` 0"}, "*")`)
+	Eval[chromedp.Void](p, `window.dispatchEvent(new MessageEvent("message", {data: {weft: "`+from+` 0"}, origin: "https://evil.test",
+		source: document.querySelector("#report iframe").contentWindow})); undefined`)
+	stub.Quiet(t, "start", 500*time.Millisecond)
 	if Eval[bool](p, `document.getElementById("report").hidden`) {
 		t.Error("one of the messages led to the timeline")
 	}
@@ -627,7 +653,7 @@ func TestLooks(t *testing.T) {
 	} {
 		p := b.Open(address, look...)
 		stub.Await(t, "trace")
-		p.Await(`document.getElementById("status").textContent === "329 KiB" && !document.getElementById("tabs").hidden`)
+		p.Await(settled329 + ` && !document.getElementById("tabs").hidden`)
 		if Eval[bool](p, "document.documentElement.scrollWidth > innerWidth") {
 			t.Errorf("%s: wider than the window", name)
 		}
@@ -656,22 +682,22 @@ func TestBarAccessibility(t *testing.T) {
 		p := b.Open(address, look...)
 		stub.Await(t, "trace")
 		p.Await(`!document.getElementById("tabs").hidden`)
-		p.Accessible(name + ", the timeline")
+		p.Accessible(name + ", the report")
 		state := func() string {
 			return Eval[string](p, `[...document.querySelectorAll("[role=tab]")].map((tab) => [tab.textContent, tab.getAttribute("aria-selected"), tab.tabIndex,
 				document.getElementById(tab.getAttribute("aria-controls")).hidden, document.activeElement === tab].join(" ")).join(", ")`)
 		}
-		Eval[chromedp.Void](p, `document.getElementById("show-timeline").focus()`)
-		const timeline, report = "Timeline true 0 false true, Report false -1 true false", "Timeline false -1 true false, Report true 0 false true"
+		Eval[chromedp.Void](p, `document.getElementById("show-report").focus()`)
+		const report, timeline = "Report true 0 false true, Perfetto false -1 true false", "Report false -1 true false, Perfetto true 0 false true"
 		for _, step := range []struct{ key, want string }{
-			{"x", timeline}, {"ArrowRight", report}, {"ArrowRight", timeline}, {"ArrowLeft", report}, {"End", report}, {"Home", timeline}, {"End", report},
+			{"x", report}, {"ArrowRight", timeline}, {"ArrowRight", report}, {"ArrowLeft", timeline}, {"End", timeline}, {"Home", report}, {"End", timeline},
 		} {
 			Eval[chromedp.Void](p, fmt.Sprintf(`void document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true, cancelable: true}))`, step.key))
 			if got := state(); got != step.want {
 				t.Errorf("%s, after %s: %s, want %s", name, step.key, got, step.want)
 			}
 		}
-		p.Accessible(name + ", the report")
+		p.Accessible(name + ", the timeline")
 		Eval[chromedp.Void](p, `(() => { const list = document.getElementById("list"); list.value = "1"; list.dispatchEvent(new Event("change")); })()`)
 		p.Await(`document.getElementById("said").textContent.startsWith("none.json: ")`)
 		p.Accessible(name + ", a failure")

@@ -5,17 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"html"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -52,11 +51,15 @@ func openWeb(t *testing.T, b *Browser, steps ...chromedp.Action[chromedp.Void]) 
 	return b.Open("file://"+filepath.ToSlash(filepath.Join(dir, "weft.html")), steps...)
 }
 
-// choose gives the page a file, and waits for what comes of it.
-func choose(p *Page, path string) {
+// ended is true when the page has made all that it makes of files.
+const ended = `(document.getElementById("page") !== null && document.getElementById("made").textContent === "" || !document.getElementById("problem").hidden)`
+
+// choose gives the page files, and waits for what comes of them.
+func choose(p *Page, paths ...string) {
 	p.t.Helper()
-	p.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{path}))
-	p.Await(`!document.getElementById("result").hidden || !document.getElementById("problem").hidden`)
+	Eval[chromedp.Void](p, `input = null; undefined`)
+	p.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), paths))
+	p.Await(`input !== null && ` + ended)
 }
 
 // digestOf is the SHA-256 of a Blob or a text of the page.
@@ -84,7 +87,7 @@ func hexDigest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// What the page makes of a file is what weft makes of it, byte for byte: the trace, with and without attribution, and the report. Nothing but
+// What the page makes of a file in one reading is what weft makes of it, byte for byte: the trace, with and without attribution, and the report. Nothing but
 // the page itself is asked for.
 func TestWebSameBytes(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
@@ -106,8 +109,6 @@ func TestWebSameBytes(t *testing.T) {
 					t.Errorf("attribute %v: %d bytes %s, want %s", attribute, Eval[int64](p, "output.size"), got, want.SHA256)
 				}
 			}
-			p.Click("#report")
-			p.Await(`!document.getElementById("page").hidden`)
 			report := printed(t, dir, "report", "all", "--html", "-", name)
 			if got := digestOf(p, "reportText"); got != hexDigest(report) {
 				t.Errorf("the report has %d bytes, want %d", Eval[int64](p, "new Blob([reportText]).size"), len(report))
@@ -117,45 +118,60 @@ func TestWebSameBytes(t *testing.T) {
 	p.Screenshot("web")
 	p.Calm()
 	for _, request := range p.Requests() {
-		if !strings.HasSuffix(request, "/weft.html") && !strings.Contains(request, " blob:") {
-			t.Errorf("the page asked for %s", request)
+		if !strings.HasSuffix(request, "/weft.html") && !strings.Contains(request, " blob:") && !strings.HasPrefix(request, "GET data:image/png") {
+			t.Errorf("the page asked for %.100s", request)
 		}
 	}
 }
 
-// findings match the verdict of a report, and the titles of what to change.
-var findings = regexp.MustCompile(`(?:<h1[^>]*>|<li[^>]*><h3>)(.*?)</h[13]>`)
-
-// tag matches a tag.
-var tag = regexp.MustCompile(`<[^>]*>`)
-
-// looked is true when the page has found out what stands out.
-const looked = `document.getElementById("looking").textContent !== "Looking into the trace"`
-
-// After the conversion the page says what stands out, in the words of the report, and by itself. A file that comes while it still looks into
-// another one gets its own sentences.
-func TestWebStandsOut(t *testing.T) {
+// Of two files the older one is compared with the newer one, and many are summed up. What cannot be read is named.
+func TestWebSeveralFiles(t *testing.T) {
 	b, dir := Start(t, NewStub(t)), t.TempDir()
-	p := openWeb(t, b)
-	for name, from := range map[string]string{"first.json.gz": recording, "second.cpuprofile.gz": "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"} {
-		put(t, dir, name, from)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "empty.json"), []byte("[]"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	want := func(name string) (list []string) {
-		for _, m := range findings.FindAllSubmatch(printed(t, dir, "report", "all", "--html", "-", name), -1) {
-			list = append(list, html.UnescapeString(tag.ReplaceAllString(string(m[1]), "")))
+	p := openWeb(t, b, Look(1280, 900, false)...)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for i, name := range []string{"rank0.json.gz", "rank1.json.gz", "rank2.json.gz", "rank3.json.gz"} {
+		put(t, dir, name, "../testdata/traces/merge/"+name)
+		if at := time.Unix(1_700_000_000-int64(i), 0); os.Chtimes(path(name), at, at) != nil {
+			t.Fatal("the time of a file cannot be set")
 		}
-		return list
 	}
-	for _, name := range []string{"first.json.gz", "empty.json", "second.cpuprofile.gz"} {
-		choose(p, filepath.Join(dir, "first.json.gz"))
-		choose(p, filepath.Join(dir, name)) // while it looks into the first
-		p.Await(looked)
-		got := Eval[[]string](p, `[...document.querySelectorAll("#findings li")].map((e) => e.textContent.trim())`)
-		if want := want(name); !slices.Equal(got, want) || (len(want) == 1) != (name == "empty.json") {
-			t.Errorf("%s: the page says %q, want %q", name, got, want)
+	choose(p, path("rank0.json.gz"), path("rank1.json.gz"))
+	if got, want := digestOf(p, "reportText"), hexDigest(printed(t, dir, "compare", "--html", "-", "rank1.json.gz", "rank0.json.gz")); got != want {
+		t.Errorf("the comparison is %q", Eval[string](p, "reportText"))
+	}
+	if Eval[bool](p, `document.getElementById("perfetto").checkVisibility()`) {
+		t.Error("a comparison can be opened in Perfetto")
+	}
+	p.Screenshot("web-two")
+	choose(p, path("rank3.json.gz"), path("rank1.json.gz"), path("rank2.json.gz"), path(recordingThatIsNone(t, dir)))
+	r := b.Frame(p, "about:srcdoc")
+	r.Await(`document.querySelectorAll("#each li").length === 3`)
+	for i, name := range []string{"rank3.json.gz", "rank2.json.gz", "rank1.json.gz"} {
+		said := strings.SplitN(string(printed(t, dir, "report", "all", name)), "\n", 2)[0]
+		row := Eval[string](r, fmt.Sprintf(`document.querySelectorAll("#each li")[%d].innerText`, i))
+		if !strings.HasSuffix(strings.TrimSpace(row), name) || !strings.Contains(row, strings.TrimSuffix(said, ".")) {
+			t.Errorf("row %d says %q; weft says %q", i, row, said)
+		}
+	}
+	if note := Eval[string](r, `document.querySelector("#each .note").textContent`); !strings.HasPrefix(note, "none.json: ") {
+		t.Errorf("of what cannot be read the page says %q", note)
+	}
+	p.Screenshot("web-many")
+	p.Calm()
+}
+
+// The examples are in the page.
+func TestWebExamples(t *testing.T) {
+	p := openWeb(t, Start(t, NewStub(t)))
+	n := Eval[int](p, `document.querySelectorAll("#examples button").length`)
+	if n < 3 {
+		t.Fatalf("%d examples", n)
+	}
+	for i := range n {
+		Eval[chromedp.Void](p, fmt.Sprintf(`input = null; document.querySelectorAll("#examples button")[%d].click()`, i))
+		p.Await(ended)
+		if said := Eval[string](p, problem); said != "" || Eval[int](p, "output.size") == 0 {
+			t.Errorf("example %d: %q", i, said)
 		}
 	}
 	p.Calm()
@@ -195,7 +211,7 @@ func TestWebOpensPerfetto(t *testing.T) {
 	if got.Bytes != want.Bytes || got.SHA256 != want.SHA256 || got.Title != "a trace.json.gz" || !got.Asked || !got.LocalOnly || got.URL != "" {
 		t.Errorf("the UI got %+v, want %d bytes %s", got, want.Bytes, want.SHA256)
 	}
-	p.Await(`document.getElementById("hint").textContent === "Perfetto has the trace."`)
+	p.Await(hint + ` === "Perfetto has the trace."`)
 }
 
 // The page of a web server fetches its module from there, and does the same.
@@ -222,16 +238,23 @@ func TestWebBadFiles(t *testing.T) {
 	p := openWeb(t, b)
 	for name, c := range map[string]struct{ content, says string }{
 		"empty.json":                     {"", "empty"},
-		"<img src=x onerror=alert(1)>.7": {"neither fish nor fowl", "weft reads"},
+		"<img src=x onerror=alert(1)>.7": {"neither fish nor fowl", "weft converts Chrome JSON traces"},
 		"cut.json.gz":                    {"\x1f\x8b\x08", "gzip"},
+		"wrong.json":                     {`{"traceEvents": {}}`, "traceEvents is not an array"},
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		choose(p, path)
-		if got := Eval[string](p, `document.getElementById("problem").hidden ? "" : document.getElementById("said").textContent`); !strings.Contains(got, name+": ") || !strings.Contains(got, c.says) {
+		got := Eval[string](p, problem)
+		if !strings.HasPrefix(got, name+": ") || !strings.Contains(got, c.says) {
 			t.Errorf("%s: the page says %q", name, got)
+		}
+		cmd := exec.Command(program(t), "convert", "-o", "-", "--", name)
+		cmd.Dir = dir
+		if said, _ := cmd.CombinedOutput(); string(said) != "weft: "+got+"\n" {
+			t.Errorf("%s: the page says %q, weft prints %q", name, got, said)
 		}
 	}
 	want := put(t, dir, "trace.json.gz", recording)
@@ -252,18 +275,18 @@ func TestWebBeforeItRuns(t *testing.T) {
 	}
 	Eval[bool](p, `(() => {
 		dropWorker("so that the module starts again");
-		convert(new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1e5)+"{}]"], "a.json"));
-		convert(new File([`+"`"+event+"`"+`], "b.json"));
+		take([new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1e5)+"{}]"], "a.json")]);
+		take([new File([`+"`"+event+"`"+`], "b.json")]);
 		return true;
 	})()`)
-	p.Await(`!document.getElementById("result").hidden || !document.getElementById("problem").hidden`)
+	p.Await(ended)
 	want := hexDigest(printed(t, dir, "convert", "--quiet", "--compress", "none", "--packets", "compact", "-o", "-", "b.json"))
-	if name, got := Eval[string](p, `document.getElementById("what").textContent`), digestOf(p, "output"); name != "b.json" || got != want {
+	if name, got := Eval[string](p, `input[0].name`), digestOf(p, "output"); name != "b.json" || got != want {
 		t.Errorf("%s: %s, want %s", name, got, want)
 	}
 	Eval[bool](p, `(() => {
 		dropWorker("so that the module starts again");
-		convert(new File(["[]"], "c.json"));
+		take([new File(["[]"], "c.json")]);
 		document.getElementById("stop").click();
 		return true;
 	})()`)
@@ -271,7 +294,7 @@ func TestWebBeforeItRuns(t *testing.T) {
 	p.Calm()
 }
 
-// The page breaks no rule of accessibility: before it has a file, with what is made of one, with the report, and after a failure.
+// The page breaks no rule of accessibility: before it has a file, with the report, and after a failure.
 func TestWebAccessibility(t *testing.T) {
 	needsAxe(t)
 	b, dir := Start(t, NewStub(t)), t.TempDir()
@@ -280,11 +303,6 @@ func TestWebAccessibility(t *testing.T) {
 		p := openWeb(t, b, look...)
 		p.Accessible(name + ", before a file")
 		choose(p, filepath.Join(dir, "trace.json.gz"))
-		p.Await(looked)
-		Eval[chromedp.Void](p, `document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
-		p.Accessible(name + ", a trace")
-		p.Click("#report")
-		p.Await(`!document.getElementById("page").hidden`)
 		p.Accessible(name + ", the report")
 		choose(p, filepath.Join(dir, recordingThatIsNone(t, dir)))
 		p.Accessible(name + ", a failure")
@@ -305,7 +323,7 @@ func TestWebLooks(t *testing.T) {
 		p := openWeb(t, b, look...)
 		p.Screenshot("web-" + name + "-first")
 		choose(p, filepath.Join(dir, "trace.json.gz"))
-		p.Await(looked)
+		b.Frame(p, "about:srcdoc").Await(`document.readyState === "complete"`)
 		p.Screenshot("web-" + name + "-done")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // hint and problem are what the page says.
 const (
-	hint    = `document.getElementById("hint").textContent`
+	hint    = `(document.getElementById("hint").hidden ? "" : document.getElementById("hint").textContent)`
 	problem = `(document.getElementById("problem").hidden ? "" : document.getElementById("said").textContent)`
 )
 
@@ -22,7 +22,6 @@ func TestWebSaysWhenPerfettoHasIt(t *testing.T) {
 	p := openWeb(t, b)
 	put(t, dir, "trace.json.gz", recording)
 	choose(p, filepath.Join(dir, "trace.json.gz"))
-	p.Await(looked)
 	Eval[chromedp.Void](p, `Blob.prototype.arrayBuffer = async () => { throw new Error("no memory for it"); }; window.addEventListener("unhandledrejection", (e) => window.violations.push("unhandled " + e.reason)); undefined`)
 	p.Click("#perfetto")
 	p.Await(hint + ` === "The trace could not be handed over: no memory for it. Download it, and open it in Perfetto."`)
@@ -38,7 +37,6 @@ func TestWebPerfettoNeverAnswers(t *testing.T) {
 	open := func() *Page {
 		p := openWeb(t, b)
 		choose(p, filepath.Join(dir, "trace.json.gz"))
-		p.Await(looked)
 		p.Click("#perfetto")
 		stub.Await(t, "start")
 		return p
@@ -47,8 +45,8 @@ func TestWebPerfettoNeverAnswers(t *testing.T) {
 	p.Await(hint + `.startsWith("Perfetto does not answer. ")`)
 	p.Calm()
 	p = open()
-	Eval[chromedp.Void](p, `convert(new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "other.json")); undefined`)
-	p.Await(`document.getElementById("what").textContent === "other.json" && ` + looked)
+	Eval[chromedp.Void](p, `take([new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "other.json")]); undefined`)
+	p.Await(ended)
 	time.Sleep(9 * time.Second)
 	if said := Eval[string](p, hint); said != "" {
 		t.Errorf("of the other file the page says %q", said)
@@ -56,24 +54,18 @@ func TestWebPerfettoNeverAnswers(t *testing.T) {
 	p.Calm()
 }
 
-// Two files at once are refused beside the conversion under way, which goes on, can be stopped, and ends without the message.
-func TestWebTwoFilesDuringConversion(t *testing.T) {
+// A file that is dropped while another one is read takes its place: nothing of that one comes any more.
+func TestWebDropDuringReading(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
-	shown := Eval[string](p, `(() => {
-		window.large = new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1e5)+"{}]"], "large.json");
-		convert(large);
+	Eval[chromedp.Void](p, `(() => {
+		take([new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1e5)+"{}]"], "large.json")]);
 		const files = new DataTransfer();
-		files.items.add(new File(["[]"], "a"));
-		files.items.add(new File(["[]"], "b"));
+		files.items.add(new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "small.json"));
 		window.dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
-		return [document.getElementById("work").hidden, document.getElementById("stop").checkVisibility(), `+problem+`].join();
 	})()`)
-	if shown != "false,true,One file at a time: weft convert takes several." {
-		t.Errorf("during the conversion: %s", shown)
-	}
-	p.Await(`!document.getElementById("result").hidden`)
-	if said := Eval[string](p, problem); said != "" {
-		t.Errorf("the result is below %q", said)
+	p.Await(ended)
+	if title := Eval[string](p, `new DOMParser().parseFromString(reportText, "text/html").title`); !strings.HasPrefix(title, "small.json") || Eval[string](p, problem) != "" {
+		t.Errorf("the report is of %q; the page says %q", title, Eval[string](p, problem))
 	}
 	p.Calm()
 }
@@ -82,11 +74,10 @@ func TestWebTwoFilesDuringConversion(t *testing.T) {
 func TestWebDownload(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	const event = `[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]`
-	Eval[chromedp.Void](p, `window.saved = []; download = (blob, name) => window.saved.push(name + " " + (blob.size > 0)); convert(new File(['`+event+`'], "first.json")); undefined`)
-	p.Await(`!document.getElementById("result").hidden`)
-	Eval[chromedp.Void](p, `document.getElementById("download").click(); convert(new File(['`+event+`'], "second.json")); undefined`)
-	p.Await(`saved.length === 1 && document.getElementById("what").textContent === "second.json"`)
-	p.Await(looked)
+	Eval[chromedp.Void](p, `window.saved = []; download = (blob, name) => window.saved.push(name + " " + (blob.size > 0)); take([new File(['`+event+`'], "first.json")]); undefined`)
+	p.Await(ended)
+	Eval[chromedp.Void](p, `document.getElementById("download").click(); take([new File(['`+event+`'], "second.json")]); undefined`)
+	p.Await(`saved.length === 1 && ` + ended)
 	if said := Eval[string](p, hint); said != "" {
 		t.Errorf("of the second file the page says %q", said)
 	}
@@ -108,15 +99,10 @@ func TestWebNames(t *testing.T) {
 		"\u202egnp.\u2066x.json": `\u202egnp.\u2066x.json`, "a\x1b[31m\u0085.json": `a\u001b[31m\u0085.json`, "\u06a9\u200c\u0647 👩\u200d💻 計.json": "\u06a9\u200c\u0647 👩\u200d💻 計.json",
 		"\U000e0041.json": `\U000e0041.json`,
 	} {
-		Eval[chromedp.Void](p, `document.getElementById("what").textContent = ""; convert(new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "`+name+`")); undefined`)
+		Eval[chromedp.Void](p, `take([new File([""], "`+name+`")]); undefined`)
 		if got := Eval[string](p, `document.getElementById("name").textContent`); got != want {
-			t.Errorf("during the conversion %q is shown as %q", name, got)
+			t.Errorf("while it is read %q is shown as %q", name, got)
 		}
-		p.Await(`document.getElementById("what").textContent !== ""`)
-		if got := Eval[string](p, `document.getElementById("what").textContent`); got != want {
-			t.Errorf("%q is shown as %q", name, got)
-		}
-		Eval[chromedp.Void](p, `document.getElementById("said").textContent = ""; convert(new File([""], "`+name+`")); undefined`)
 		p.Await(problem + ` !== ""`)
 		if got := Eval[string](p, problem); !strings.HasPrefix(got, want+": ") {
 			t.Errorf("the problem of %q is shown as %q", name, got)
@@ -128,7 +114,7 @@ func TestWebNames(t *testing.T) {
 // A mistake in the module is not taken for a file that is too large, and the page goes on after both.
 func TestWebModuleEnds(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
-	const ask = `ask("convert", null).then(() => "done", (err) => err.message)`
+	const ask = `ask("open", null, {}).then(() => "done", (err) => err.message)`
 	if said := Eval[string](p, ask); !strings.HasPrefix(said, "weft has failed, please report it: panic: ") || !strings.Contains(said, "syscall/js") {
 		t.Errorf("after a panic: %q", said)
 	}
@@ -140,8 +126,8 @@ func TestWebModuleEnds(t *testing.T) {
 			t.Errorf("%q: %q", reason, said)
 		}
 	}
-	Eval[chromedp.Void](p, `convert(new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "after.json")); undefined`)
-	p.Await(`document.getElementById("what").textContent === "after.json" && !document.getElementById("result").hidden`)
+	Eval[chromedp.Void](p, `take([new File(['[{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"}]'], "after.json")]); undefined`)
+	p.Await(ended + ` && output !== null`)
 }
 
 // What a packed file holds shows while it is read: the warning about large files comes then. What one file took is free for the next.
@@ -149,17 +135,17 @@ func TestWebMemory(t *testing.T) {
 	p := openWeb(t, Start(t, NewStub(t)))
 	Eval[chromedp.Void](p, `window.memory = []; { const now = answer; answer = (data) => { if ("progress" in data) memory.push(data.memory); now(data); }; } undefined`)
 	for range 3 {
-		Eval[chromedp.Void](p, `document.getElementById("what").textContent = ""; convert(new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1.5e5)+"{}]"], "a.json")); undefined`)
-		p.Await(`document.getElementById("what").textContent !== "" && ` + looked)
+		Eval[chromedp.Void](p, `take([new File(["["+'{"ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"name":"a"},'.repeat(1.5e5)+"{}]"], "a.json")]); undefined`)
+		p.Await(ended)
 	}
 	memory := Eval[[]float64](p, `memory`)
-	// Each conversion and each report reads the file in three pieces. At the first of them there is what reading takes.
+	// The file is read once, in three pieces. At the first of them there is what reading takes.
 	for i := 0; i < len(memory); i += 3 {
 		if memory[i] < 4<<20 || memory[i] > 1.2*memory[0] {
 			t.Errorf("operation %d begins with %.0f bytes, the first one with %.0f", i/3, memory[i], memory[0])
 		}
 	}
-	if len(memory) != 18 {
+	if len(memory) != 9 {
 		t.Errorf("%d pieces were read", len(memory))
 	}
 	const warned = `document.getElementById("large").hidden`

@@ -131,8 +131,8 @@ func unknownFlags(text string) (unknown []string) {
 	return unknown
 }
 
-// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of Slurm and of Perfetto's program.
-var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell) (?:--[a-z][^ ]* )+`)
+// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of other programs.
+var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell|goreleaser release) (?:--[a-z][^ ]* )+`)
 
 // goneFlagsOfPages are the sections of the changelog about what a version removed.
 var goneFlagsOfPages = regexp.MustCompile(`(?s)\n### Removed\n.*?(\n## |$)`)

@@ -17,11 +17,12 @@ import (
 func viewCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "view",
-		Usage:     "show traces in the browser, in the Perfetto UI",
+		Usage:     "show a report on traces, and the traces in the Perfetto UI, in the browser",
 		UsageText: "weft view [flags] FILE…",
-		Description: `Converts each FILE and shows it in the Perfetto UI, in a page of the browser. Nothing
-of the trace leaves the machine, and nobody else on it can read it. Perfetto traces
-are shown as they are. Ctrl-C ends it; what the page shows stays.
+		Description: `Shows the report on each FILE in a page of the browser, and in a second tab of it the
+Perfetto UI with the trace. Nothing of the trace leaves the machine, and nobody else on
+it can read it. Perfetto traces are shown as they are. Ctrl-C ends it; what the page
+shows stays.
 
 Examples:
    weft view trace.json.gz

@@ -22,13 +22,14 @@ import (
 // What the UI shows of a trace first, where the flags say nothing else: the part of the timeline in which it is busy, tracks that are expanded,
 // and pinned ones.
 
-// convertToLookAt converts a trace and finds what to show of it first. weft attribute has no timeline for that: all is shown.
-func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, view.FirstView, error) {
+// convertToLookAt converts a trace and finds what to show of it first, after survey, which may be nil, has looked at it. weft attribute has no
+// timeline for that: all is shown.
+func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts convert.Options, survey func(*load.Trace) error) (*convert.Report, view.FirstView, error) {
 	if opts.KeepPackets && opts.Attribute != nil {
 		report, err := convert.Convert(ctx, dst, src, opts)
 		return report, view.FirstView{}, err
 	}
-	t, err := load.One(ctx, src, opts)
+	t, err := load.Surveyed(ctx, src, opts, survey)
 	if err != nil {
 		return nil, view.FirstView{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/otlp"
 	"github.com/weft-trace/weft/internal/unpack"
@@ -51,7 +52,8 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	p := startProgress(v.env, inputName(name), src.size, !v.quiet)
 	v.showProgress(p)
 	stopped := v.tell(t, p, src.size)
-	in, made, report, first, err := v.make(ctx, name, src, p)
+	survey := v.survey(ctx, t, name)
+	in, made, report, first, err := v.make(ctx, name, src, p, survey)
 	shown := made
 	if err == nil {
 		shown, err = v.fit(ctx, name, made, p)
@@ -73,8 +75,8 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 		content.FileName += ".gz"
 	}
 	t.Ready(content, first)
-	if !v.once && !v.direct { // which has no page for it
-		v.reports.Go(func() { v.report(ctx, viewInput{t, name, in}) })
+	if !v.direct && (survey == nil || report == nil) {
+		v.reports.Go(func() { v.reportLater(ctx, t, name, in) })
 	}
 	return nil
 }
@@ -220,9 +222,9 @@ func madeText(name string, made, shown *stored, report *convert.Report) string {
 	return b.String()
 }
 
-// make makes a Perfetto trace of an input, and finds what to show of it first. Both are closed when the viewing ends. There is no report if
-// nothing was converted.
-func (v *viewing) make(ctx context.Context, name string, src *input, p *progress) (
+// make makes a Perfetto trace of an input, and finds what to show of it first. Both are closed when the viewing ends. If nothing was
+// converted, survey was not called and there is no report.
+func (v *viewing) make(ctx context.Context, name string, src *input, p *progress, survey func(*load.Trace) error) (
 	in, made *stored, report *convert.Report, first view.FirstView, err error,
 ) {
 	if in, err = v.store(ctx, src, p); err != nil {
@@ -248,7 +250,7 @@ func (v *viewing) make(ctx context.Context, name string, src *input, p *progress
 		made, err = v.write(ctx, func(dst io.Writer) error { return unpackTo(ctx, dst, counted, v.opts.TempDir) })
 	default:
 		made, err = v.write(ctx, func(dst io.Writer) (err error) {
-			report, first, err = convertToLookAt(ctx, p.writer(dst), counted, v.opts)
+			report, first, err = convertToLookAt(ctx, p.writer(dst), counted, v.opts, survey)
 			return err
 		})
 	}

@@ -3,69 +3,67 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
-	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/reportpage"
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// A viewInput is an input whose trace is shown.
-type viewInput struct {
-	shown *view.Trace
-	name  string
-	in    *stored
+// survey returns what reports on a trace while that is converted; nil: the report has to read the input again, because what is converted
+// lacks some of it (--args), or is more than it (--attribute).
+func (v *viewing) survey(ctx context.Context, shown *view.Trace, name string) func(*load.Trace) error {
+	if v.direct || v.opts.KeepPackets || v.opts.NoArgs || len(v.opts.Args) > 0 {
+		return nil
+	}
+	return func(t *load.Trace) error { return v.report(ctx, shown, name, t) }
 }
 
-// report makes the report of a trace when the UI has got it, also while other files are still being converted: the timeline comes first.
-// Without a report there is the timeline.
-func (v *viewing) report(ctx context.Context, input viewInput) {
-	select {
-	case <-input.shown.HandedOver():
-	case <-ctx.Done():
-		return
-	}
+// reportLater reports on an input that is not converted, or that survey cannot report on, while other files are converted.
+func (v *viewing) reportLater(ctx context.Context, shown *view.Trace, name string, in *stored) {
 	v.reporting.Lock()
 	defer v.reporting.Unlock()
-	if ctx.Err() == nil {
-		v.reportOn(ctx, input)
-	}
-}
-
-// reportOn gives the page the report of an input.
-func (v *viewing) reportOn(ctx context.Context, input viewInput) {
-	page, err := v.reportOf(ctx, input)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		v.print("%s no report: %s\n", messageHead(v.env), printable(message(err)))
-	default:
-		input.shown.Report(*page)
-	}
-}
-
-// reportOf makes the page that weft report all --html makes.
-func (v *viewing) reportOf(ctx context.Context, input viewInput) (page *view.Report, err error) {
 	opts := v.opts
 	opts.Attribute, opts.KeepPackets = nil, false // the report attributes by itself,
 	opts.Args, opts.NoArgs = nil, false           // and reads what the trace may lack
-	in, err := newPageInput(ctx, input.name, input.in.reader(), opts)
-	if err != nil {
-		return nil, err
+	t, err := load.One(ctx, in.reader(), opts)
+	if err == nil {
+		err = errors.Join(v.report(ctx, shown, name, t), t.Close())
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	all, err := in.collectAll(ctx, false)
-	if err != nil {
-		return nil, err
+	if err != nil && ctx.Err() == nil {
+		v.noReport(shown, fmt.Errorf("%s: %w", inputName(name), withoutPath(err)))
 	}
-	var html bytes.Buffer
-	if err := reportpage.Write(&html, pageSource(input.name, in.said), all, reportpage.Options{}); err != nil {
-		return nil, fmt.Errorf("%s: %w", inputName(input.name), err)
+}
+
+// report gives the page the report of a trace. Without one there is the timeline, so that only the end of the viewing is an error.
+func (v *viewing) report(ctx context.Context, shown *view.Trace, name string, t *load.Trace) error {
+	file := filepath.Base(name)
+	if name == inputs.Stdin {
+		file = ""
 	}
-	span := moment.SpanOf(in.timeline)
-	scriptHash, styleHash := reportpage.Hashes()
-	return &view.Report{HTML: html.Bytes(), ScriptHash: scriptHash, StyleHash: styleHash, Span: view.Window{Start: int64(span.Start), End: int64(span.End)}}, nil
+	html, all, err := reportpage.Survey(ctx, t, file)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		v.noReport(shown, fmt.Errorf("%s: %w", inputName(name), err))
+		return nil
+	}
+	page := view.Report{HTML: html, Span: view.Window{Start: int64(all.Start), End: int64(all.End)}}
+	page.ScriptHash, page.StyleHash = reportpage.Hashes()
+	for _, id := range reportpage.Threads(all) {
+		page.Tracks = append(page.Tracks, strings.TrimSpace(id.Thread+" "+id.TID.Number()))
+	}
+	shown.Report(page)
+	return nil
+}
+
+func (v *viewing) noReport(shown *view.Trace, err error) {
+	v.print("%s no report: %s\n", messageHead(v.env), printable(message(err)))
+	shown.Unreported()
 }

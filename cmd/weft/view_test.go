@@ -297,7 +297,7 @@ func TestFirstView(t *testing.T) {
 		{"one moment", `[{"ph":"i","name":"n","ts":5,"pid":1,"tid":1}]`, []string{expand}},
 		{"nothing", `[]`, []string{expand}},
 	} {
-		_, first, err := convertToLookAt(t.Context(), io.Discard, strings.NewReader(c.input), convert.Options{TempDir: t.TempDir()})
+		_, first, err := convertToLookAt(t.Context(), io.Discard, strings.NewReader(c.input), convert.Options{TempDir: t.TempDir()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

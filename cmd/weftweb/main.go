@@ -5,23 +5,24 @@
 //
 // The worker (bundle/page/worker.js) calls what this program puts into the global object weft:
 //
-//	weft.convert(file, {attribute}, on)   on.progress(bytes, memory), on.chunk(Uint8Array), then on.done(json) or on.failed(text)
-//	weft.report(file, {attribute}, on)    on.progress(bytes, memory), then on.done(html) or on.failed(text)
+//	weft.open([file], {attribute, report}, on)     on.progress(bytes, memory), on.report(html) or on.unreported(text), on.chunk(Uint8Array)
+//	weft.compare([base, new], {}, on)              on.progress(bytes, memory), on.report(html)
+//	weft.sum([file, …], {}, on)                    likewise
 //
-// bytes are those of the file that were read, memory is that in use, in bytes. Each runs one at a time. Command bundle, below it, builds the module and makes the page.
+// and then on.done() or on.failed(text). bytes are those of all files that were read, memory is that in use, in bytes. Each runs one at a time.
+// Command bundle, below it, builds the module and makes the page.
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"path"
 	"runtime/debug"
 	"runtime/metrics"
 	"syscall/js"
 
-	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -32,78 +33,79 @@ const memory = 6_500_000_000
 // most is where the collector does all it can to keep the memory below the 4 GiB that a module can have.
 const most = 3584 << 20
 
+// garbage is how much there may be before the collector runs, in percent of what is in use: a module has one thread, which waits for it.
+const garbage = 400
+
 func main() {
+	debug.SetGCPercent(garbage)
 	debug.SetMemoryLimit(most)
 	js.Global().Set("weft", js.ValueOf(map[string]any{
-		"convert": operation(convertFile),
-		"report":  operation(reportFile),
+		"open":    operation(openFile),
+		"compare": operation(compareFiles),
+		"sum":     operation(sumFiles),
 	}))
 	select {}
 }
 
-// operation makes a function of JavaScript of one that reads a file and returns what on.done gets. It runs in a goroutine, because
-// timers need the event loop of the worker.
-func operation(do func(src *file, opts convert.Options, on js.Value) (string, error)) js.Func {
+// operation makes a function of JavaScript of one that reads files. It runs in a goroutine, because timers need the event loop of the worker.
+func operation(do func(files []*file, flags, on js.Value) error) js.Func {
 	return js.FuncOf(func(_ js.Value, args []js.Value) any {
-		input, flags, on := args[0], args[1], args[2]
+		list, flags, on := args[0], args[1], args[2]
+		files, before := make([]*file, list.Length()), int64(0)
+		for i := range files {
+			files[i] = newFile(list.Index(i), on, before)
+			before += files[i].size
+		}
 		go func() {
 			debug.FreeOSMemory() // what the one before has left, which may be most of the memory
-			result, err := do(newFile(input, on), optionsOf(flags), on)
-			if err != nil {
+			if err := do(files, flags, on); err != nil {
 				on.Call("failed", message(err))
 				return
 			}
-			on.Call("done", result)
+			on.Call("done")
 		}()
 		return nil
 	})
 }
 
-// optionsOf returns those with which weft convert writes a file, but for compression: the browser's own is faster.
-func optionsOf(flags js.Value) convert.Options {
-	opts := convert.Options{Memory: memory, Workers: 1, Packets: pftrace.Compact}
-	if flags.Get("attribute").Truthy() {
-		opts.Attribute = &attribution.Options{}
-	}
-	return opts
+// options returns those with which weft convert writes a file, but for compression: the browser's own is faster.
+func options() load.Options {
+	return load.Options{Memory: memory, Workers: 1, Packets: pftrace.Compact}
 }
 
-// message is what the page shows of an error.
+// message is what the page shows of an error: what weft prints.
 func message(err error) string {
-	if errors.Is(err, convert.ErrUnknownFormat) {
-		return err.Error() + "\nweft reads traces of Chrome and Perfetto, profiles of Firefox and V8, self-profiles of pages, OpenTelemetry traces, HTTP archives, and probe lines."
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		return err.Error() + hinted.Hint()
 	}
 	return err.Error()
 }
 
-// convertFile writes the trace in pieces to on.chunk, and returns the report of the conversion as JSON.
-func convertFile(src *file, opts convert.Options, on js.Value) (string, error) {
-	out := &chunks{on: on}
-	report, err := convert.Convert(context.Background(), out, src, opts)
-	if err != nil {
-		return "", err
-	}
-	out.flush()
-	text, err := json.Marshal(report)
-	return string(text), err
-}
-
 // readSize is how much of a file is read at once, chunkSize how much of the result is handed out at once.
 const (
-	readSize  = 4 << 20
+	readSize  = 256 << 10
 	chunkSize = 16 << 20
 )
 
 // file reads a File of JavaScript, without waiting for the event loop.
 type file struct {
 	file, reader, on js.Value
+	name             string
 	at, size         int64
+	before           int64 // bytes of the files before it
 	buf, rest        []byte
 }
 
-func newFile(input, on js.Value) *file {
-	return &file{file: input, reader: js.Global().Get("FileReaderSync").New(), on: on, size: int64(input.Get("size").Float())}
+func newFile(input, on js.Value, before int64) *file {
+	return &file{
+		file: input, reader: js.Global().Get("FileReaderSync").New(), on: on, name: path.Base(input.Get("name").String()),
+		size: int64(input.Get("size").Float()), before: before,
+	}
 }
+
+// failed puts the name of the file before an error.
+func (f *file) failed(err error) error { return fmt.Errorf("%s: %w", f.name, err) }
 
 // Read implements io.Reader. A file that has changed since it was chosen cannot be read.
 func (f *file) Read(p []byte) (int, error) {
@@ -140,7 +142,7 @@ func (f *file) fill() (err error) {
 		return io.ErrUnexpectedEOF
 	}
 	f.rest, f.at = f.buf[:n], f.at+int64(n)
-	f.on.Call("progress", f.at, memoryInUse())
+	f.on.Call("progress", f.before+f.at, memoryInUse())
 	return nil
 }
 

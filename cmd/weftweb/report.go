@@ -6,37 +6,97 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"path"
+	"fmt"
 	"syscall/js"
 
-	"github.com/weft-trace/weft/convert"
-	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/load"
-	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
 )
 
-// reportFile returns the page that weft report all --html makes.
-func reportFile(src *file, opts convert.Options, _ js.Value) (page string, err error) {
-	ctx := context.Background()
-	opts.Attribute = nil
-	t, err := load.One(ctx, src, opts)
+// openFile gives on.report the page that weft report all --html makes, and then on.chunk the trace that weft convert makes.
+func openFile(files []*file, flags, on js.Value) (err error) {
+	ctx, src, opts := context.Background(), files[0], options()
+	if flags.Get("attribute").Truthy() {
+		opts.Attribute = &attribution.Options{}
+	}
+	var survey func(*load.Trace) error
+	if flags.Get("report").Truthy() {
+		survey = func(t *load.Trace) error {
+			page, _, err := reportpage.Survey(ctx, t, src.name)
+			if err != nil {
+				on.Call("unreported", message(err))
+				return nil
+			}
+			on.Call("report", string(page))
+			return nil
+		}
+	}
+	t, err := load.Surveyed(ctx, src, opts, survey)
 	if err != nil {
-		return "", err
+		return src.failed(err)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if err := t.Attach(); err != nil {
-		return "", err
+	out := &chunks{on: on}
+	if err := t.Write(ctx, out, nil); err != nil {
+		return src.failed(err)
 	}
-	all, err := report.CollectAll(ctx, t.Timeline, engine.Rules{}, report.AllOptions{})
+	out.flush()
+	return nil
+}
+
+// read reads a file for fn.
+func read(ctx context.Context, src *file, fn func(*load.Trace) error) error {
+	t, err := load.One(ctx, src, options())
+	if err == nil {
+		err = errors.Join(fn(t), t.Close())
+	}
 	if err != nil {
-		return "", err
+		return src.failed(err)
 	}
-	t.Count()
-	var html bytes.Buffer
-	name := path.Base(src.file.Get("name").String())
-	if err := reportpage.Write(&html, reportpage.NewSource(name, t.Report), all, reportpage.Options{}); err != nil {
-		return "", err
+	return nil
+}
+
+// compareFiles gives on.report the page that weft compare --html makes of two files.
+func compareFiles(files []*file, _, on js.Value) error {
+	ctx := context.Background()
+	c := compare.NewComparison(len(files))
+	for side, src := range files {
+		err := read(ctx, src, func(t *load.Trace) error {
+			sums, err := compare.SumUp(ctx, t.Timeline, compare.BySlice, nil)
+			if err == nil {
+				c.Add(compare.Side(side), src.name, sums)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return html.String(), nil
+	var page bytes.Buffer
+	err := reportpage.WriteComparison(&page, &reportpage.Comparison{
+		Title: files[0].name + " → " + files[1].name, By: compare.BySlice, Per: "recording", Result: c.Result(compare.Options{}),
+	})
+	if err == nil {
+		on.Call("report", page.String())
+	}
+	return err
+}
+
+// sumFiles gives on.report a page that sums up many files. One that cannot be read is named in it.
+func sumFiles(files []*file, _, on js.Value) error {
+	ctx := context.Background()
+	sum := reportpage.NewSum(memory/8, "")
+	defer sum.Close()
+	for _, src := range files {
+		if err := read(ctx, src, func(t *load.Trace) error { return sum.Add(ctx, src.name, t) }); err != nil {
+			sum.Fail(fmt.Errorf("%s", message(err)))
+		}
+	}
+	page, err := sum.Page(ctx)
+	if err == nil {
+		on.Call("report", string(page))
+	}
+	return err
 }

@@ -87,7 +87,7 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	if format := scan.guess(); format != "" {
 		return format, nil
 	}
-	hint := errors.New("a Chrome trace has traceEvents")
+	hint := errors.New("a Chrome trace has traceEvents; name another format with --format")
 	switch {
 	case scan.members == mType|mData:
 		hint = errors.New("if this is output of bpftrace, its script has to print probe lines, see docs/formats/probes.md")

@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -27,6 +28,20 @@ var formats = map[Format]string{
 
 // ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
 var ErrUnknownFormat = errors.New("unknown format")
+
+// misread is an error of the reader of a format that an input looks like.
+type misread struct {
+	error
+	format Format
+}
+
+// Unwrap returns the reader's error.
+func (e *misread) Unwrap() error { return e.error }
+
+// Hint says why weft has read the input so, and how to have it read otherwise.
+func (e *misread) Hint() string {
+	return fmt.Sprintf("; it looks like %s: name another format with --format", formats[e.format])
+}
 
 // supportedSentence lists what can be read: "Chrome JSON traces, … and files of probe lines".
 func supportedSentence() string {

@@ -13,6 +13,7 @@ type input struct {
 	unpacked *unpack.Source
 	plain    *replay
 	n        int64 // bytes that were read
+	failed   error // what unpacking it has failed with
 }
 
 // openInput unpacks an input and finds its format, unless from says which it is.
@@ -35,6 +36,9 @@ func openInput(ctx context.Context, src io.Reader, from Format, tempDir string) 
 func (in *input) Read(p []byte) (int, error) {
 	n, err := in.plain.Read(p)
 	in.n += int64(n)
+	if err != nil && err != io.EOF {
+		in.failed = err
+	}
 	return n, err
 }
 

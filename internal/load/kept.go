@@ -20,7 +20,7 @@ import (
 func KeepPackets(ctx context.Context, dst io.Writer, src io.Reader, opts Options, buffers *pfwire.Buffers) (*Report, error) {
 	var kept *keptTrace
 	defer func() { kept.Close() }()
-	t, err := load(ctx, opts, func(l *loader) error {
+	t, err := load(ctx, opts, nil, func(l *loader) error {
 		return l.readOne(ctx, src, func(ctx context.Context, r io.Reader, f Format) (err error) {
 			if f != FormatPerfetto {
 				return l.readFormat(ctx, r, f)

@@ -1,6 +1,7 @@
 // Package load is the way into weft: it reads a trace of any format, or several on one timeline, into a resolved timeline.
 //
 //	t, err := load.One(ctx, src, opts)
+//	t, err := load.Surveyed(ctx, src, opts, survey)
 //	t, err := load.Many(ctx, job, opts)
 //
 // One and Many unpack (package unpack), find the format (detect.go), let its reader fill a timeline.Builder (readFormat), make calls of the
@@ -48,7 +49,13 @@ type Trace struct {
 
 // One reads a trace from src. It returns the errors of convert.Convert.
 func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
-	return load(ctx, opts, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
+	return Surveyed(ctx, src, opts, nil)
+}
+
+// Surveyed is One for a trace that is reported on and written: survey looks at it before it is attributed, as one that was read without
+// attribution, and completes that one's report. What it finds wrong is not in the trace that Surveyed returns, which is that of One.
+func Surveyed(ctx context.Context, src io.Reader, opts Options, survey func(*Trace) error) (*Trace, error) {
+	return load(ctx, opts, survey, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
 }
 
 // Close frees the memory and the temporary files of a trace.
@@ -63,8 +70,8 @@ func (t *Trace) closeAttribution() error {
 	return err
 }
 
-// load reads, resolves and attributes.
-func load(ctx context.Context, opts Options, read func(l *loader) error) (*Trace, error) {
+// load reads, resolves and attributes; survey is that of Surveyed, or nil.
+func load(ctx context.Context, opts Options, survey func(*Trace) error, read func(l *loader) error) (*Trace, error) {
 	began := time.Now()
 	if err := opts.complete(); err != nil {
 		return nil, err
@@ -83,7 +90,15 @@ func load(ctx context.Context, opts Options, read func(l *loader) error) (*Trace
 		return nil, errors.Join(err, l.builder.Close())
 	}
 	t := &Trace{Timeline: tl, Report: l.report, opts: opts, began: began}
-	if err := t.attribute(ctx); err != nil {
+	if survey != nil {
+		seen, report := *t, *l.report
+		seen.Report = &report
+		err = tl.Apart(func() error { return survey(&seen) })
+	}
+	if err == nil {
+		err = t.attribute(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
@@ -192,6 +207,9 @@ func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx conte
 		return err
 	}
 	if err := l.withinMemory(ctx, func(ctx context.Context) error { return read(ctx, in, in.format) }); err != nil {
+		if l.opts.From == FormatAuto && ctx.Err() == nil && l.builder.Full() == nil && in.failed == nil {
+			return &misread{err, in.format}
+		}
 		return err
 	}
 	l.report.Format, l.report.Containers = in.format, in.unpacked.Containers

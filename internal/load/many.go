@@ -32,7 +32,7 @@ type merger struct {
 // Many reads the inputs of a job onto one timeline. With job.DryRun it only finds their places, and returns merge.ErrDryRun. The job gets
 // the plan, and what became of each input.
 func Many(ctx context.Context, job *merge.Job, opts Options) (*Trace, error) {
-	return load(ctx, opts, func(l *loader) error { return l.newMerger(job).run(ctx) })
+	return load(ctx, opts, nil, func(l *loader) error { return l.newMerger(job).run(ctx) })
 }
 
 // newMerger returns what reads the inputs of a job into the builder.

@@ -98,6 +98,6 @@ func notATrace(head []byte) error {
 	case what != "":
 		return fmt.Errorf("%w: this is %s", ErrUnknownFormat, what)
 	}
-	return fmt.Errorf("%w: it begins with %q; weft converts %s", ErrUnknownFormat,
+	return fmt.Errorf("%w: it begins with %q; weft converts %s: name one of these with --format", ErrUnknownFormat,
 		head[:min(len(head), 16)], supportedSentence())
 }

@@ -240,6 +240,14 @@ func (l *Log) Merge(other *Log) {
 	}
 }
 
+// Clone returns a Log with what was counted so far.
+func (l *Log) Clone() *Log {
+	c := new(Log)
+	c.DivideAs(l)
+	c.Merge(l)
+	return c
+}
+
 // Wants reports whether the next case of a kind would be kept with its detail. Callers for which the detail costs
 // something ask first.
 func (l *Log) Wants(k Kind) bool { return len(l.cases[k]) < maxCases }

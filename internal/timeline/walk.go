@@ -278,6 +278,20 @@ func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	}
 }
 
+// Apart has fn look at a nested timeline with a log of problems of its own, which begins with what is known: what it finds is not found for
+// those who look later.
+func (t *Timeline) Apart(fn func() error) error {
+	known := t.opts.Problems
+	t.opts.Problems = known.Clone()
+	defer func() {
+		t.opts.Problems, t.walked = known, 0
+		for i := range t.segments {
+			t.segments[i].problems = nil
+		}
+	}()
+	return fn()
+}
+
 // count counts a problem at a record.
 func (w *walker) count(k problem.Kind, r *record) {
 	w.problems.Add(k, problem.Position{Event: int64(r.event), Offset: r.offset}, "")

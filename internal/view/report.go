@@ -9,12 +9,16 @@ import (
 // only those.
 type Report struct {
 	HTML                  []byte
-	ScriptHash, StyleHash string // as a Content-Security-Policy names them: sha256-…
-	Span                  Window // of the trace: what the report asks to show must be in it
+	ScriptHash, StyleHash string   // as a Content-Security-Policy names them: sha256-…
+	Span                  Window   // of the trace: what the report asks to show must be in it
+	Tracks                []string // the rows of its timeline, as the UI calls them
 }
 
 // Report gives the report of a trace, once it is made.
 func (t *Trace) Report(r Report) { t.update(func() { t.report = &r }) }
+
+// Unreported says that there is no report.
+func (t *Trace) Unreported() { t.update(func() { t.unreported = true }) }
 
 // serveReport gives the report. It is framed by the page, without the rights of its origin (the attribute sandbox), and its policy lets
 // it run what is in it and nothing else (rule 7).

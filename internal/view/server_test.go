@@ -453,7 +453,7 @@ func TestReport(t *testing.T) {
 	s.ready()
 	wantRefused(t, "no report", s.ask(t, "GET", s.path("report/0")), http.StatusNotFound)
 	const html = `<!doctype html><style>a{}</style><script type="application/json">{}</script><script>b()</script>`
-	s.trace.Report(Report{HTML: []byte(html), ScriptHash: "sha256-script", StyleHash: "sha256-style", Span: Window{-1, 1 << 60}})
+	s.trace.Report(Report{HTML: []byte(html), ScriptHash: "sha256-script", StyleHash: "sha256-style", Span: Window{-1, 1 << 60}, Tracks: []string{"main 7"}})
 	got := s.ask(t, "GET", s.path("report/0"))
 	if got.body != html || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("%+v", got)
@@ -467,7 +467,7 @@ func TestReport(t *testing.T) {
 	}
 	wantRefused(t, "POST", s.ask(t, "POST", s.path("report/0")), http.StatusMethodNotAllowed)
 	wantRefused(t, "without the secret", s.ask(t, "GET", "/report/0"), http.StatusNotFound)
-	if got := listenTo(t, s)(); !strings.Contains(got, `"report":true,"start_ns":-1,"end_ns":1152921504606846976`) {
+	if got := listenTo(t, s)(); !strings.Contains(got, `"report":true,"start_ns":"-1","end_ns":"1152921504606846976","tracks":["main 7"]`) {
 		t.Errorf("the page hears %s", got)
 	}
 }

@@ -33,6 +33,7 @@ type Trace struct {
 	content    Content
 	view       FirstView
 	report     *Report // nil: there is none yet
+	unreported bool    // and there will be none
 }
 
 // The states of a trace.
@@ -192,7 +193,8 @@ func (t *Trace) serve(w http.ResponseWriter, r *http.Request) {
 
 // pageState is what the page is told.
 type pageState struct {
-	UI     string       `json:"ui"` // address that ends in a slash
+	UI     string       `json:"ui"`               // address that ends in a slash
+	OwnUI  bool         `json:"own_ui,omitempty"` // that one is from files
 	Traces []traceState `json:"traces"`
 }
 
@@ -207,9 +209,12 @@ type traceState struct {
 	FileName  string  `json:"file_name,omitempty"` // under which it is saved
 	Arguments string  `json:"arguments"`           // of the link of the UI
 	Scroll    *scroll `json:"scroll,omitempty"`    // what to show first where the link stays empty
-	Report    bool    `json:"report,omitempty"`    // there is one,
-	Start     int64   `json:"start_ns,omitempty"`  // and it may ask for what is in this time
-	End       int64   `json:"end_ns,omitempty"`
+
+	Report     bool     `json:"report,omitempty"` // there is one,
+	Unreported bool     `json:"unreported,omitempty"`
+	Start      string   `json:"start_ns,omitempty"` // and it may ask for what is in this time, in digits: numbers of scripts are coarser
+	End        string   `json:"end_ns,omitempty"`
+	Tracks     []string `json:"tracks,omitempty"`
 }
 
 // scroll is a part of the timeline in seconds, as the UI is asked to scroll to it. They are rounded, which is no harm for that.
@@ -222,14 +227,15 @@ type scroll struct {
 func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := pageState{UI: s.opts.UI.address, Traces: make([]traceState, len(s.traces))}
+	p := pageState{UI: s.opts.UI.address, OwnUI: s.ui != nil, Traces: make([]traceState, len(s.traces))}
 	for i, t := range s.traces {
 		p.Traces[i] = traceState{
 			Name: t.name, State: t.state, Read: t.read, Size: t.size, Failure: t.failure, Bytes: t.content.Bytes, FileName: t.content.FileName,
-			Arguments: t.view.arguments(), Scroll: t.view.scroll(), Report: t.report != nil,
+			Arguments: t.view.arguments(), Scroll: t.view.scroll(), Report: t.report != nil, Unreported: t.unreported,
 		}
 		if t.report != nil {
-			p.Traces[i].Start, p.Traces[i].End = t.report.Span.Start, t.report.Span.End
+			r := t.report
+			p.Traces[i].Start, p.Traces[i].End, p.Traces[i].Tracks = strconv.FormatInt(r.Span.Start, 10), strconv.FormatInt(r.Span.End, 10), r.Tracks
 		}
 	}
 	state, err := json.Marshal(p)

@@ -1,7 +1,7 @@
 // Command bundle builds the module of command weftweb and makes the page around it:
 //
 //	weft.html      one file, which holds everything and connects to nothing
-//	weft-hosted/   the same in pieces, for web servers that send headers: index.html, weft.wasm and weft.wasm.br
+//	weft-hosted/   the same in pieces, for web servers that send headers: index.html, report.png, weft.wasm and weft.wasm.br
 //
 // It is what make web runs, in the folder of weft's module.
 package main
@@ -18,6 +18,7 @@ import (
 	"html"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -50,6 +51,9 @@ func run(out string, level int) error {
 	}
 	p, err := newPage(support)
 	if err != nil {
+		return err
+	}
+	if err := p.addFiles(); err != nil {
 		return err
 	}
 	single, err := p.single(module)
@@ -94,6 +98,38 @@ func goSupport() ([]byte, error) {
 // pageParts are the files of folder page, the worker with Go's own script in front.
 type pageParts struct {
 	html, style, script, worker string
+
+	picture  []byte // of a report, a PNG
+	examples string // buttons, and the files that they open
+}
+
+// reportPicture is what the first screen shows.
+const reportPicture = "docs/report.png"
+
+// examples are the traces that the page has in it.
+var examples = []struct{ text, file string }{
+	{"a page in Chrome", "testdata/traces/chrome/chrome-array-tiny.json.gz"},
+	{"an HTTP archive", "testdata/clocks/node/page.har.gz"},
+	{"a GPU job", "testdata/traces/merge/rank0.json.gz"},
+}
+
+// addFiles reads the picture and the examples.
+func (p *pageParts) addFiles() (err error) {
+	if p.picture, err = os.ReadFile(reportPicture); err != nil {
+		return err
+	}
+	var buttons, files strings.Builder
+	for _, e := range examples {
+		content, err := os.ReadFile(filepath.FromSlash(e.file))
+		if err != nil {
+			return err
+		}
+		name := html.EscapeString(path.Base(e.file))
+		fmt.Fprintf(&buttons, "<button type=\"button\" data-file=\"%s\">%s</button>\n", name, html.EscapeString(e.text))
+		fmt.Fprintf(&files, "<script id=\"%s\" type=\"text/plain\">%s</script>\n", name, base64.StdEncoding.EncodeToString(content))
+	}
+	p.examples = buttons.String() + files.String()
+	return nil
 }
 
 func newPage(support []byte) (*pageParts, error) {
@@ -146,7 +182,7 @@ func (p *pageParts) writeHosted(dir string, module []byte, level int) error {
 		return err
 	}
 	for name, content := range map[string][]byte{
-		"index.html": p.fill("", true), "weft.wasm": module, "weft.wasm.br": packed.Bytes(),
+		"index.html": p.fill("", true), pictureName: p.picture, "weft.wasm": module, "weft.wasm.br": packed.Bytes(),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
 			return err
@@ -155,18 +191,23 @@ func (p *pageParts) writeHosted(dir string, module []byte, level int) error {
 	return nil
 }
 
+// pictureName is the picture in the folder of a hosted page.
+const pictureName = "report.png"
+
 // fill returns the page with a module in base64, or, to be hosted, without one: then it fetches that. The frame with the report inherits the policy, so that it names the
 // script and the style of reports as well.
 func (p *pageParts) fill(module string, hosted bool) []byte {
-	connect, promise := "", "the page is not allowed to connect to anything"
+	connect, pictures, promise := "", "data:", "the page is not allowed to connect to anything"
+	picture := "data:image/png;base64," + base64.StdEncoding.EncodeToString(p.picture)
 	if hosted {
-		connect, promise = " connect-src 'self';", "the page fetches weft from the server that it came from, and is not allowed to connect to any other"
+		connect, pictures, promise = " connect-src 'self';", "'self' data:", "the page fetches weft from the server that it came from, and is not allowed to connect to any other"
+		picture = pictureName
 	}
 	reportScript, reportStyle := reportpage.Hashes()
-	policy := fmt.Sprintf("default-src 'none'; script-src '%s' '%s' 'wasm-unsafe-eval'; style-src '%s' '%s'; img-src data:; worker-src blob:;%s base-uri 'none'; form-action 'none'",
-		hash(p.script), reportScript, hash(p.style), reportStyle, connect)
+	policy := fmt.Sprintf("default-src 'none'; script-src '%s' '%s' 'wasm-unsafe-eval'; style-src '%s' '%s'; img-src %s; worker-src blob:;%s base-uri 'none'; form-action 'none'",
+		hash(p.script), reportScript, hash(p.style), reportStyle, pictures, connect)
 	return []byte(strings.NewReplacer("{{policy}}", html.EscapeString(policy), "{{promise}}", promise, "{{style}}", p.style, "{{script}}", p.script,
-		"{{worker}}", p.worker, "{{module}}", module).Replace(p.html))
+		"{{worker}}", p.worker, "{{module}}", module, "{{picture}}", picture, "{{examples}}", p.examples).Replace(p.html))
 }
 
 // hash returns what a policy calls an inline script or style.

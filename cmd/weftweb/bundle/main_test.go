@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"html"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/weft-trace/weft/convert"
 )
 
 // find returns the one place in a page that an expression matches, as its first group.
@@ -80,34 +77,6 @@ func TestScriptsCannotEndThePage(t *testing.T) {
 	for _, support := range []string{`"</SCRIPT>"`, "<!-- a comment"} {
 		if _, err := newPage([]byte(support)); err == nil {
 			t.Errorf("%s: no error", support)
-		}
-	}
-}
-
-// TestPageKnowsTheReport: the members of a conversion's report that the script reads have the names that it uses.
-func TestPageKnowsTheReport(t *testing.T) {
-	p, err := newPage(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := json.Marshal(convert.Report{
-		Containers: []string{"gzip"}, Contexts: []string{"Frame"}, Usual: []string{"x"}, BytesOut: 1, Span: &convert.Span{},
-		Events: convert.EventCounts{Screenshots: 1},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, used := range []string{
-		"report.format", "report.containers", "report.bytes_in", "report.bytes_unpacked", "report.bytes_out", "report.span", "report.contexts",
-		"report.problems", "report.usual", "span.start_ns", "span.end_ns", "e.slices", "e.instants", "e.counter_values", "e.samples", "e.flows",
-		"e.screenshots", "t.threads", "t.processes",
-	} {
-		if !strings.Contains(p.script, used) {
-			t.Errorf("the script does not use %s", used)
-		}
-		_, member, _ := strings.Cut(used, ".")
-		if !strings.Contains(string(report), `"`+member+`":`) {
-			t.Errorf("a report has no member %s", member)
 		}
 	}
 }

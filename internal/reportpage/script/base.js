@@ -62,15 +62,18 @@ function hint(text, e) {
   tip.style.top = (e.clientY + box.height + 24 > innerHeight ? e.clientY - box.height - 10 : e.clientY + 16) + "px";
 }
 
-// Rows can be shown in the timeline of the page, or beside a viewer in that. Other pages with a report in a frame have none, and do not
-// name the frame.
+// Rows can be shown in the timeline of the page, and beside a viewer in that, too, if it can. Other pages with a report in a frame have none,
+// and do not name the frame.
 const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
 if (beside || chart) {
   for (const row of document.querySelectorAll("[data-at]")) {
     const [from, dur, at] = row.dataset.at.split(" ").map(Number), button = make("button", "show", "Show");
     button.type = "button";
     button.title = "Show it in the timeline";
-    button.onclick = () => beside ? window.parent.postMessage({weft: {from_ns: from, dur_ns: dur}}, "*") : chart.show(from - data.chart.begin, dur, at - 1);
+    button.onclick = () => {
+      chart?.show(from - data.chart.begin, dur, at - 1);
+      if (beside) window.parent.postMessage({weft: row.dataset.at}, "*");
+    };
     (row.querySelector(".more") || row.cells[0]).append(button);
   }
 }

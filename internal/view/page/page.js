@@ -1,11 +1,14 @@
 "use strict";
 
-// The page frames the Perfetto UI and hands it a trace of its own origin. The UI answers PING with PONG once it listens; what is
-// posted before that is lost. It may answer several PINGs that are under way, so the first PONG ends them.
+// The page shows the report of a trace, which needs no network, and in a second tab frames the Perfetto UI and hands it the trace of its own
+// origin. The UI answers PING with PONG once it listens; what is posted before that is lost. It may answer several PINGs that are under way, so
+// the first PONG ends them.
 {
   const pingInterval = 100; // ms
-  const patience = 8000; // ms without PONG, after which the page says what may be wrong
+  const patience = 2000; // ms without PONG, after which the page says what may be wrong
+  const tabPatience = 8000; // where the UI may ask something first, which the page cannot see
   const goneAfter = 3000; // ms without a connection, after which the program has ended
+  const mostReloaded = 256 * 2 ** 20; // bytes of a trace that the UI loads once more to show something in it
 
   const element = (id) => document.getElementById(id);
   const show = (id, on) => { element(id).hidden = !on; };
@@ -16,13 +19,15 @@
   let tab = null; // the handover to a tab, or the last one
   let ended = false; // the program has
   let report = null; // the frame of the report
+  let shown = "report"; // the tab
+  let reading = null; // since when a trace is read: {number, read, at}
 
   const trace = () => state?.traces[chosen];
   const address = (number) => `trace/${number}`;
 
   // A Handover gives one trace to one window of the UI.
   class Handover {
-    constructor(number, target) {
+    constructor(number, target, patience) {
       this.number = number;
       this.target = target;
       this.answered = false;
@@ -91,7 +96,8 @@
 
     afterPost() {}
 
-    // scrollTo shows a part of the timeline, in seconds; a moment with something around it.
+    // scrollTo shows a part of the timeline, in seconds; a moment with something around it. That is all that a UI with a trace takes: there is no
+    // message about a track or a slice.
     scrollTo({ start, end }) {
       const around = end > start ? 0 : 5e-4;
       this.target.postMessage({ perfetto: { timeStart: start - around, timeEnd: end + around, viewPercentage: 0.8 } }, uiOrigin());
@@ -109,7 +115,7 @@
 
   class FrameHandover extends Handover {
     afterPost() {
-      if (document.activeElement === document.body) {
+      if (document.activeElement === document.body && shown === "timeline") {
         element("stage").querySelector("iframe")?.focus(); // so that the keys of the UI work at once
       }
     }
@@ -117,8 +123,8 @@
 
   const uiOrigin = () => new URL(state.ui).origin;
 
-  // start shows the chosen trace in a fresh frame when it is ready: the UI reads in its address what to show first.
-  function start() {
+  // start shows the chosen trace in a fresh frame when it is ready: the UI reads in its address what to show first, once.
+  function start(at) {
     if (frame !== null || state === null || ended || trace().state !== "ready") {
       return;
     }
@@ -126,45 +132,83 @@
     view.title = "Perfetto";
     view.referrerPolicy = "no-referrer";
     view.allow = "clipboard-write; fullscreen";
-    view.src = `${state.ui}#!/?${trace().arguments}`;
+    view.src = `${state.ui}#!/?${at ? argumentsFor(at) : trace().arguments}`;
     element("stage").replaceChildren(view);
-    frame = new FrameHandover(chosen, view.contentWindow);
+    frame = new FrameHandover(chosen, view.contentWindow, patience);
+  }
+
+  // argumentsFor says in the address of the UI to show a time: the slice with just that time is selected, which brings its track into view, and
+  // the track that is named is pinned.
+  function argumentsFor({ from, to, track }) {
+    const its = trace(), args = new URLSearchParams(its.arguments);
+    const room = (to - from) / 8n + 500000n, most = (a, b) => a > b ? a : b, least = (a, b) => a < b ? a : b;
+    args.set("ts", from);
+    args.set("dur", to - from);
+    args.set("visStart", most(from - room, BigInt(its.start_ns)));
+    args.set("visEnd", least(to + room, BigInt(its.end_ns)));
+    if (track) {
+      const pin = { id: "dev.perfetto.PinTracksByRegex", args: [`^${track.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`, "name"] };
+      args.set("startupCommands", JSON.stringify([...JSON.parse(args.get("startupCommands") ?? "[]"), pin]));
+    }
+    return args;
   }
 
   function restart() {
     frame?.stop();
     frame = null;
-    report = null;
-    element("report").replaceChildren();
-    choose("timeline");
     element("stage").replaceChildren();
     start();
     render();
   }
 
+  // change shows another trace.
+  function change(number) {
+    chosen = number;
+    report?.remove();
+    report = null;
+    choose("report");
+    restart();
+  }
+
+  // openReport frames the report as soon as there is one, and leads to the timeline where there will be none.
+  function openReport() {
+    const its = trace();
+    if (its.unreported && shown === "report") {
+      choose("timeline");
+    }
+    if (!its.report || report !== null || ended) {
+      return;
+    }
+    report = document.createElement("iframe");
+    report.title = "Report";
+    report.name = "beside-timeline"; // so that the report tells what it shows
+    report.setAttribute("sandbox", "allow-scripts");
+    report.referrerPolicy = "no-referrer";
+    report.src = `report/${chosen}`;
+    report.addEventListener("load", () => {
+      if (document.activeElement === document.body && shown === "report") {
+        report?.focus(); // so that its keys work at once
+      }
+    });
+    element("report").append(report);
+  }
+
   // choose shows the timeline or the report. The other one stays as it is.
   function choose(what) {
     const isReport = what === "report";
-    if (isReport && report === null) {
-      report = document.createElement("iframe");
-      report.title = "Report";
-      report.name = "beside-timeline"; // so that the report offers to show rows in it
-      report.setAttribute("sandbox", "allow-scripts");
-      report.referrerPolicy = "no-referrer";
-      report.src = `report/${chosen}`;
-      element("report").replaceChildren(report);
-    }
+    shown = what;
     show("report", isReport);
     show("stage", !isReport);
     for (const [id, selected] of [["show-report", isReport], ["show-timeline", !isReport]]) {
       element(id).setAttribute("aria-selected", String(selected));
       element(id).tabIndex = selected ? 0 : -1; // the arrow keys lead to the other one
     }
+    render();
   }
 
   // chooseByKey moves among the tabs as their pattern of WAI-ARIA says: what has the focus is shown.
   function chooseByKey(event) {
-    const tabs = ["timeline", "report"], now = tabs.findIndex((what) => event.target.id === `show-${what}`);
+    const tabs = ["report", "timeline"], now = tabs.findIndex((what) => event.target.id === `show-${what}`);
     const step = { ArrowRight: 1, ArrowLeft: -1, Home: -now, End: tabs.length - 1 - now }[event.key];
     if (step === undefined || now < 0 || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) {
       return;
@@ -175,16 +219,27 @@
     element(`show-${what}`).focus();
   }
 
-  // showInTimeline does what a row of the report asks for, if that can be: a time in the trace.
+  // showInTimeline does what a row of the report asks for, if that can be: "START LENGTH ROW", a time of the trace, and a row of the report's
+  // timeline if it is on one. The report shows it in that anyway, so that nothing happens where there is no UI.
   function showInTimeline(asked) {
-    const its = trace(), from = asked?.from_ns, length = asked?.dur_ns;
-    const rounding = 1000; // ns; numbers are coarse, texts would be exact
-    if (!Number.isInteger(from) || !Number.isInteger(length) || length < 0 || from < its.start_ns - rounding || from + length > its.end_ns + rounding ||
-      !frame?.posted) {
+    const its = trace(), found = typeof asked === "string" && /^(-?\d{1,19}) (\d{1,19})(?: (\d{1,4}))?$/.exec(asked);
+    if (!found || frame === null || frame.silent || frame.failure !== "") {
+      return;
+    }
+    const from = BigInt(found[1]), to = from + BigInt(found[2]);
+    if (from < BigInt(its.start_ns) || to > BigInt(its.end_ns)) {
+      return;
+    }
+    if (its.bytes <= mostReloaded && !ended) {
+      frame.stop();
+      frame = null;
+      start({ from, to, track: its.tracks?.[found[3] - 1] });
+    } else if (frame.posted) {
+      frame.scrollTo({ start: Number(from) / 1e9, end: Number(to) / 1e9 });
+    } else {
       return;
     }
     choose("timeline");
-    frame.scrollTo({ start: from / 1e9, end: (from + length) / 1e9 });
   }
 
   function openTab() {
@@ -194,7 +249,7 @@
       return;
     }
     tab?.stop();
-    tab = new TabHandover(chosen, target);
+    tab = new TabHandover(chosen, target, tabPatience);
     render();
   }
 
@@ -203,19 +258,32 @@
     switch (true) {
       case its.state === "waiting":
         return "waiting for its turn";
+      case its.state === "converting" && (its.read < its.size || its.size <= 0):
+        return `reading ${its.size > 0 ? `${Math.floor(100 * its.read / its.size)} %` : sizeText(its.read)}${rateText(its)}`;
+      case its.state !== "failed" && !its.report && !its.unreported:
+        return "making the report";
       case its.state === "converting":
-        return its.size > 0 && its.read < its.size ? `converting, ${Math.floor(100 * its.read / its.size)} %` :
-          its.size > 0 ? "converting, sorting and writing" : `converting, ${sizeText(its.read)} read`;
+        return "writing the trace";
       case its.state === "failed":
         return "not converted";
+      case ended && frame?.posted:
+        return "weft view has ended";
       case frame === null || !frame.answered:
-        return "waiting for Perfetto";
+        return frame?.silent ? "" : "waiting for Perfetto";
       case !frame.posted:
         return frame.failure === "" ? "handing it over" : "";
-      case ended:
-        return "weft view has ended";
     }
-    return sizeText(its.bytes);
+    return "";
+  }
+
+  // rateText says how fast a trace is read, when that can be told.
+  function rateText(its) {
+    const now = performance.now();
+    if (reading?.number !== chosen) {
+      reading = { number: chosen, read: its.read, at: now };
+    }
+    const ms = now - reading.at;
+    return ms < 500 ? "" : ` · ${((its.read - reading.read) / ms / 1000).toFixed(0)} MB/s`;
   }
 
   function sizeText(bytes) {
@@ -253,12 +321,17 @@
           { download: there, again: frame !== null && frame.silent, open: there });
       case tab !== null && !tab.answered && !tab.stopped:
         return say("If the browser asks whether Perfetto may access other apps and services on this device: either answer is fine.", {});
+      case frame !== null && frame.silent && shown === "report":
+        return say(`Perfetto has not loaded: ${absence()} The report needs no network.${offline()}`, { again: true });
       case frame !== null && frame.silent:
-        return say("Perfetto does not answer. It may be asking you something below, or the network is down:",
+        return say(`Perfetto has not loaded: it may be asking you something below, or ${absence()}${offline()}`,
           { download: there, again: true, open: true });
     }
     say("", {});
   }
+
+  const absence = () => `${new URL(state.ui).host} does not answer.`;
+  const offline = () => state.own_ui ? "" : " For timelines without a network: weft view --ui FOLDER.";
 
   function renderList() {
     const several = state.traces.length > 1;
@@ -298,10 +371,13 @@
     for (const id of ["download", "notice-download"]) {
       element(id).href = address(chosen);
       element(id).download = its.file_name ?? "";
+      element(id).title = `The trace for Perfetto, ${sizeText(its.bytes ?? 0)}`;
     }
     show("download", there);
     show("open", there);
-    show("tabs", Boolean(its.report) && (report !== null || !ended));
+    openReport();
+    show("tabs", report !== null || Boolean(its.unreported));
+    show("soon", report === null && !its.unreported && its.state !== "failed" && !ended);
     notice(its);
   }
 
@@ -353,8 +429,7 @@
   });
 
   element("list").addEventListener("change", (event) => {
-    chosen = Number(event.target.value);
-    restart();
+    change(Number(event.target.value));
   });
   element("show-timeline").addEventListener("click", () => choose("timeline"));
   element("show-report").addEventListener("click", () => choose("report"));

@@ -1,4 +1,5 @@
-// The page of weft.html: takes a file, has it converted by a worker (worker.js, main.go), and offers what comes out.
+// The page of weft.html: takes files, has them read by a worker (worker.js, main.go), and shows the report that comes out. Of a single file a
+// trace for Perfetto follows it.
 "use strict";
 
 const perfettoUI = "https://ui.perfetto.dev";
@@ -14,11 +15,11 @@ const show = (id, on) => { $(id).hidden = !on; };
 
 let worker = null; // runs weft; one for all files, because the second one is faster
 let ready = null; // a promise: worker can be asked
-let task = null; // what it works on, or will when it is ready: {chunks, resolve, reject}
-let input = null; // the file that was converted
-let output = null; // the trace that was made, a Blob
-let reporting = null; // a promise of the report of input, when it was begun
+let task = null; // what it works on, or will when it is ready: {chunks, resolve, reject, report}
+let input = null; // the files that are read, or were
+let output = null; // the trace that was made of a file, a Blob
 let reportText = ""; // the report of input
+let began = 0; // when its reading did, in ms
 
 // The module, compiled, and kept: a worker that follows another one starts at once.
 let compiled = null;
@@ -67,11 +68,12 @@ function startWorker() {
 	});
 }
 
-// endedText says why the module has ended: for want of memory, or by a mistake in it.
+// endedText says why the module has ended: it ran out of memory, or has a mistake in it.
 function endedText(reason) {
-	return /^(fatal error|runtime|RangeError): .*memory/.test(reason) ? "This is more than a browser holds. The command weft convert does it, with files of any size." :
+	return /^(fatal error|runtime|RangeError): .*memory/.test(reason) ? tooLarge :
 		`weft has failed, please report it: ${reason || "it ended without a reason"}. The command weft convert may do it.`;
 }
+const tooLarge = "This is more than a browser holds. The command weft convert does it, with files of any size.";
 
 // dropWorker ends the worker. What it was asked fails, with why.
 function dropWorker(why) {
@@ -86,128 +88,129 @@ function answer(data) {
 	if ("progress" in data) {
 		progressOf(data.progress);
 		if (data.memory > muchMemory) show("large", true); // what is packed says so late
+	} else if ("report" in data) {
+		task.report(data.report);
+	} else if ("unreported" in data) {
+		hinter()(`There is no report: ${printable(data.unreported)}`);
 	} else if ("chunk" in data) {
 		task.chunks.push(new Blob([data.chunk])); // a Blob need not be in memory
 	} else {
 		const ended = task;
 		task = null;
-		if ("done" in data) ended.resolve({ result: data.done, chunks: ended.chunks });
+		if ("done" in data) ended.resolve(ended.chunks);
 		else ended.reject(new Error(data.failed));
 	}
 }
 
-// ask has the worker do something as soon as it is ready: one thing at a time.
-function ask(what, file) {
+// ask has the worker do something as soon as it is ready: one thing at a time. report gets the report as soon as it is made.
+function ask(what, files, options, report) {
 	if (!worker) startWorker();
-	const options = { attribute: $("attribute").checked };
 	return new Promise((resolve, reject) => {
-		const mine = { chunks: [], resolve, reject };
+		const mine = { chunks: [], resolve, reject, report };
 		task = mine;
-		ready.then(() => { if (task === mine) worker.postMessage({ what, file, options }); });
+		ready.then(() => { if (task === mine) worker.postMessage({ what, files, options }); });
 	});
 }
 
+const total = () => input.reduce((sum, file) => sum + file.size, 0);
+
 function progressOf(bytes) {
-	const share = input.size > 0 ? bytes / input.size : 1;
-	$("progress").value = share * 0.7; // resolving and writing follow
-	$("status").textContent = share < 1 ? `${size(bytes)} of ${size(input.size)} read` : "Read; resolving and writing";
+	const all = total(), ms = performance.now() - began;
+	$("progress").value = all > 0 ? bytes / all : 1;
+	$("status").textContent = bytes < all ? `reading ${Math.floor(100 * bytes / all)} %` + (ms > 200 ? ` · ${(bytes / ms / 1000).toFixed(0)} MB/s` : "") : "making the report";
 }
 
-async function convert(file) {
+// take reads files and shows what comes of them: the report on one, the comparison of two, the older one first, or the sum of many.
+async function take(list, withReport = true) {
 	if (task) dropWorker("stopped");
-	input = file;
+	const files = [...list].sort((a, b) => a.lastModified - b.lastModified);
+	const what = ["open", "compare"][files.length - 1] ?? "sum";
+	input = files;
 	output = null;
-	reporting = null;
 	reportText = "";
-	for (const id of ["result", "problem", "page", "save", "stands-out"]) show(id, false);
-	document.querySelector("main").classList.remove("wide");
-	$("page").removeAttribute("srcdoc");
-	$("drop").classList.add("small");
-	$("drop-title").textContent = "Drop another trace";
-	if (file.size > mostBytes) {
-		fail(`${printable(file.name)} has ${size(file.size)}. This is more than a browser holds: weft convert does it.`);
+	begin();
+	if (total() > mostBytes) {
+		fail(`${title()} has ${size(total())}. This is more than a browser holds: weft convert does it.`);
 		return;
 	}
-	working(file.name, "Starting");
-	show("large", file.size > manyBytes);
+	const current = (then) => (value) => { if (files === input) then(value); };
 	try {
-		const began = performance.now();
-		const { result, chunks } = await ask("convert", file);
-		if (file !== input) return;
-		output = new Blob(chunks, { type: "application/octet-stream" });
-		const said = JSON.parse(result);
-		showResult(said, performance.now() - began);
-		standsOut(said.bytes_unpacked > manyBytes);
+		const chunks = await ask(what, files, { attribute: $("attribute").checked, report: withReport }, current(showReport));
+		if (files === input) finish(what === "open" ? new Blob(chunks, { type: "application/octet-stream" }) : null);
 	} catch (err) {
-		if (file === input) fail(`${printable(file.name)}: ${err.message}`);
-	} finally {
-		if (file === input) show("work", false);
+		if (files !== input) return;
+		if (err.message === tooLarge && what === "open" && withReport && reportText === "") {
+			take(files, false); // which takes less memory
+			hinter()("There is no report: with it, this is more than a browser holds. The command weft report makes it.");
+		} else if (reportText !== "") {
+			hinter()(`There is no trace for Perfetto: ${printable(err.message)}`);
+			$("made").textContent = "";
+		} else {
+			fail(err.message.startsWith(`${input[0].name}: `) || files.length > 1 ? err.message : `${files[0].name}: ${err.message}`);
+		}
 	}
 }
 
-function working(name, status) {
-	$("name").textContent = printable(name);
-	$("status").textContent = status;
-	$("progress").value = 0;
-	show("large", false);
+const title = () => input.length === 1 ? printable(input[0].name) : input.length === 2 ? input.map((f) => printable(f.name)).join(" → ") : `${input.length} files`;
+
+// begin shows that files are read.
+function begin() {
+	$("page")?.remove();
+	for (const id of ["problem", "large", "bar", "hint", "examples", "drop"]) show(id, false);
+	for (const id of ["perfetto", "download"]) $(id).disabled = true;
+	show("start", true);
 	show("work", true);
+	show("large", total() > manyBytes);
+	$("name").textContent = title();
+	$("status").textContent = "Starting";
+	$("progress").value = 0;
+	document.title = `${title()} – weft`;
+	began = performance.now();
+}
+
+// showReport shows a report instead of the first screen; a trace may still follow.
+function showReport(html) {
+	reportText = html;
+	const page = document.createElement("iframe");
+	page.id = "page";
+	page.title = "Report";
+	page.setAttribute("sandbox", "allow-scripts");
+	page.srcdoc = html;
+	page.addEventListener("load", () => page.focus()); // so that its keys work at once
+	document.querySelector("main").append(page);
+	showBar();
+	$("made").textContent = input.length === 1 ? "writing the trace for Perfetto" : "";
+}
+
+function showBar() {
+	show("start", false);
+	show("bar", true);
+	for (const id of ["perfetto", "download"]) show(id, input.length === 1);
+	show("save", reportText !== "");
+}
+
+// finish offers the trace that was made.
+function finish(trace) {
+	output = trace;
+	showBar();
+	$("made").textContent = "";
+	if (!trace) return;
+	$("download").disabled = false;
+	$("download").title = `The trace for Perfetto, ${size(trace.size)} before it is packed`;
+	$("perfetto").disabled = trace.size > mostHandedOver;
+	if (trace.size > mostHandedOver) hinter()("The trace is larger than what a page can hand over: download it, and open it in Perfetto from there.");
 }
 
 function fail(text) {
 	show("work", false);
+	for (const id of ["drop", "examples"]) show(id, true);
 	say(text);
 }
 
-// say shows what is wrong, beside what is under way.
+// say shows what is wrong.
 function say(text) {
 	$("said").textContent = text.split("\n").map(printable).join("\n");
 	show("problem", true);
-}
-
-function showResult(report, ms) {
-	$("what").textContent = printable(input.name);
-	$("hint").textContent = "";
-	const e = report.events, t = report.tracks;
-	const unpacked = report.bytes_unpacked !== report.bytes_in ? ` (${size(report.bytes_unpacked)} unpacked)` : "";
-	facts({
-		format: [report.format, ...(report.containers || [])].join(" in "),
-		file: `${size(report.bytes_in)}${unpacked} → ${size(report.bytes_out)}, in ${seconds(ms / 1000)}`,
-		length: report.span ? `${seconds((report.span.end_ns - report.span.start_ns) / 1e9)}, ${count(t.threads, "thread")} of ${count(t.processes, "process", "processes")}` : "no events",
-		events: [
-			[e.slices, "slice"], [e.instants, "instant"], [e.counter_values, "counter value"], [e.samples, "sample"], [e.flows, "flow"], [e.screenshots, "screenshot"],
-		].filter(([n]) => n > 0).map(([n, word]) => count(n, word)).join(", "),
-		contexts: (report.contexts || []).join(", "),
-	});
-	problems(report);
-	show("problem", false);
-	show("result", true);
-	$("perfetto").disabled = output.size > mostHandedOver;
-	if (output.size > mostHandedOver) $("hint").textContent = "The trace is larger than what a page can hand over: download it, and open it in Perfetto from there.";
-}
-
-function facts(list) {
-	$("facts").replaceChildren(...Object.entries(list).filter(([, text]) => text).flatMap(([label, text]) => [element("dt", label), element("dd", text)]));
-}
-
-// problems lists what most recordings of the format do not have; the rest is one click away.
-function problems(report) {
-	const usual = new Set(report.usual || []);
-	const line = (p) => element("li", `${p.sentence} (${count(p.count, "time")})`);
-	const first = report.problems.filter((p) => p.severity !== "info" && !usual.has(p.name));
-	const rest = report.problems.filter((p) => !first.includes(p));
-	$("lost").replaceChildren(...first.map(line));
-	show("lost", first.length > 0);
-	show("minor", rest.length > 0);
-	$("minor").open = false;
-	$("minor").querySelector("summary").textContent = `${count(rest.length, "note")} as usual for this format`;
-	$("minor").querySelector("ul").replaceChildren(...rest.map(line));
-	show("problems", report.problems.length > 0);
-}
-
-function element(name, text) {
-	const e = document.createElement(name);
-	e.textContent = text;
-	return e;
 }
 
 // download hands a Blob to the user as a file.
@@ -239,17 +242,19 @@ let lastHint = null; // of what was asked for last
 function hinter() {
 	const file = input, mine = lastHint = {};
 	return (text) => {
-		if (file === input && mine === lastHint) $("hint").textContent = text;
+		if (file !== input || mine !== lastHint) return;
+		$("hint").textContent = text;
+		show("hint", text !== "");
 	};
 }
 
 // traceName is the name of the output: that of the input without its endings.
-const traceName = () => input.name.replace(/\.(gz|zst|zip)$/i, "").replace(/\.(json|cpuprofile|pftrace|perfetto-trace|txt|log)$/i, "") + ".pftrace";
+const traceName = () => input[0].name.replace(/\.(gz|zst|zip)$/i, "").replace(/\.(json|cpuprofile|pftrace|perfetto-trace|txt|log)$/i, "") + ".pftrace";
 
 // openPerfetto opens the UI in a tab and hands the trace over when it listens. What was sent before is lost without a word, so that
 // it is asked until it answers; several answers may be under way.
 function openPerfetto() {
-	const trace = output, title = printable(input.name), name = traceName(), hint = hinter();
+	const trace = output, called = printable(input[0].name), name = traceName(), hint = hinter();
 	const tab = window.open(`${perfettoUI}/`);
 	if (!tab) {
 		hint("The browser did not open a tab: allow pop-ups for this page, or download the trace.");
@@ -275,7 +280,7 @@ function openPerfetto() {
 	};
 	const post = async () => {
 		const buffer = await trace.arrayBuffer();
-		tab.postMessage({ perfetto: { buffer, title, fileName: name } }, perfettoUI, [buffer]);
+		tab.postMessage({ perfetto: { buffer, title: called, fileName: name } }, perfettoUI, [buffer]);
 	};
 	const stop = () => {
 		clearInterval(ping);
@@ -285,75 +290,6 @@ function openPerfetto() {
 	addEventListener("message", listen);
 }
 
-// makeReport has the report of input made, once.
-function makeReport() {
-	const file = input;
-	reporting ||= ask("report", file).then(({ result }) => {
-		if (file === input) reportText = result;
-		return result;
-	});
-	return reporting;
-}
-
-// standsOut shows what the report says first, which is made when the trace is there: that can be opened and saved meanwhile. A large
-// file is not read once more before its report is asked for.
-async function standsOut(large) {
-	const file = input;
-	$("findings").replaceChildren();
-	$("looking").textContent = large ? "This takes long for a file of this size. Click Report to see it." : "Looking into the trace";
-	show("stands-out", true);
-	if (large) return;
-	try {
-		await makeReport();
-		if (file === input) showFindings();
-	} catch (err) {
-		if (file !== input) return;
-		reporting = null; // the button tries again
-		$("looking").textContent = `There is no report: ${printable(err.message)}`;
-	}
-}
-
-// showFindings shows the verdict of the report, and what to change.
-function showFindings() {
-	const page = new DOMParser().parseFromString(reportText, "text/html");
-	$("findings").replaceChildren(...[...page.querySelectorAll("h1, #issues h3")].map(sentence));
-	$("looking").textContent = "";
-}
-
-// sentence makes an item of one of the report: its text, with what is bold.
-function sentence(said) {
-	const li = document.createElement("li");
-	li.append(...[...said.childNodes].map((n) => n.nodeName === "B" ? element("b", n.textContent) : n.textContent));
-	return li;
-}
-
-async function report() {
-	const file = input;
-	if (reportText === "") {
-		$("report").disabled = true;
-		show("problem", false);
-		working(file.name, "Making the report");
-		try {
-			await makeReport();
-		} catch (err) {
-			if (file === input) {
-				reporting = null;
-				fail(`${printable(file.name)}: ${err.message}`);
-			}
-			return;
-		} finally {
-			$("report").disabled = false;
-			if (file === input) show("work", false);
-		}
-		if (file !== input) return;
-		showFindings();
-	}
-	document.querySelector("main").classList.add("wide");
-	$("page").srcdoc = reportText;
-	show("page", true);
-	show("save", true);
-}
-
 // printable escapes in a text what is not seen, or changes how the text around it is shown, as marks of direction do. The joiners of scripts and of
 // emoji stay.
 const printable = (text) => text.replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, (c) => {
@@ -361,26 +297,36 @@ const printable = (text) => text.replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\
 	return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
 });
 const size = (bytes) => bytes < 1024 ? `${bytes}\u00a0bytes` : bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)}\u00a0KiB` : bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)}\u00a0MiB` : `${(bytes / 1024 ** 3).toFixed(2)}\u00a0GiB`;
-const seconds = (s) => s < 1 ? `${(s * 1000).toFixed(0)}\u00a0ms` : s < 120 ? `${s.toFixed(2)}\u00a0s` : `${(s / 60).toFixed(1)}\u00a0min`;
-const count = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
 $("file").addEventListener("change", () => {
-	if ($("file").files.length > 0) convert($("file").files[0]);
+	if ($("file").files.length > 0) take($("file").files);
 	$("file").value = ""; // so that the same file can be chosen again
 });
-// Wherever it is dropped: a browser would leave the page for the file otherwise.
-addEventListener("dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
-addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("drop").classList.remove("over"); });
+for (const button of document.querySelectorAll("#examples button")) {
+	button.addEventListener("click", () => {
+		const bytes = Uint8Array.from(atob($(button.dataset.file).textContent.trim()), (c) => c.charCodeAt(0));
+		take([new File([bytes], button.dataset.file)]);
+	});
+}
+
+// Files may be dropped wherever they are: a browser would leave the page for the file otherwise. The frame of a report would take them, so that
+// it is covered while another window is used, from which they come.
+addEventListener("blur", () => { show("over", !document.hasFocus()); });
+addEventListener("focus", () => show("over", false));
+$("over").addEventListener("pointermove", () => show("over", false));
+addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
+addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("over"); });
 addEventListener("drop", (event) => {
 	event.preventDefault();
-	$("drop").classList.remove("over");
-	const files = event.dataTransfer.files;
-	if (files.length > 1) say("One file at a time: weft convert takes several.");
-	else if (files.length === 1) convert(files[0]);
+	document.body.classList.remove("over");
+	show("over", false);
+	if (event.dataTransfer.files.length > 0) take(event.dataTransfer.files);
 });
 $("stop").addEventListener("click", () => { dropWorker("stopped"); });
 $("download").addEventListener("click", downloadTrace);
 $("perfetto").addEventListener("click", openPerfetto);
-$("report").addEventListener("click", report);
-$("save").addEventListener("click", () => download(new Blob([reportText], { type: "text/html" }), `${traceName().replace(/\.pftrace$/, "")}.report.html`));
+$("save").addEventListener("click", () => {
+	const name = input.length === 1 ? traceName().replace(/\.pftrace$/, "") : input.length === 2 ? "comparison" : "sum";
+	download(new Blob([reportText], { type: "text/html" }), `${name}.report.html`);
+});
 startWorker();

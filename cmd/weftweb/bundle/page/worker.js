@@ -1,8 +1,8 @@
 // The worker of weft.html. It follows wasm_exec.js in one text, and talks with page.js:
 //
 //	in   {module}                                   once: the module, compiled
-//	in   {what: "convert" | "report", file, options}
-//	out  {ready} · {progress, memory} · {chunk} · {done} · {failed} · {ended}
+//	in   {what: "open" | "compare" | "sum", files, options}
+//	out  {ready} · {progress, memory} · {report} · {unreported} · {chunk} · {done} · {failed} · {ended}
 //
 // progress comes with the memory in use. A module that has run out of memory, or has a mistake in it, ends and takes what it held with it: {ended},
 // with what Go has said of that.
@@ -31,12 +31,14 @@ onmessage = async ({ data }) => {
 	}
 	const on = {
 		progress: (bytes, memory) => postMessage({ progress: bytes, memory }),
+		report: (html) => postMessage({ report: html }),
+		unreported: (text) => postMessage({ unreported: text }),
 		chunk: (piece) => postMessage({ chunk: piece }, [piece.buffer]),
-		done: (result) => postMessage({ done: result }),
+		done: () => postMessage({ done: true }),
 		failed: (text) => postMessage({ failed: text }),
 	};
 	try {
-		weft[data.what](data.file, data.options, on);
+		weft[data.what](data.files, data.options, on);
 	} catch (err) {
 		postMessage({ ended: String(err) });
 	}
