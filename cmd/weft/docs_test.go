@@ -246,7 +246,7 @@ func (c citer) add(name, text string) {
 	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(text, -1) {
 		sections["rule "+m[1]] = true
 	}
-	if base := path.Base(name); c[base] == nil || path.Dir(name) == "docs/formats" { // of two with one name comments mean that of the format
+	if base := path.Base(name); c[base] == nil || path.Dir(name) == "docs/formats" { // of two pages with one name comments mean the format's
 		c[base] = sections
 	}
 }

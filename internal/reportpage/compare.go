@@ -90,7 +90,7 @@ func (p *comparisonPage) verdict() markup {
 	case len(r.Rows) == 0:
 		return "The recordings have nothing to compare."
 	case !r.Testable:
-		return p.phrase("With %s and %s nobody can tell a change from noise: recordings of the same thing differ too. %s",
+		return p.phrase("With %s and %s no one can tell a change from noise: recordings of the same thing differ too. %s",
 			table.Count(len(r.Base), "recording"), table.Count(len(r.New), "recording"), r.Advice())
 	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0 && r.Counts[compare.Undecided] > 0:
 		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance. %s", table.Count(r.Tested, "row"), r.Advice())
@@ -145,7 +145,7 @@ func changeBar(change, most timeline.Nanos) markup {
 // maxDots bounds the recordings of a side that a row shows.
 const maxDots = 50
 
-// strip draws the value of each recording: those of base above those of new.
+// strip draws the value of each recording: base above new.
 func strip(row *compare.Row) markup {
 	most := timeline.Nanos(1)
 	for _, values := range [][]timeline.Nanos{row.Base, row.New} {

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// tiles writes key numbers, those of which there is a section with a link to it.
+// tiles writes key numbers, with links to their sections.
 func (p *document) tiles(tiles []verdict.Tile, sections []section) {
 	p.p("<dl class=keys>\n")
 	for i := range tiles {

@@ -163,7 +163,7 @@ func TestMissingContexts(t *testing.T) {
 	}
 }
 
-// A page says that nothing is missing only if nothing is: what most recordings of a format lack is told apart.
+// A page claims that nothing is missing only if nothing is: what most recordings of a format lack is told apart.
 func TestMissing(t *testing.T) {
 	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
 	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}
@@ -325,7 +325,7 @@ func TestComparison(t *testing.T) {
 		t.Error("the page wants more recordings than it needs")
 	}
 	few.Result.Testable, few.Result.Few = false, true
-	if page := writeComparison(t, few); !strings.Contains(page, "nobody can tell a change from noise") || !strings.Contains(page, few.Result.Advice()) {
+	if page := writeComparison(t, few); !strings.Contains(page, "no one can tell a change from noise") || !strings.Contains(page, few.Result.Advice()) {
 		t.Error("the page does not say that noise is unknown")
 	}
 }

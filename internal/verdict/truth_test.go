@@ -287,7 +287,7 @@ func TestTruthProfile(t *testing.T) {
 		"tile Functions: ", "tile Busy: "+table.Percent(micros(all-idle), micros(all)), fmt.Sprintf("seen in %d samples", len(p.Samples)))
 }
 
-// The largest content of a page of Firefox is that of its marker.
+// The largest content of a page of Firefox is its marker's.
 func TestTruthFirefox(t *testing.T) {
 	input := recording.Bytes(t, "traces/firefox/gecko/ff-gecko-tiny.json.gz")
 	painted := 0.0
@@ -458,7 +458,7 @@ func rawSpans(input []byte) (spans []rawSpan) {
 	return spans
 }
 
-// The spans that fail, and the ones from which the errors come, are those of the file.
+// The spans that fail, and the ones from which the errors come, match the file.
 func TestTruthService(t *testing.T) {
 	input := recording.Bytes(t, "traces/otlp/collector.proto.gz")
 	spans := rawSpans(input)
@@ -494,7 +494,7 @@ func TestTruthService(t *testing.T) {
 	}
 }
 
-// Requests, failures, the load and the slowest request are those of the archive.
+// Requests, failures, the load and the slowest request match the archive.
 func TestTruthArchive(t *testing.T) {
 	input := recording.Bytes(t, "clocks/node/page.har.gz")
 	var file struct {

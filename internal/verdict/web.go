@@ -51,7 +51,7 @@ func (j *judge) web() {
 	j.webTiles(&f)
 }
 
-// pageName returns the name of a page by its url: the host alone, if the url is that of a script, by which a thread may be known.
+// pageName returns the name of a page by its url: the host alone, if the url is a script's, by which a thread may be known.
 func pageName(url string) string {
 	short := ShortURL(url)
 	host, path, _ := strings.Cut(short, "/")
