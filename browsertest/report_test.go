@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,92 @@ func TestFlameGraph(t *testing.T) {
 	p.Calm()
 }
 
+// Bottom-up, the functions come first that samples saw innermost, with the same time in all as top-down; in the order of time, boxes of the thread
+// follow each other as in the timeline.
+func TestFlameModes(t *testing.T) {
+	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"), Look(1280, 900, false)...)
+	p.Await(`document.querySelectorAll("#flame-0 .flame rect").length > 10`)
+	order := func(mode string) {
+		Eval[chromedp.Void](p, fmt.Sprintf(`(() => { const m = document.getElementById("flame-mode"); m.value = %q; m.dispatchEvent(new Event("change")); })()`, mode))
+	}
+	// outermost returns what the boxes of the first row say, from left to right, and the sum of their widths.
+	const outermost = `(() => {
+		const boxes = [...document.querySelectorAll("#flame-0 .flame rect")].filter((r) => r.getAttribute("y") === "0" && +r.getAttribute("width") > 0).sort((a, b) => a.getAttribute("x") - b.getAttribute("x"));
+		return [boxes.map((r) => { r.dispatchEvent(new PointerEvent("pointermove", {bubbles: true})); return document.querySelector("#flame-0 .live").textContent; }),
+			boxes.reduce((sum, r) => sum + +r.getAttribute("width"), 0) / document.querySelector("#flame-0 .flame svg").clientWidth];
+	})()`
+	first := func() (names []string, covered float64) {
+		pair := Eval[[]any](p, outermost)
+		for _, name := range pair[0].([]any) {
+			before, _, _ := strings.Cut(name.(string), ":")
+			names = append(names, before)
+		}
+		return names, pair[1].(float64)
+	}
+	_, down := first()
+	order("up")
+	names, up := first()
+	if up > down+0.01 || up < down-0.05 {
+		t.Errorf("bottom-up covers %.3f of the width, top-down %.3f", up, down)
+	}
+	most := Eval[string](p, `(() => {
+		const data = JSON.parse(document.getElementById("data").textContent), self = new Map();
+		for (const b of data.trees[0].boxes) self.set(b[0], (self.get(b[0]) || 0) + b[5]);
+		return data.names[[...self].sort((a, b) => b[1] - a[1])[0][0]];
+	})()`)
+	if len(names) == 0 || names[0] != most {
+		t.Errorf("bottom-up begins with %q, most self time has %q", names, most)
+	}
+	order("time")
+	if names, _ := first(); len(names) == 0 {
+		t.Error("nothing is drawn in the order of time")
+	}
+	p.Calm()
+}
+
+// A click on a title sorts a table, and so does the keyboard; a second one turns the order around. Eight rows are shown until people ask for all.
+func TestSortedTables(t *testing.T) {
+	p := Start(t, NewStub(t)).Open(reportOf(t, t.TempDir(), "../testdata/traces/pytorch/pytorch-small.json.gz"), Look(1280, 900, false)...)
+	p.Await(`document.querySelectorAll("#slices .rest").length > 0`)
+	const (
+		table = `[...document.querySelectorAll("#slices .rows")].find((r) => r.querySelector(".rest") && !r.parentNode.closest("details"))`
+		rows  = `[...` + table + `.querySelectorAll("tbody tr")]`
+		title = `[...` + table + `.querySelectorAll("th")].find((h) => h.textContent === "count")`
+	)
+	counts := func() []float64 {
+		return Eval[[]float64](p, `(() => { const at = `+title+`.cellIndex; return `+rows+`.map((r) => +r.cells[at].textContent.replace(/,/g, "")); })()`)
+	}
+	shown := func() int { return Eval[int](p, rows+`.filter((r) => r.checkVisibility()).length`) }
+	if n := shown(); n != 8 {
+		t.Errorf("%d rows are shown", n)
+	}
+	before := counts()
+	want := slices.Clone(before)
+	slices.Sort(want)
+	Eval[chromedp.Void](p, title+`.querySelector("button").focus()`)
+	p.do(chromedp.KeyEvent("\r"))
+	slices.Reverse(want)
+	if got := counts(); !slices.Equal(got, want) || slices.Equal(before, want) {
+		t.Errorf("sorted: %v", got)
+	}
+	if got := Eval[string](p, title+`.ariaSort`); got != "descending" {
+		t.Errorf("the title says %q", got)
+	}
+	p.do(chromedp.KeyEvent("\r"))
+	slices.Reverse(want)
+	if !slices.Equal(counts(), want) {
+		t.Errorf("the other way round: %v", counts())
+	}
+	if n := shown(); n != 8 {
+		t.Errorf("%d sorted rows are shown", n)
+	}
+	Eval[chromedp.Void](p, table+`.querySelector(".rest summary").click()`)
+	if n := shown(); n != len(before) || n <= 8 {
+		t.Errorf("%d of %d rows are shown when all are asked for", n, len(before))
+	}
+	p.Calm()
+}
+
 // Rules of accessibility, in light and dark, wide and narrow. The page never scrolls sideways.
 func TestReportAccessibility(t *testing.T) {
 	needsAxe(t)
@@ -174,7 +261,7 @@ func TestReportOnPaper(t *testing.T) {
 		pdf = []byte(printed.Data)
 	}
 	mustHaveNames(t, p)
-	if n := len(regexp.MustCompile(`/Type /Page\b`).FindAll(pdf, -1)); n == 0 || n > 6 || !bytes.HasPrefix(pdf, []byte("%PDF")) {
+	if n := len(regexp.MustCompile(`/Type /Page\b`).FindAll(pdf, -1)); n == 0 || n > 12 || !bytes.HasPrefix(pdf, []byte("%PDF")) {
 		t.Errorf("%d pages", n)
 	}
 }
@@ -189,7 +276,7 @@ func mustHaveNames(t *testing.T, p *Page) {
 	if _, err := onPaper(p.ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	names := Eval[[]string](p, `[...document.querySelectorAll("svg.busy svg.names text")].map((e) => {
+	names := Eval[[]string](p, `[...document.querySelectorAll(".lanes svg.busy svg.names text")].map((e) => {
 		const box = e.getBoundingClientRect();
 		return (e.checkVisibility() && box.width > 10 && box.height > 5 && box.left > -4 ? "" : "hidden: ") + e.textContent;
 	})`)

@@ -114,7 +114,7 @@ func TestWaterfall(t *testing.T) {
 	if all := Eval[int](p, `document.querySelectorAll("g.span").length`); !regexp.MustCompile(`^[1-9][0-9]* found$`).MatchString(found) || Eval[int](p, `document.querySelectorAll("g.span.out").length`) >= all {
 		t.Errorf("%q", found)
 	}
-	if n := Eval[int](p, `document.querySelectorAll("line.milestone").length`); n != 2 {
+	if n := Eval[int](p, `document.querySelectorAll(".waterfall .tall > svg:first-child line.milestone").length`); n != 2 {
 		t.Errorf("%d milestones", n)
 	}
 	p.Calm()

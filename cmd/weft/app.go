@@ -403,13 +403,23 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 // eachFile calls fn for every file that names and the list of --files-from mean; of a folder, the recordings in it, or only the
 // Perfetto traces. A failure does not stop the others.
 func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto bool, fn func(name string, src *input) error) error {
-	if len(names) == 0 && !c.IsSet(filesFrom) {
-		return usagef("no file; name one, or use \"-\" for standard input")
-	}
-	found, err := findInputs(c, env, names, filesFrom)
+	found, err := namedInputs(c, env, names)
 	if err != nil {
 		return err
 	}
+	return eachOf(c, env, found, onlyPerfetto, fn)
+}
+
+// namedInputs returns the files that names and the list of --files-from mean. There has to be a name or a list.
+func namedInputs(c *cli.Context, env *environment, names []string) (*inputs.Found, error) {
+	if len(names) == 0 && !c.IsSet(filesFrom) {
+		return nil, usagef("no file; name one, or use \"-\" for standard input")
+	}
+	return findInputs(c, env, names, filesFrom)
+}
+
+// eachOf is eachFile for inputs that are found.
+func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto bool, fn func(name string, src *input) error) error {
 	files := slices.DeleteFunc(found.Files, func(f inputs.File) bool { return onlyPerfetto && f.Below != "" && !inputs.IsPerfetto(f.Path) })
 	if len(files) == 0 {
 		return errors.New("there are no Perfetto traces in what is named, which are files that end in .pftrace or .perfetto-trace")

@@ -45,6 +45,8 @@ Examples:
    weft compare --base before/ --new after/   all recordings of two folders
    weft compare --base a1.json a2.json a3.json a4.json --new b1.json b2.json b3.json b4.json
    weft compare --by function before.cpuprofile after.cpuprofile
+   weft compare --tree before.cpuprofile after.cpuprofile
+                                              who calls what, and what changed
    weft compare --by context --context frame=https://example.org/* before.json after.json
    weft compare --html changes.html --base before/ --new after/
                                               a page with plots, for a pull request
@@ -71,6 +73,7 @@ func compareFlags() []cli.Flag {
 		&cli.StringFlag{Name: baseFilesFrom, Usage: "read the names of base recordings from `FILE`, one a line; \"-\": standard input"},
 		&cli.StringFlag{Name: newFilesFrom, Usage: "read the names of new recordings from `FILE`, one a line; \"-\": standard input"},
 		&cli.StringFlag{Name: "by", Value: compare.BySlice.String(), Usage: "compare `WHAT`: slice (by name), function (by samples), context, category or thread"},
+		&cli.BoolFlag{Name: "tree", Usage: "compare the calls of functions by samples, as a tree", DisableDefaultText: true},
 		&cli.StringFlag{Name: "per", Value: "recording", Usage: "compare the time per `WHAT`: recording, or second of it if recordings differ in length"},
 		&cli.StringFlag{Name: "fail-over", Usage: "exit with 4 if something is slower by more than `PERCENT`, as in 10%", DefaultText: "never"},
 		&cli.DurationFlag{Name: "min", Value: defaultLeast, Usage: "what takes less than `TIME` never fails --fail-over"},
@@ -94,6 +97,11 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 	if q.by, err = compare.ParseBy(c.String("by")); err != nil {
 		return nil, usagef("--by: %v", err)
 	}
+	if c.Bool("tree") {
+		if q.by = compare.ByCall; c.IsSet("by") || c.IsSet("html") {
+			return nil, usagef("--tree cannot be combined with --by and --html")
+		}
+	}
 	switch per := c.String("per"); per {
 	case "recording":
 	case "second":
@@ -113,8 +121,14 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 	return q, q.readInputs(c, env)
 }
 
+// ofSamples reports whether samples are compared, not slices.
+func (q *compareQuery) ofSamples() bool { return q.by == compare.ByFunction || q.by == compare.ByCall }
+
 // forms are the tables of a comparison without rows.
 func (q *compareQuery) forms() []*table.Table {
+	if q.by == compare.ByCall {
+		return []*table.Table{new(compare.Result).TreeTable(q.opts.PerSecond, nil, 0)}
+	}
 	return []*table.Table{new(compare.Result).Table(q.by, q.opts.PerSecond, nil)}
 }
 
@@ -203,7 +217,7 @@ func runCompare(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	if query.by == compare.ByFunction {
+	if query.ofSamples() {
 		opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
 	}
 	comparison, err := query.read(c, env, opts)
@@ -211,6 +225,9 @@ func runCompare(c *cli.Context, env *environment) error {
 		return err
 	}
 	result := comparison.Result(query.opts)
+	if query.by == compare.ByCall {
+		result.Tree()
+	}
 	if result.Others > 0 {
 		fmt.Fprintf(env.stderr, "too many names: some of what happened is in rows called %s\n", compare.Others)
 	}
@@ -272,11 +289,11 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 		return &compare.Sums{Length: length}, errors.Join(err, in.Close())
 	}
 	problems := costProblems
-	if q.by == compare.ByFunction {
+	if q.ofSamples() {
 		problems = sampleProblems
 	}
 	in.printProblems(env, problems)
-	in.printNotCounted(env, q.by != compare.ByFunction)
+	in.printNotCounted(env, !q.ofSamples())
 	sums, err := compare.SumUp(c.Context, in.timeline, q.by, in.selected)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), err)

@@ -16,11 +16,20 @@ import (
 func (q *compareQuery) report(c *cli.Context, r *compare.Result) *table.Report {
 	changes := func(shown func(*compare.Row) bool) *table.Table { return r.Table(q.by, q.opts.PerSecond, shown) }
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(q.summaryRecord(r))}}
+	if q.by == compare.ByCall {
+		changes = func(shown func(*compare.Row) bool) *table.Table {
+			return r.TreeTable(q.opts.PerSecond, shown, rowLimit(c))
+		}
+	}
 	if c.Bool("csv") || c.Bool("json") {
 		out.Sections = []table.Section{{Tables: []*table.Table{changes(func(*compare.Row) bool { return true })}}}
 		return out
 	}
 	shown := func(row *compare.Row) bool { return c.Bool("all") || row.Verdict < compare.Noise }
+	if q.by == compare.ByCall {
+		out.Sections = []table.Section{{Lines: q.summary(r), Tables: []*table.Table{changes(shown)}}}
+		return out
+	}
 	nested, async := changes(func(row *compare.Row) bool { return shown(row) && !row.Async() }), changes(func(row *compare.Row) bool { return shown(row) && row.Async() })
 	nested.Title, async.Title = "changes, by size", "changes of asynchronous slices (they overlap), by size"
 	out.Sections = []table.Section{{Lines: q.summary(r), Tables: []*table.Table{nested, async}}}
@@ -75,16 +84,20 @@ func (q *compareQuery) per() string {
 
 // summary says for people what is compared, and what the test found.
 func (q *compareQuery) summary(r *compare.Result) []string {
+	what := "self time by " + q.by.String()
+	if q.by == compare.ByCall {
+		what = "time of functions with what they call, by the functions on the stack"
+	}
 	lines := []string{
 		"base  " + recordingsLine(r.Base),
 		"new   " + recordingsLine(r.New),
-		fmt.Sprintf("self time by %s, per %s", q.by, q.per()),
+		fmt.Sprintf("%s, per %s", what, q.per()),
 	}
 	if !q.opts.PerSecond && lengthsDiffer(r) {
 		lines = append(lines, "The recordings differ in length; --per second compares the time per second of them.")
 	}
 	if len(r.Base) > 1 || len(r.New) > 1 {
-		lines[2] = strings.Replace(lines[2], "self time", "median self time", 1)
+		lines[2] = "median " + lines[2]
 	}
 	if len(r.Rows) == 0 {
 		return append(lines, q.nothing())
@@ -136,7 +149,7 @@ func whyUnknown(r *compare.Result) string {
 
 // nothing says why there are no rows.
 func (q *compareQuery) nothing() string {
-	if q.by == compare.ByFunction {
+	if q.ofSamples() {
 		return "The recordings, or the part that is selected, have no samples; --by slice compares slices."
 	}
 	return "The recordings, or the part that is selected, have nothing to compare; --by function compares samples."

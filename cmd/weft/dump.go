@@ -11,7 +11,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/eventstream"
-	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
@@ -39,14 +38,14 @@ Examples:
 		Flags: append([]cli.Flag{
 			jsonFlag("print the JSON lines of weft export --as jsonl"),
 			&cli.BoolFlag{Name: "ends", Usage: "print a line for every end of a slice, with its thread time", DisableDefaultText: true},
-			limitFlag(), formatFlag(), argsFlag(), memoryFlag(),
+			limitFlag(), filesFromFlag(), formatFlag(), argsFlag(), memoryFlag(),
 		}, slices.Concat(selectionFlags(), profileFlags())...),
 		Action: func(c *cli.Context) error {
 			query, err := newDumpQuery(c)
 			if err != nil {
 				return err
 			}
-			found, err := inputs.Find(inputs.Expand(c.Args().Slice()))
+			found, err := namedInputs(c, env, c.Args().Slice())
 			if err != nil {
 				return err
 			}
@@ -54,7 +53,7 @@ Examples:
 			if query.several && query.json {
 				return usagef("--json: lines do not name their file; weft export --as jsonl --out-dir DIR writes a file for each")
 			}
-			return eachFile(c, env, c.Args().Slice(), false, func(name string, src *input) error {
+			return eachOf(c, env, found, false, func(name string, src *input) error {
 				return query.run(c.Context, env, name, src)
 			})
 		},

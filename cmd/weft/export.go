@@ -93,7 +93,7 @@ Examples:
 			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`, created if missing; with --as cpuprofile a file for each thread"},
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say what was written", DisableDefaultText: true},
-			formatFlag(), memoryFlag(),
+			filesFromFlag(), formatFlag(), memoryFlag(),
 		}, selectionFlags(), eventFormFlags(), titled("Flags for inputs with profiles", profileFlags())),
 		Action: func(c *cli.Context) error {
 			runs, err := newExports(c, env)
@@ -114,12 +114,11 @@ type exportRun struct {
 
 // newExports reads the flags for all inputs before the first is read.
 func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) {
-	if c.NArg() == 0 && c.String("as") != "" {
-		return nil, usagef("no file; name one, or use \"-\" for standard input")
-	}
-	found, err := inputs.Find(inputs.Expand(c.Args().Slice()))
-	if err != nil {
-		return nil, err
+	found := new(inputs.Found)
+	if c.String("as") != "" {
+		if found, err = namedInputs(c, env, c.Args().Slice()); err != nil {
+			return nil, err
+		}
 	}
 	for _, flag := range []string{"-o", "--manifest"} {
 		if len(found.Files) > 1 && c.IsSet(strings.TrimLeft(flag, "-")) {

@@ -44,7 +44,7 @@ Examples:
 			&cli.BoolFlag{Name: "details", Usage: "print what a conversion finds: tracks, profiles, calls made of samples, facts and data problems", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "attribute", Usage: "also count the problems that weft convert --attribute finds", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines of each list; 0: all", DefaultText: "what fits the screen"},
-			formatFlag(), memoryFlag(),
+			filesFromFlag(), formatFlag(), memoryFlag(),
 		}, selectionFlags(), profileFlags()),
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)

@@ -32,6 +32,7 @@ The exit code is 1 if there is a violation.`,
 		Flags: []cli.Flag{
 			jsonFlag("print one line of JSON per file"),
 			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
+			filesFromFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			return eachFile(c, env, c.Args().Slice(), true, func(name string, src *input) error {

@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -18,7 +17,7 @@ func viewCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "view",
 		Usage:     "show a report on traces, and the traces in the Perfetto UI, in the browser",
-		UsageText: "weft view [flags] FILE…",
+		UsageText: "weft view [flags] FILE|FOLDER…",
 		Description: `Shows the report on each FILE in a page of the browser, and in a second tab of it the
 Perfetto UI with the trace. Nothing of the trace leaves the machine, and no one else on
 it can read it. Perfetto traces are shown as they are. Ctrl-C ends it; what the page
@@ -34,7 +33,7 @@ Examples:
 
 The page is only reachable from this machine; docs/view.md says how to look from another
 one, and how to use a Perfetto UI that is not on the internet.`,
-		Flags: append(viewFlags(), pick(convertCommand(env).Flags, "force", "format", "args", "memory", "quiet", "attribute", "js-calls", "profile")...),
+		Flags: append(viewFlags(), pick(convertCommand(env).Flags, "force", "format", "args", "memory", "quiet", "attribute", "js-calls", "profile", filesFrom)...),
 		Action: func(c *cli.Context) error {
 			job, err := newViewJob(c, env)
 			if err != nil {
@@ -87,11 +86,15 @@ type viewJob struct {
 
 func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 	j := &viewJob{
-		env: env, files: inputs.Expand(c.Args().Slice()), output: c.String("o"), force: c.Bool("force"), quiet: c.Bool("quiet"),
+		env: env, output: c.String("o"), force: c.Bool("force"), quiet: c.Bool("quiet"),
 		ui: cmp.Or(c.String("ui"), os.Getenv("WEFT_UI")), port: c.Int("port"), noOpen: c.Bool("no-open"), once: c.Bool("once"), direct: c.Bool("direct"),
 		pin: c.StringSlice("pin"),
 	}
-	var err error
+	found, err := namedInputs(c, env, c.Args().Slice())
+	if err != nil {
+		return nil, err
+	}
+	j.files = found.Paths()
 	if j.opts, err = conversionOptions(c); err != nil {
 		return nil, err
 	}
@@ -145,8 +148,6 @@ func (j *viewJob) readFirstView(c *cli.Context) (err error) {
 func (j *viewJob) check(c *cli.Context) error {
 	several := len(j.files) > 1
 	switch {
-	case len(j.files) == 0:
-		return usagef("no file; name one, or use \"-\" for standard input")
 	case c.IsSet("ui") && c.String("ui") == "":
 		return usagef("--ui: the place is empty; name an address, a perfetto-ui.zip or a folder")
 	case c.IsSet("o") && j.output == "":
@@ -161,8 +162,6 @@ func (j *viewJob) check(c *cli.Context) error {
 		return usagef("--from, --to and --event are about one file, not %d", len(j.files))
 	case j.direct && len(j.pin) > 0, j.direct && j.event != nil, j.direct && !j.window.Whole():
 		return usagef("--from, --to, --event and --pin do not work with --direct: the UI would tell others what is in its link")
-	case occurrences(j.files, "-") > 1:
-		return usagef("standard input can be shown once")
 	case j.port < 0 || j.port > 65535 || c.IsSet("port") && j.port == 0:
 		return usagef("--port: %d is not a port; use 1 to 65535", j.port)
 	}
@@ -174,13 +173,3 @@ func (j *viewJob) check(c *cli.Context) error {
 
 // viewHint says how to look at a trace.
 func viewHint(path string) string { return "weft view " + shellWord(printable(path)) + " shows it" }
-
-// occurrences counts how often a text is in a list.
-func occurrences(list []string, text string) (n int) {
-	for _, other := range list {
-		if other == text {
-			n++
-		}
-	}
-	return n
-}

@@ -20,6 +20,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -44,7 +45,11 @@ type Key struct {
 	Kind     string // the kind of slices, or the type of contexts; "" for functions, categories and threads
 	Name     string
 	Location string // of functions: the file
+	Callers  string // of calls: the path of the one around; "": it is outermost
 }
+
+// path is what Callers is of the calls in a call.
+func (k *Key) path() string { return k.Callers + k.Name + "\n" + k.Location + "\n" }
 
 // Value is what one recording has of a key.
 type Value struct {
@@ -119,21 +124,23 @@ func (c *Comparison) row(k Key) *[sides][]Value {
 	if row := c.rows[k]; row != nil {
 		return row
 	}
-	if len(c.rows) >= min(maxKeys, max(maxValues/c.expected, 1)) || c.text+len(k.Name)+len(k.Location) > maxText {
+	if len(c.rows) >= min(maxKeys, max(maxValues/c.expected, 1)) || c.text+k.size() > maxText {
 		k = Key{Kind: k.Kind, Name: Others}
 		c.others++
 		if row := c.rows[k]; row != nil {
 			return row
 		}
 	}
-	c.text += len(k.Name) + len(k.Location)
+	c.text += k.size()
 	row := &[sides][]Value{}
 	c.rows[k] = row
 	return row
 }
 
+func (k *Key) size() int { return len(k.Name) + len(k.Location) + len(k.Callers) }
+
 func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Location, b.Location))
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Location, b.Location), cmp.Compare(a.Callers, b.Callers))
 }
 
 // Verdict says what became of a key.
@@ -161,6 +168,8 @@ type Row struct {
 	Kind     string `json:"kind,omitempty"`
 	Name     string `json:"name"`
 	Location string `json:"location,omitempty"`
+	Depth    int    `json:"depth,omitempty"` // of calls: the number of functions around
+	key      Key
 
 	// The times and counts of all recordings, in their order; 0 where a recording has nothing of the key.
 	Base       []timeline.Nanos `json:"base_ns"`
@@ -209,7 +218,7 @@ func (c *Comparison) Result(opts Options) *Result {
 	r.Smallest = test.Smallest()
 	r.Testable = r.Smallest < Alpha
 	for k, values := range c.rows {
-		row := Row{Kind: k.Kind, Name: k.Name, Location: k.Location}
+		row := Row{Kind: k.Kind, Name: k.Name, Location: k.Location, Depth: strings.Count(k.Callers, "\n") / 2, key: k}
 		row.Base, row.BaseCounts = opts.values(values[Base], r.Base)
 		row.New, row.NewCounts = opts.values(values[New], r.New)
 		row.judge(r.Testable, test)
@@ -291,7 +300,7 @@ func compareRows(a, b Row) int {
 	size := func(t timeline.Nanos) timeline.Nanos { return max(t, -t) }
 	return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(last(&a), last(&b)), cmp.Compare(size(b.Change), size(a.Change)),
 		cmp.Compare(max(b.BaseMedian, b.NewMedian), max(a.BaseMedian, a.NewMedian)),
-		compareKeys(Key{a.Kind, a.Name, a.Location}, Key{b.Kind, b.Name, b.Location}))
+		compareKeys(a.key, b.key))
 }
 
 // values returns the values of all recordings of a side.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution"
@@ -27,27 +28,26 @@ const (
 	ByContext            // costs of contexts, by type and name
 	ByCategory           // slices, by kind and categories
 	ByThread             // slices, by kind and the names of thread and process
+	ByCall               // samples, by the functions on the stack; times count a function and all it calls
 )
 
-var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread"}
+var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread", ByCall: "call"}
 
 // ByNames returns what ParseBy takes.
-func ByNames() []string { return bys[:] }
+func ByNames() []string { return bys[:ByCall] }
 
-// String returns "slice", "function", "context", "category" or "thread".
+// String returns "slice", "function", "context", "category", "thread" or "call".
 func (b By) String() string { return bys[b] }
 
 // MarshalText returns String.
 func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// ParseBy is the inverse of String.
+// ParseBy is the inverse of String, but for ByCall.
 func ParseBy(text string) (By, error) {
-	for b, name := range bys {
-		if name == text {
-			return By(b), nil
-		}
+	if b := slices.Index(ByNames(), text); b >= 0 {
+		return By(b), nil
 	}
-	return 0, suggest.Unknown("way to compare", text, bys[:])
+	return 0, suggest.Unknown("way to compare", text, ByNames())
 }
 
 // SumUp adds up what is selected of a timeline, which is nested. The error is one of the temporary files, or ctx's.
@@ -58,6 +58,8 @@ func SumUp(ctx context.Context, tl *timeline.Timeline, by By, selected *selectio
 	switch by {
 	case ByFunction:
 		return s, s.functions(ctx, tl, selected)
+	case ByCall:
+		return s, s.calls(ctx, tl, selected)
 	case ByContext:
 		return s, s.contexts(ctx, tl, selected)
 	case ByCategory:
@@ -129,6 +131,27 @@ func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *s
 			if sum := self.Sum(); sum != (report.ClassTime{}) {
 				s.add(Key{Name: f.Function, Location: f.URL}, Value{sum.Time, sum.Samples})
 			}
+		}
+	}
+	return nil
+}
+
+// calls adds up the samples of all threads by the functions on the stack.
+func (s *Sums) calls(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
+	profiles, err := report.Collect(ctx, tl, selected)
+	if err != nil {
+		return err
+	}
+	for _, tree := range profiles.CallTrees() {
+		var at []Key // the call at each depth
+		for i := range tree.Nodes {
+			n := &tree.Nodes[i]
+			k := Key{Name: n.Function, Location: n.URL}
+			if n.Depth > 0 {
+				k.Callers = at[n.Depth-1].path()
+			}
+			at = append(at[:n.Depth], k)
+			s.add(k, Value{Self: n.Total})
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -15,10 +16,7 @@ const nameWidth = 44
 // Table is the table of what changed, with the rows that are shown. Times are per second of a recording, or per recording.
 func (r *Result) Table(by By, perSecond bool, shown func(*Row) bool) *table.Table {
 	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return !shown(&row) })
-	second, kind := "", ""
-	if perSecond {
-		second = "/s"
-	}
+	second, kind := unit(perSecond), ""
 	switch {
 	case by == ByContext:
 		kind = "type"
@@ -43,10 +41,18 @@ func (r *Result) Table(by By, perSecond bool, shown func(*Row) bool) *table.Tabl
 	)
 }
 
+// unit follows the title of a column of times.
+func unit(perSecond bool) string {
+	if perSecond {
+		return "/s"
+	}
+	return ""
+}
+
 func ratioCell(row *Row) table.Cell {
 	switch {
 	case row.Ratio != nil:
-		return table.Number(int64(min(max(*row.Ratio*1000, -1000), 1e15)))
+		return table.Number(int64(math.Round(min(max(*row.Ratio*1000, -1000), 1e15))))
 	case row.Only == "new":
 		return table.Cell{Absent: true, Short: "new"}
 	}

@@ -39,6 +39,8 @@ type All struct {
 	Loads       *Loads              `json:"loads,omitempty"`
 	Spans       *AllSpans           `json:"spans,omitempty"`
 	Probes      *AllProbes          `json:"probes,omitempty"`
+	Network     *Network            `json:"network,omitempty"`
+	Heaps       []Heap              `json:"heaps,omitempty"` // the largest first
 }
 
 // EventCounts are the numbers of what a trace holds.
@@ -82,6 +84,16 @@ type AllSlices struct {
 	Arrivals []Arrival    `json:"arrivals"` // at collectives, of several ranks
 }
 
+// CountOf returns the number of all groups of a kind.
+func (s *AllSlices) CountOf(kind SliceKind) (n int) {
+	for i := range s.Slices.Groups {
+		if s.Slices.Groups[i].Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
 // AllSpans are Spans with their lists: the first AllRows of each.
 type AllSpans struct {
 	*Spans
@@ -99,6 +111,9 @@ type AllProbes struct {
 	Argument string       `json:"argument,omitempty"`
 	Values   []SliceGroup `json:"values"` // the first AllRows
 	Count    int          `json:"value_count"`
+	// Errors are the system calls that failed, the first AllRows of ErrorCount.
+	Errors     []SyscallError `json:"errors"`
+	ErrorCount int            `json:"error_count"`
 }
 
 // AllRows is the number of rows of the tables of All.
@@ -206,12 +221,14 @@ func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)
 	c.loads = newLoadCollector(c.tl, c.selected)
-	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), c.loads.item}
+	resources := newResourceCollector(c.tl, c.selected)
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), c.loads.item, resources.item}
 	if err := c.tl.WalkLate(ctx, inTurn(passes)); err != nil {
 		return err
 	}
 	c.profiles, c.out.Loads = reader.finish(), c.loads.done()
 	c.use.choose(c.profiles)
+	resources.add(&c.out)
 	return nil
 }
 
@@ -300,12 +317,17 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	}
 	var groups, values *sliceCounter
 	var spans *spanCollector
+	var calls *syscallCollector
 	if c.slicesMatter() {
 		groups = newSliceCounter(c.tl, SliceOptions{Include: c.include()})
 		defer groups.lengths.Close()
 		passes, wanted = append(passes, timeline.Nested(c.tl, groups.item)), everyTrack
 	}
-	if c.addProbes() && c.out.Probes.Argument != "" {
+	if c.addProbes() {
+		calls = newSyscallCollector(c.tl, c.include())
+		passes, wanted = append(passes, calls.item), everyTrack
+	}
+	if c.out.Probes != nil && c.out.Probes.Argument != "" {
 		values = newSliceCounter(c.tl, SliceOptions{Include: c.include(), By: ByArgument, Argument: c.out.Probes.Argument})
 		defer values.lengths.Close()
 		passes, wanted = append(passes, timeline.Nested(c.tl, values.item)), everyTrack
@@ -321,6 +343,10 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	}
 	if err := c.addGroups(ctx, groups, values, spans); err != nil {
 		return err
+	}
+	if calls != nil {
+		errors := calls.done()
+		c.out.Probes.Errors, c.out.Probes.ErrorCount = cut(errors, AllRows), len(errors)
 	}
 	c.addUse(ofSlices)
 	c.addTasks(tasks.done())
@@ -389,7 +415,7 @@ func (c *allCollector) addProbes() bool {
 	if !c.tl.MayHaveArg(timeline.OwnProbe) {
 		return false
 	}
-	c.out.Probes = &AllProbes{Values: []SliceGroup{}}
+	c.out.Probes = &AllProbes{Values: []SliceGroup{}, Errors: []SyscallError{}}
 	if i := slices.IndexFunc(probeTexts, c.tl.MayHaveArg); i >= 0 {
 		c.out.Probes.Argument = probeTexts[i]
 	}

@@ -163,8 +163,8 @@ func TestFlowPairs(t *testing.T) {
 	f := allOf(t, text, selection.Query{}).FlowPairs
 	one, two := report.ThreadID{PID: timeline.InputID{Num: 1}, TID: timeline.InputID{Num: 1}}, report.ThreadID{PID: timeline.InputID{Num: 1}, TID: timeline.InputID{Num: 2}}
 	want := &report.FlowPairs{Arrows: 4, Within: 1, Pairs: []report.FlowPair{
-		{From: one, To: two, Arrows: 2, Median: micros(30), P95: micros(50), Max: micros(50), MaxAt: micros(100)},
-		{From: two, To: one, Arrows: 1, Median: micros(10), P95: micros(10), Max: micros(10), MaxAt: micros(150)},
+		{From: one, To: two, Arrows: 2, Delay: micros(80), Median: micros(30), P95: micros(50), Max: micros(50), MaxAt: micros(100)},
+		{From: two, To: one, Arrows: 1, Delay: micros(10), Median: micros(10), P95: micros(10), Max: micros(10), MaxAt: micros(150)},
 	}}
 	if diff := gocmp.Diff(want, f); diff != "" {
 		t.Error(diff)

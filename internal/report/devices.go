@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +72,11 @@ type Step struct {
 	// DeviceBusy is the time in which the devices of its recording worked between begin and end of the step, all Devices added up: what
 	// the step has launched may also run later.
 	DeviceBusy timeline.Nanos `json:"device_busy_ns"`
-	Devices    int            `json:"devices"`
+	// Of this time, kernels compute for Compute, others only communicate for Communication, and for Copy there are only copies and fills.
+	Compute       timeline.Nanos `json:"compute_ns"`
+	Communication timeline.Nanos `json:"exposed_communication_ns"`
+	Copy          timeline.Nanos `json:"exposed_copy_ns"`
+	Devices       int            `json:"devices"`
 }
 
 // Limits of what is kept of devices.
@@ -121,7 +126,7 @@ type deviceWork struct {
 // startedStep is what is known of a step when it begins.
 type startedStep struct {
 	input  string
-	worked timeline.Nanos // what the devices of the input had
+	worked [workKinds]timeline.Nanos // what the devices of the input had
 }
 
 type streamWork struct {
@@ -381,20 +386,24 @@ func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o 
 // end takes in the end of a slice.
 func (c *deviceCounter) end(it *timeline.Item, o *openSum) {
 	if o.step > 0 {
-		start := &c.started[o.step-1]
-		c.steps[o.step-1].DeviceBusy = c.busyUntil(start.input, it.TS) - start.worked
+		start, step := &c.started[o.step-1], &c.steps[o.step-1]
+		worked := c.busyUntil(start.input, it.TS)
+		step.Compute, step.Communication, step.Copy = worked[computing]-start.worked[computing], worked[communicating]-start.worked[communicating], worked[copying]-start.worked[copying]
+		step.DeviceBusy = step.Compute + step.Communication + step.Copy
 	}
 }
 
-// busyUntil returns how long all devices of an input have worked up to now.
-func (c *deviceCounter) busyUntil(input string, now timeline.Nanos) (t timeline.Nanos) {
+// busyUntil returns how long all devices of an input have worked up to now: each moment counts for the first kind of work that goes on.
+func (c *deviceCounter) busyUntil(input string, now timeline.Nanos) (worked [workKinds]timeline.Nanos) {
 	for _, d := range c.devices {
 		if d.input == input {
 			d.busy.advance(now)
-			sum(&t, d.busy.with(1<<workKinds-1))
+			for set, spent := range d.busy.spent[1:] {
+				sum(&worked[bits.TrailingZeros(uint(set+1))], spent)
+			}
 		}
 	}
-	return t
+	return worked
 }
 
 // finish adds what was found out to a report.

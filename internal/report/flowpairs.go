@@ -16,7 +16,7 @@ type FlowPairs struct {
 	// Within is the number of arrows within one thread, which are in no pair, Uncounted the number of arrows of pairs for which there is no room.
 	Within    int64      `json:"within_threads"`
 	Uncounted int64      `json:"uncounted"`
-	Pairs     []FlowPair `json:"pairs"` // the most arrows first
+	Pairs     []FlowPair `json:"pairs"` // the longest delays in all first
 }
 
 // FlowPair are the arrows from one thread to another. The delay of an arrow is the time from where the flow leaves to where it arrives: by
@@ -25,6 +25,7 @@ type FlowPair struct {
 	From   ThreadID       `json:"from"`
 	To     ThreadID       `json:"to"`
 	Arrows int64          `json:"arrows"`
+	Delay  timeline.Nanos `json:"delay_ns"`  // of all arrows added up
 	Median timeline.Nanos `json:"median_ns"` // at least half of the delays are no longer; likewise P95
 	P95    timeline.Nanos `json:"p95_ns"`
 	Max    timeline.Nanos `json:"max_ns"`
@@ -48,7 +49,7 @@ func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(fr
 	if c.err == nil {
 		c.err = c.quantiles(ctx)
 	}
-	slices.SortStableFunc(c.out.Pairs, func(a, b FlowPair) int { return cmp.Compare(b.Arrows, a.Arrows) })
+	slices.SortStableFunc(c.out.Pairs, func(a, b FlowPair) int { return cmp.Compare(b.Delay, a.Delay) })
 	return &c.out, c.err
 }
 
@@ -135,6 +136,7 @@ func (c *flowPairs) arrow(from, to flowMember) {
 	if p.Arrows++; p.Arrows == 1 || delay > p.Max {
 		p.Max, p.MaxAt = delay, from.at
 	}
+	sum(&p.Delay, delay)
 	c.err = c.delays.Add(int64(i), int64(delay))
 }
 

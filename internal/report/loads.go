@@ -128,7 +128,7 @@ func (c *loadCollector) item(it *timeline.Item) error {
 	if event == noLoadEvent || !c.selected.Item(it) {
 		return nil
 	}
-	if err := c.readArgs(it); err != nil {
+	if err := readTexts(it, c.wanted, c.args); err != nil {
 		return err
 	}
 	frame := cmp.Or(c.args["frame"], c.args["data.frame"])
@@ -160,15 +160,15 @@ func (c *loadCollector) item(it *timeline.Item) error {
 	return nil
 }
 
-// readArgs reads the arguments of an event that are texts and numbers, those in a dictionary with its name before a dot.
-func (c *loadCollector) readArgs(it *timeline.Item) error {
-	clear(c.args)
+// readTexts reads the arguments of an event that are texts and numbers, by name: those in a dictionary with its name before a dot.
+func readTexts(it *timeline.Item, wanted *timeline.ArgSelection, args map[string]string) error {
+	clear(args)
 	if err := it.ReadArgs(); err != nil {
 		return err
 	}
-	c.wanted.Paths(it.Args, func(path string, arg *timeline.Arg) bool {
+	wanted.Paths(it.Args, func(path string, arg *timeline.Arg) bool {
 		if len(arg.Text()) <= maxLoadText {
-			c.args[path] = string(arg.AppendText(nil))
+			args[path] = string(arg.AppendText(nil))
 		}
 		return true
 	})

@@ -58,12 +58,13 @@ const maxPairs = 40
 
 // Table has a row for each pair of threads, those with the most arrows first.
 func (f *FlowPairs) Table() *table.Table {
-	return table.New(table.Table{Name: "pairs", Title: "Pairs of threads", Key: "arrows", What: "pairs", All: len(f.Pairs)}, cut(f.Pairs, maxPairs),
+	return table.New(table.Table{Name: "pairs", Title: "Pairs of threads", Key: "delay_ns", What: "pairs", All: len(f.Pairs)}, cut(f.Pairs, maxPairs),
 		table.Texts("from", "from", func(p *FlowPair) string { return p.From.Title() }),
 		table.Texts("to", "to", func(p *FlowPair) string { return p.To.Title() }),
 		table.Counts("arrows", "arrows", func(p *FlowPair) int64 { return p.Arrows }),
-		table.Times("median_ns", "median delay ms", func(p *FlowPair) timeline.Nanos { return p.Median }),
-		table.Times("p95_ns", "p95 delay ms", func(p *FlowPair) timeline.Nanos { return p.P95 }),
+		table.Times("delay_ns", "delays in all ms", func(p *FlowPair) timeline.Nanos { return p.Delay }),
+		table.Times("median_ns", "median ms", func(p *FlowPair) timeline.Nanos { return p.Median }),
+		percentiles("p95_ns", "p95 ms", func(p *FlowPair) (timeline.Nanos, int64) { return p.P95, p.Arrows }),
 		table.Times("max_ns", "longest ms", func(p *FlowPair) timeline.Nanos { return p.Max }),
 	)
 }

@@ -105,10 +105,7 @@ func (t *ThreadSamples) callTree(name, title string) *table.Table {
 		table.Shares("share", func(n *TreeNode) (part, all timeline.Nanos) { return n.Total, tree.Total }),
 		table.Times("self_ns", "self ms", func(n *TreeNode) timeline.Nanos { return n.Self }).Only(name != callersTable),
 		table.Counts("depth", "", func(n *TreeNode) int { return n.Depth }),
-		table.Cells(table.Column{Key: "function", Title: "function"}, func(n *TreeNode) table.Cell {
-			indent := strings.Repeat(" ", n.Depth)
-			return table.Cell{Text: n.Function, Short: indent + table.Elide(n.Function, nameWidth)}
-		}),
+		table.Nested("function", "function", nameWidth, func(n *TreeNode) (string, int) { return n.Function, n.Depth }),
 		table.Texts("location", "location", func(n *TreeNode) string { return n.Location() }),
 	})...)
 	for i := range nodes {

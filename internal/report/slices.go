@@ -87,6 +87,8 @@ type SliceGroup struct {
 	MaxAt *timeline.Nanos `json:"max_ts_ns"` // nil if no slice ends
 	MaxOn *ThreadID       `json:"max_on"`
 
+	Spread Histogram `json:"-"`
+
 	Bytes int64 `json:"bytes,omitempty"` // that Copies have moved
 }
 
@@ -442,6 +444,7 @@ func (c *sliceCounter) quantiles(ctx context.Context) error {
 	return c.lengths.Each(ctx, func(group, i, length int64) error {
 		g := &c.groups[group]
 		atRank(i, g.Count-g.Unfinished, timeline.Nanos(length), &g.P50, &g.P95, &g.P99)
+		g.Spread.Add(timeline.Nanos(length))
 		if c.opts.Length != nil {
 			return c.opts.Length(g.Kind, g.Name, timeline.Nanos(length))
 		}

@@ -102,15 +102,23 @@ func (r *Slices) GroupsTable(kind SliceKind, by string) *table.Table {
 			table.Times("self_ns", "self ms", func(g *SliceGroup) timeline.Nanos { return g.Self }).Is(table.Main),
 			table.Times("total_ns", "total ms", func(g *SliceGroup) timeline.Nanos { return g.Total }).Is(table.Sum),
 			table.Times("mean_ns", "mean ms", func(g *SliceGroup) timeline.Nanos { return g.Mean }).Spare(2),
-			table.Times("p50_ns", "p50 ms", func(g *SliceGroup) timeline.Nanos { return g.P50 }).Spare(6),
-			table.Times("p95_ns", "p95 ms", func(g *SliceGroup) timeline.Nanos { return g.P95 }).Spare(1),
-			table.Times("p99_ns", "p99 ms", func(g *SliceGroup) timeline.Nanos { return g.P99 }).Spare(5),
+			percentiles("p50_ns", "p50 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P50, g.Count }).Spare(6),
+			percentiles("p95_ns", "p95 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P95, g.Count }).Spare(1),
+			percentiles("p99_ns", "p99 ms", func(g *SliceGroup) (timeline.Nanos, int64) { return g.P99, g.Count }).Spare(5),
 			table.Times("max_ns", "max ms", func(g *SliceGroup) timeline.Nanos { return g.Max }),
 			table.OptionalTimes("cpu_ns", "CPU ms", func(g *SliceGroup) *timeline.Nanos { return g.CPU }).Spare(4).IfAny().Is(table.Sum),
 			table.MomentCells("max_ts_ns", "max at", func(g *SliceGroup) table.Cell { return r.moment(g.MaxAt) }),
 		},
 		spare(3, threads("max_", "max on", func(g *SliceGroup) *ThreadID { return g.MaxOn }, placeCell)), last,
 	)...)
+}
+
+// percentiles is a column of percentiles of so many lengths.
+func percentiles[T any](key, title string, of func(*T) (timeline.Nanos, int64)) table.Of[T] {
+	return table.Cells(table.Column{Key: key, Title: title, Kind: table.TimeKind}, func(row *T) table.Cell {
+		t, n := of(row)
+		return table.Cell{Number: int64(t), Few: n < table.Enough}
+	})
 }
 
 // moment is a time that may be unknown.
@@ -164,12 +172,26 @@ func (r *Slices) stepsTable() *table.Table {
 			table.Moments("ts_ns", "at", r.Start, func(s *Step) timeline.Nanos { return s.Start }),
 			table.Times("dur_ns", "ms", func(s *Step) timeline.Nanos { return s.Duration }),
 			table.Times("device_busy_ns", "devices busy ms", func(s *Step) timeline.Nanos { return s.DeviceBusy }).Spare(1),
+			table.Times("compute_ns", "compute ms", func(s *Step) timeline.Nanos { return s.Compute }).OnlyPage(),
+			table.Times("exposed_communication_ns", "only communication ms", func(s *Step) timeline.Nanos { return s.Communication }).OnlyPage().IfAny(),
+			table.Times("exposed_copy_ns", "only copies ms", func(s *Step) timeline.Nanos { return s.Copy }).OnlyPage().IfAny(),
 			table.Shares("busy", func(s *Step) (part, all timeline.Nanos) {
 				return s.DeviceBusy / timeline.Nanos(max(s.Devices, 1)), s.Duration
 			}),
 		},
 		threads("", "thread", func(s *Step) *ThreadID { return &s.ThreadID }, r.place()),
 	)...)
+}
+
+// DeviceTables returns the tables of what All has of steps, of what streams wait for, and of arrivals at collectives.
+func (s *AllSlices) DeviceTables() (steps, idle, gaps, arrivals *table.Table) {
+	r, g := *s.Slices, Gaps{}
+	r.Steps = s.Steps
+	if r.Gaps != nil {
+		g = *r.Gaps
+	}
+	g.Idle, g.Arrivals, g.Gaps = s.Idle, s.Arrivals, cut(g.Gaps, AllRows)
+	return r.stepsTable(), r.idleTable(&g), r.gapsTable(&g), r.arrivalsTable(&g)
 }
 
 // DevicesTable has a row for each device.

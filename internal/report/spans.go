@@ -72,6 +72,7 @@ type Operation struct {
 	Max        timeline.Nanos `json:"max_ns"`
 	MaxAt      timeline.Nanos `json:"max_ts_ns"` // when the longest span begins
 	MaxTrace   string         `json:"max_trace_id,omitempty"`
+	Spread     Histogram      `json:"-"`
 	timed      bool           // Max is of a span
 }
 
@@ -131,7 +132,7 @@ func everyTrack(timeline.TrackID) bool { return true }
 
 func newSpanCollector(tl *timeline.Timeline, opts SpanOptions) *spanCollector {
 	return &spanCollector{
-		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{}, early: map[spanID]int64{},
+		tl: tl, opts: opts, reader: newSpanReader(tl), lengths: extsort.NewRanks(tl.Memory()/8, tl.TempDir()), known: map[spanID]*span{}, early: map[spanID]earlySpans{},
 		operations: map[string]int{}, failures: map[string]int{}, calls: map[string]int{},
 	}
 }
@@ -143,7 +144,7 @@ func (c *spanCollector) done(ctx context.Context) (*Spans, error) {
 	}
 	totals := c.tl.Totals()
 	c.out.Start, c.out.End = totals.Start, totals.End
-	c.keepSlowest()
+	c.out.Slowest = slowestOf(c.out.Slowest)
 	if c.longest != nil {
 		c.out.Longest = new(c.longest.row())
 	}
@@ -189,8 +190,8 @@ type spanCollector struct {
 	out    Spans
 
 	known  map[spanID]*span
-	recent []spanID         // a ring of the known ones
-	early  map[spanID]int64 // how many spans named a parent that was not known then
+	recent []spanID              // a ring of the known ones
+	early  map[spanID]earlySpans // those that named a parent that was not known then
 	begun  int
 
 	operations map[string]int // index in Operations, by the names of a row
@@ -232,7 +233,7 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 		s.parent = p
 		p.called, p.passed = p.called || p.service != s.service, p.passed || s.failed
 	case len(c.early) < maxKnown:
-		c.early[facts.parent]++
+		c.startsEarly(s, it)
 	}
 	c.know(s)
 	if s.timed && s.parent != nil && !s.parent.ended {
@@ -249,6 +250,22 @@ func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 		s.drawn = c.waterfall.span(&facts, it)
 	}
 	return s, nil
+}
+
+// earlySpans are spans that start before the parent that they name, and how many of them count as roots until that comes.
+type earlySpans struct{ spans, roots, rootErrors int64 }
+
+// startsEarly notes a span of which the parent is not known yet.
+func (c *spanCollector) startsEarly(s *span, it *timeline.Item) {
+	early := c.early[s.spanFacts.parent]
+	early.spans++
+	if counts := c.opts.Include == nil || c.opts.Include(it); counts && s.url == "" {
+		early.roots++
+		if s.failed {
+			early.rootErrors++
+		}
+	}
+	c.early[s.spanFacts.parent] = early
 }
 
 // know remembers a span for its children.
@@ -268,7 +285,10 @@ func (c *spanCollector) know(s *span) {
 	}
 	c.begun++
 	c.known[s.id] = s
-	c.out.Early += c.early[s.id]
+	early := c.early[s.id]
+	c.out.Early += early.spans
+	c.out.Roots -= early.roots // they have a parent after all
+	c.out.RootErrors -= early.rootErrors
 	delete(c.early, s.id)
 }
 
@@ -315,7 +335,7 @@ func (c *spanCollector) countRoot(s *span) {
 			c.out.Late++
 		}
 		if c.out.Slowest = append(c.out.Slowest, s.row()); len(c.out.Slowest) == 8*AllRows {
-			c.keepSlowest()
+			c.out.Slowest = slowestOf(c.out.Slowest)
 		}
 	case s.parent == nil:
 		c.out.Roots++
@@ -325,10 +345,10 @@ func (c *spanCollector) countRoot(s *span) {
 	}
 }
 
-// keepSlowest sorts requests, the slowest first, and keeps as many as there may be.
-func (c *spanCollector) keepSlowest() {
-	slices.SortStableFunc(c.out.Slowest, func(a, b SpanRow) int { return cmp.Compare(b.Length, a.Length) })
-	c.out.Slowest = cut(c.out.Slowest, AllRows)
+// slowestOf sorts requests, the slowest first, and keeps as many as there may be.
+func slowestOf(list []SpanRow) []SpanRow {
+	slices.SortStableFunc(list, func(a, b SpanRow) int { return cmp.Compare(b.Length, a.Length) })
+	return cut(list, AllRows)
 }
 
 // row returns the index of the row of some names; if there are too many, of all others.
@@ -408,6 +428,7 @@ func (c *spanCollector) quantiles(ctx context.Context) error {
 		}
 		o := &c.out.Operations[id/2]
 		atRank(i, o.Count-o.Unfinished, timeline.Nanos(length), &o.P50, &o.P95, &o.P99)
+		o.Spread.Add(timeline.Nanos(length))
 		if c.opts.Length != nil {
 			return c.opts.Length(o.Service, o.Operation, timeline.Nanos(length))
 		}

@@ -120,3 +120,15 @@ func TestSpansOfArchives(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A span that starts before its parent, as clocks that differ have it, is not a request of its own.
+func TestEarlySpansAreNoRoots(t *testing.T) {
+	r := collectSpans(t, `{"resourceSpans":[`+service("shop", spanJSON("01", "", "GET /", "SERVER", 10, 100, ""))+","+
+		service("prices", spanJSON("02", "01", "GET", "SERVER", 5, 40, `,"status":{"code":2}`), spanJSON("03", "99", "orphan", "SERVER", 50, 60, ""))+`]}`, report.SpanOptions{})
+	if r.Early != 1 || r.Roots != 2 || r.RootErrors != 0 || r.Errors != 1 {
+		t.Errorf("%d early, %d roots, %d failed roots, %d errors: %+v", r.Early, r.Roots, r.RootErrors, r.Errors, r)
+	}
+	if notes := r.Report().Notes; len(notes) != 1 || !strings.HasPrefix(notes[0], "1 span starts before its parent,") {
+		t.Errorf("%q", notes)
+	}
+}

@@ -29,7 +29,7 @@ func (r *Spans) Report() *table.Report {
 		out.Notes = append(out.Notes, fmt.Sprintf("too many rows: %s spans are in rows called %s", table.Thousands(r.Others), OthersGroup))
 	}
 	if r.Early > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s start before their parents, as clocks differ: they count as spans without a parent", table.Count(r.Early, "span")))
+		out.Notes = append(out.Notes, table.Plural(r.Early, "span starts before its parent", "spans start before their parents")+", as clocks differ: their time is not taken off the self time of the parent, and they do not count as calls of services")
 	}
 	if r.Forgotten > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s were forgotten before they ended: their later children count as spans without a parent", table.Count(r.Forgotten, "span")))
@@ -44,15 +44,15 @@ func (r *Spans) Report() *table.Report {
 func (s *AllSpans) Tables() []*table.Table {
 	r := *s.Spans
 	r.Operations, r.Failures, r.Calls = s.Operations, s.Failures, s.Calls
-	return []*table.Table{r.requestsTable(), r.operationsTable(), r.failuresTable(), r.callsTable()}
+	return []*table.Table{requestsTable(r.Start, r.Slowest), r.operationsTable(), r.failuresTable(), r.callsTable()}
 }
 
 // requestsTable has the slowest requests.
-func (r *Spans) requestsTable() *table.Table {
+func requestsTable(start timeline.Nanos, list []SpanRow) *table.Table {
 	t := table.Table{Name: "requests", Title: "the slowest requests", Key: "dur_ns", What: "requests"}
-	return table.New(t, r.Slowest,
+	return table.New(t, list,
 		table.Names("url", "request", nameWidth, func(s *SpanRow) string { return s.URL }),
-		table.Moments("ts_ns", "at", r.Start, func(s *SpanRow) timeline.Nanos { return s.Start }),
+		table.Moments("ts_ns", "at", start, func(s *SpanRow) timeline.Nanos { return s.Start }),
 		table.Times("dur_ns", "ms", func(s *SpanRow) timeline.Nanos { return s.Length }),
 		table.Times("wait_ns", "until the first byte ms", func(s *SpanRow) timeline.Nanos { return s.Wait }),
 		table.Counts("bytes", "bytes", func(s *SpanRow) int64 { return s.Bytes }),
@@ -71,9 +71,9 @@ func (r *Spans) operationsTable() *table.Table {
 		table.Counts("unfinished", "", func(o *Operation) int64 { return o.Unfinished }).Is(table.Sum),
 		table.Times("self_ns", "self ms", func(o *Operation) timeline.Nanos { return o.Self }).Is(table.Main),
 		table.Times("total_ns", "total ms", func(o *Operation) timeline.Nanos { return o.Total }).Spare(3).Is(table.Sum),
-		table.Times("p50_ns", "p50 ms", func(o *Operation) timeline.Nanos { return o.P50 }),
-		table.Times("p95_ns", "p95 ms", func(o *Operation) timeline.Nanos { return o.P95 }),
-		table.Times("p99_ns", "p99 ms", func(o *Operation) timeline.Nanos { return o.P99 }).Spare(1),
+		percentiles("p50_ns", "p50 ms", func(o *Operation) (timeline.Nanos, int64) { return o.P50, o.Count }),
+		percentiles("p95_ns", "p95 ms", func(o *Operation) (timeline.Nanos, int64) { return o.P95, o.Count }),
+		percentiles("p99_ns", "p99 ms", func(o *Operation) (timeline.Nanos, int64) { return o.P99, o.Count }).Spare(1),
 		table.Times("max_ns", "max ms", func(o *Operation) timeline.Nanos { return o.Max }).Spare(2),
 		table.Moments("max_ts_ns", "max at", r.Start, func(o *Operation) timeline.Nanos { return o.MaxAt }).Spare(4),
 		table.Texts("max_trace_id", "trace of max", func(o *Operation) string { return o.MaxTrace }).Spare(5).IfAny().Words(),
@@ -100,9 +100,9 @@ func (r *Spans) callsTable() *table.Table {
 		table.Names("to", "to", placeWidth, func(c *ServiceCall) string { return c.To }).Is(table.Group),
 		table.Counts("calls", "calls", func(c *ServiceCall) int64 { return c.Calls }).Is(table.Main),
 		table.Counts("errors", "errors", func(c *ServiceCall) int64 { return c.Errors }).Is(table.Sum),
-		table.Times("p50_ns", "p50 ms", func(c *ServiceCall) timeline.Nanos { return c.P50 }),
-		table.Times("p95_ns", "p95 ms", func(c *ServiceCall) timeline.Nanos { return c.P95 }),
-		table.Times("p99_ns", "p99 ms", func(c *ServiceCall) timeline.Nanos { return c.P99 }).Spare(1),
+		percentiles("p50_ns", "p50 ms", func(c *ServiceCall) (timeline.Nanos, int64) { return c.P50, c.Calls }),
+		percentiles("p95_ns", "p95 ms", func(c *ServiceCall) (timeline.Nanos, int64) { return c.P95, c.Calls }),
+		percentiles("p99_ns", "p99 ms", func(c *ServiceCall) (timeline.Nanos, int64) { return c.P99, c.Calls }).Spare(1),
 		table.Times("total_ns", "total ms", func(c *ServiceCall) timeline.Nanos { return c.Total }).Spare(2).Is(table.Sum),
 	)
 }

@@ -82,8 +82,8 @@ func (b *treeBuilder) add(parent int32, f Frame, kind string) int32 {
 	return id
 }
 
-// finish adds up totals and writes the nodes that are not too small into t.
-func (b *treeBuilder) finish(t *StackTree) {
+// finish adds up totals and writes the nodes that are not too small into t, or all.
+func (b *treeBuilder) finish(t *StackTree, all bool) {
 	for i := len(b.nodes) - 1; i >= 0; i-- {
 		n := &b.nodes[i]
 		sum(&n.total, n.self)
@@ -100,7 +100,7 @@ func (b *treeBuilder) finish(t *StackTree) {
 		if at != 0 {
 			t.Nodes = append(t.Nodes, TreeNode{Frame: n.frame, Depth: int(n.depth) - 1, Total: n.total, Self: n.self, Kind: n.kind})
 		}
-		shown := slices.DeleteFunc(slices.Clone(n.children), func(id int32) bool { return b.nodes[id].total <= t.Total/smallTreePart })
+		shown := slices.DeleteFunc(slices.Clone(n.children), func(id int32) bool { return !all && b.nodes[id].total <= t.Total/smallTreePart })
 		t.Small += len(n.children) - len(shown)
 		slices.SortStableFunc(shown, func(x, y int32) int {
 			a, b := &b.nodes[x], &b.nodes[y]
@@ -125,9 +125,17 @@ func (p *Profiles) stackTrees(ctx context.Context) ([]StackTree, error) {
 	return trees[:min(len(trees), maxTrees)], nil
 }
 
+// CallTrees returns the whole trees of all threads.
+func (p *Profiles) CallTrees() (trees []StackTree) {
+	for _, t := range p.Threads {
+		trees = append(trees, p.stackTree(t, &TreeView{}))
+	}
+	return trees
+}
+
 // TreeView asks for the call trees of samples as tables.
 type TreeView struct {
-	Table string // "tree", "callers" or "callees"
+	Table string // "tree", "callers" or "callees"; "": as "tree", with all functions, however little time they took
 	// Function says which functions are asked about, by their names: whom they call, or who calls them. A function that calls itself counts once.
 	Function func(name string) bool
 }
@@ -174,12 +182,15 @@ func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	slices.SortFunc(tree.LeftOut, func(a, b StateTime) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.State, b.State)) })
 	paths := p.functionPaths(slices.Sorted(maps.Keys(byStack)), t.Source)
 	b := newTreeBuilder()
-	if view != nil && view.Table != treeTable {
+	all := view != nil && view.Table == ""
+	switch {
+	case view != nil && (view.Table == callersTable || view.Table == calleesTable):
 		paths.about(b, p.stacks, view, byStack)
-		b.finish(&tree)
+		b.finish(&tree, false)
 		return tree
+	case !all:
+		tree.Shared = paths.shared(p.stacks)
 	}
-	tree.Shared = paths.shared(p.stacks)
 	nodes := make([]int32, len(paths.steps)) // of the tree, by step
 	for i := 1; i < len(paths.steps); i++ {
 		step := &paths.steps[i]
@@ -192,7 +203,7 @@ func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 		sum(&b.nodes[nodes[paths.at[i]]].self, byStack[id])
 	}
 	b.setOrigins()
-	b.finish(&tree)
+	b.finish(&tree, all)
 	return tree
 }
 
@@ -488,7 +499,7 @@ func (c *sliceTrees) done() []StackTree {
 			continue
 		}
 		tree := StackTree{ThreadID: row.ThreadID, Shows: row.Shows, From: TreeOfSlices}
-		if b.finish(&tree); len(tree.Nodes) > 0 {
+		if b.finish(&tree, false); len(tree.Nodes) > 0 {
 			trees = append(trees, tree)
 		}
 	}

@@ -35,6 +35,18 @@ type SpanPhase struct {
 	Start, Duration timeline.Nanos
 }
 
+// Around returns the index of the shortest span in which something happened; −1: it is in none.
+func (w *Waterfall) Around(start, length timeline.Nanos) int {
+	found := -1
+	for i := range w.Spans {
+		s := &w.Spans[i]
+		if s.Start <= start && s.Start+s.Duration >= start+length && (found < 0 || s.Duration <= w.Spans[found].Duration) {
+			found = i
+		}
+	}
+	return found
+}
+
 // Limits of what is kept.
 const (
 	maxWaterfall = 200 // spans

@@ -31,7 +31,7 @@ type pageData struct {
 // treeData is a flame graph.
 type treeData struct {
 	Total timeline.Nanos      `json:"total"`
-	Rows  int                 `json:"rows"`
+	Row   int                 `json:"row"`   // of the timeline, from 1 on; 0: none
 	Kinds []string            `json:"kinds"` // classes
 	Boxes [][7]timeline.Nanos `json:"boxes"` // name, place, depth, start, total, self, kind
 }
@@ -73,7 +73,7 @@ func (p *page) code() {
 	for i := range trees {
 		p.p("<option value=%d>%s, %s</option>", i, trees[i].ThreadID.Title(), length(trees[i].Total))
 	}
-	p.p("</select></label> <label>Search <input type=search id=flame-search autocomplete=off spellcheck=false></label> <span id=flame-matches></span> <button type=button id=flame-deeper aria-pressed=false hidden>Deeper</button> <button type=button id=flame-reset>Reset zoom</button></div>\n")
+	p.p("</select></label> <label>Order <select id=flame-mode><option value=down>top-down</option><option value=up>bottom-up</option><option value=time>time order</option></select></label> <label>Search <input type=search id=flame-search autocomplete=off spellcheck=false></label> <span id=flame-matches></span> <button type=button id=flame-deeper aria-pressed=false hidden>Deeper</button> <button type=button id=flame-reset>Reset zoom</button></div>\n")
 	boxes := p.limits.boxes
 	for i := range trees {
 		boxes -= p.flame(i, &trees[i], min(boxes, max(p.limits.boxes/len(trees), boxes/(len(trees)-i))))
@@ -116,7 +116,7 @@ func boxesOf(t *report.StackTree, limit int) (boxes []box, left int) {
 func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	boxes, left := boxesOf(t, limit)
 	classes, parts := p.treeClasses(t)
-	data, rows := treeData{Total: t.Total, Kinds: classNames(parts), Boxes: [][7]timeline.Nanos{}}, 0
+	data, rows := treeData{Total: t.Total, Row: p.on(t.ThreadID, 0, 0).row, Kinds: classNames(parts), Boxes: [][7]timeline.Nanos{}}, 0
 	for _, b := range boxes {
 		rows = max(rows, b.node.Depth+1)
 		kind := slices.IndexFunc(parts, func(x part) bool { return x.class == classes[b.node.Kind] })
@@ -125,8 +125,7 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 			timeline.Nanos(b.node.Depth), b.start, b.node.Total, b.node.Self, timeline.Nanos(kind),
 		})
 	}
-	data.Rows = rows
-	drawn := shownRows(boxes, rows)
+	drawn := rowsInView(boxes, rows)
 	p.data.Trees = append(p.data.Trees, data)
 	title := t.ThreadID.Title()
 	p.p("<div class=thread id=flame-%d>\n<h3>%s</h3>\n<p>%s</p>\n", i, title, markup(p.treeLead(t)))
@@ -142,8 +141,8 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	return len(boxes)
 }
 
-// shownRows returns the number of rows that have 99 percent of the time, without what is deeper.
-func shownRows(boxes []box, rows int) int {
+// rowsInView returns the number of rows that have 99 percent of the time, without what is deeper.
+func rowsInView(boxes []box, rows int) int {
 	itself, all := make([]timeline.Nanos, rows), timeline.Nanos(0)
 	for _, b := range boxes {
 		itself[b.node.Depth] += b.node.Self

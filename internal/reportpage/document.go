@@ -41,7 +41,7 @@ func (d *document) begin(title string, heading, rating markup, subtitle []markup
 
 // end writes everything below the sections; data is what the script gets, as JSON, "": nothing.
 func (d *document) end(data string) {
-	d.p("</main>\n<footer><p>Made by weft. All numbers are the same as in <code>weft report</code> and <code>weft compare</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere. <span class=paper>On paper, tables have their first ten rows.</span></p></footer>\n")
+	d.p("</main>\n<footer><p>Made by weft. All numbers match <code>weft report</code> and <code>weft compare</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere.</p></footer>\n")
 	if data != "" {
 		d.p("<script type=\"application/json\" id=data>%s</script>\n", markup(data))
 	}

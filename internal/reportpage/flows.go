@@ -11,7 +11,7 @@ func (p *page) flows() {
 	}
 	p.p(". The delay is the time from where an arrow leaves to where it arrives.</p>\n")
 	p.show(f.Table(), look{
-		before: "arrows", barTitle: "arrows", report: "all --json",
-		at: func(i int) span { return at(f.Pairs[i].MaxAt, f.Pairs[i].Max) },
+		before: "delay_ns", barTitle: "delays in all", report: "all --json",
+		at: func(i int) span { return p.on(f.Pairs[i].To, f.Pairs[i].MaxAt, f.Pairs[i].Max) },
 	})
 }

@@ -76,7 +76,7 @@ func (p *page) issues(sections []section) {
 		p.p("<li class=%s%s><h3>%s</h3><p>%s</p><p class=do>%s</p><p class=more><span class=whose>%s</span>", markup(x.Class), p.shown(x.Show), p.marked(x.Title), p.marked(x.Proof),
 			p.marked(x.Action), whose[x.Class])
 		if id := Section(x.Section); has(sections, id) {
-			p.p(" <a href=\"#%s\">%s</a>", markup(id), linkText[id])
+			p.p(" <a href=\"#%s\">%s</a>", markup(id), p.sectionName(id))
 		}
 		p.p("</p></li>\n")
 	}
@@ -94,13 +94,21 @@ func (p *page) shown(m *verdict.Moment) markup {
 	case m == nil:
 		return ""
 	case m.Thread == nil:
-		return at(m.Start, m.Duration).attribute()
+		return p.onLine(m.Start, m.Duration).attribute()
 	}
 	return p.on(*m.Thread, m.Start, m.Duration).attribute()
 }
 
-// linkText are the texts of links to sections.
-var linkText = map[Section]string{
-	Busy: "When it was busy", Costs: "What costs most", Code: "Where in the code", Inputs: "The inputs", Tasks: "The tasks", Layout: "Who forces it", GC: "What it interrupts",
-	Spans: "The spans", Slices: "The slices", Flows: "The pairs", Missing: "What is missing",
+// sectionName is the text of links to a section.
+func (p *page) sectionName(id Section) string {
+	if s := p.all.Spans; id == Spans && s != nil && s.Requests == s.Spans.Spans {
+		return "Requests"
+	}
+	return sectionNames[id]
+}
+
+// sectionNames are the texts of links to sections.
+var sectionNames = map[Section]string{
+	Busy: "Timeline", Costs: "Costs", Code: "Code", Inputs: "Inputs", Tasks: "Tasks", Layout: "Layout", GC: "Memory", Network: "Network",
+	Spans: "Spans", Slices: "Slices", Flows: "Waits", Missing: "Trust",
 }

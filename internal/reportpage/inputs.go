@@ -22,14 +22,28 @@ func (p *page) inputs() {
 	if len(main) == 0 {
 		main, what = list, "input"
 	}
-	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (%s at %s).", table.Count(len(main), what),
-		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), verdict.InputName(main[0].Kind), p.moment(main[0].Start-p.all.Start))
+	p.p("<p class=lead>%s: ", table.Count(len(main), what))
+	if len(main) >= table.Enough {
+		p.p("half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest", length(rank(main, 50)), length(rank(main, 95)))
+	} else {
+		p.p("the slowest was answered")
+	}
+	p.p(" after <b>%s</b> (%s at %s).", length(main[0].Latency), verdict.InputName(main[0].Kind), p.moment(main[0].Start-p.all.Start))
 	if moves := len(list) - len(main); moves > 0 {
 		p.p(" %s by moving the pointer are grey.", table.Count(moves, "input"))
 	}
 	p.p("</p>\n")
 	p.dots(list)
+	p.spreads([]spread{{what + "s by latency", latencies(main), int64(len(main))}})
 	p.inputTable(main)
+}
+
+// latencies counts inputs by latency; they are sorted, the slowest first.
+func latencies(list []report.Interaction) (h report.Histogram) {
+	for i := range list {
+		h.Add(list[len(list)-1-i].Latency)
+	}
+	return h
 }
 
 // rank returns the latency that so many percent of the inputs do not exceed; they are sorted, the slowest first.

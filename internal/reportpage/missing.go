@@ -102,7 +102,7 @@ func (p *page) terms(sections []section) {
 
 // reports are the commands that print the numbers of sections.
 var reports = map[Section]string{
-	Busy: "info", Costs: "report cost", Code: "report samples", Inputs: "report input", Tasks: "report tasks", Layout: "report layout-thrashing", GC: "report gc", Spans: "report spans", Slices: "report slices",
+	Busy: "info", Costs: "report cost", Code: "report samples", Inputs: "report input", Tasks: "report tasks", Layout: "report layout-thrashing", GC: "report gc", Network: "report all --json", Spans: "report spans", Slices: "report slices",
 	Flows: "flows",
 }
 

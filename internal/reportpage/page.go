@@ -61,6 +61,7 @@ const (
 	Tasks   Section = "tasks"
 	Layout  Section = "layout"
 	GC      Section = "gc"
+	Network Section = "network"
 	Spans   Section = "spans"
 	Slices  Section = "slices"
 	Flows   Section = "flows"
@@ -130,7 +131,8 @@ func (p *page) sections() []section {
 		{Inputs, "How fast were inputs answered?", a.Inputs != nil && len(a.Inputs.List) > 0, p.inputs},
 		{Tasks, "Which tasks were long?", a.Tasks != nil, p.tasks},
 		{Layout, "Who forces layout?", a.Forced != nil && forcedCount(a.Forced) > 0, p.layout},
-		{GC, "What did the garbage collector interrupt?", a.GC != nil, p.gc},
+		{GC, p.gcQuestion(), a.GC != nil || len(a.Heaps) > 0, p.gc},
+		{Network, "What did the pages ask for?", a.Network != nil, p.network},
 		{Spans, "What was slow, and what failed?", a.Spans != nil, p.spans},
 		{Slices, "Which slices take the time?", a.Slices != nil, p.slices},
 		{Flows, "Which threads wait for which?", a.FlowPairs != nil && len(a.FlowPairs.Pairs) > 0, p.flows},
@@ -172,13 +174,15 @@ func (p *page) write() {
 		p.begin(fileTitle(p.src), "", "", p.subtitle(), p.src.Selected)
 		p.tiles(v.Tiles, sections)
 	}
+	p.p("<div class=body>\n")
 	if len(sections) > 2 {
 		p.p("<nav aria-label=Sections><ul>\n")
 		for _, s := range sections {
-			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), s.question)
+			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), p.sectionName(s.id))
 		}
 		p.p("</ul></nav>\n")
 	}
+	p.p("<div class=sections>\n")
 	if len(sections) == 0 || len(sections) == 1 && sections[0].id == Missing {
 		p.p("<section><p class=lead>%s</p></section>\n", p.nothing())
 	}
@@ -187,6 +191,7 @@ func (p *page) write() {
 		s.write()
 		p.p("</section>\n")
 	}
+	p.p("</div>\n</div>\n")
 	data := ""
 	if p.data.used() {
 		data = p.data.json()

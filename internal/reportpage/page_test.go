@@ -95,7 +95,7 @@ var (
 	elements = strings.Fields(`html head meta title style body header div h1 h2 h3 button p main dl dt dd b small section ol ul li a nav figure svg g rect path line text
 		circle desc details summary table caption thead tbody tr th td span label select option input code script footer defs pattern canvas tspan output`)
 	attributes = strings.Fields(`lang charset http-equiv content name type id hidden class href aria-label aria-labelledby aria-live aria-hidden role tabindex scope width height
-		viewbox preserveaspectratio x y x1 x2 y1 y2 cx cy r d dx text-anchor value autocomplete spellcheck data-at title aria-pressed patternunits patterntransform`)
+		viewbox preserveaspectratio x y x1 x2 y1 y2 cx cy r d dx text-anchor value autocomplete spellcheck data-at data-line title aria-pressed patternunits patterntransform`)
 )
 
 // check reports what a page must not have.
@@ -256,6 +256,8 @@ func nastyReport(name string, n int) *report.All {
 		row.Slices = append(row.Slices, report.ChartSlice{Start: timeline.Nanos(i) * a.End / timeline.Nanos(2*n), Duration: timeline.Nanos(10 + i), CPU: 5})
 	}
 	a.Loads = &report.Loads{Pages: []report.Load{{URL: name, Loaded: new(timeline.Nanos(5)), Archive: n%2 == 0}}, Shift: &report.LayoutShift{ThreadID: thread, Score: 1}}
+	a.Network = &report.Network{Requests: 1, Slowest: []report.SpanRow{{Service: name, Operation: name, URL: name, Message: name}}}
+	a.Heaps = []report.Heap{{ThreadID: thread, Step: 1, Sizes: []int64{1}, Max: 1}}
 	a.Functions = []report.ThreadFunctions{{ThreadID: thread, Functions: []report.Function{{Frame: frame}}, Count: 1}}
 	for range min(n, 8) {
 		a.StackTrees = append(a.StackTrees, tree)

@@ -65,8 +65,21 @@ func addForced(to, f *report.ForcedTime) {
 	to.Total += f.Total
 }
 
-// gc writes what the collector interrupted.
+// gcQuestion is what is known of the collector: without samples only how large its heap was.
+func (p *page) gcQuestion() string {
+	if p.all.GC == nil {
+		return "How much memory did JavaScript use?"
+	}
+	return "What did the garbage collector interrupt?"
+}
+
+// gc writes what the collector interrupted, and the heap.
 func (p *page) gc() {
+	if p.all.GC == nil {
+		p.gcOverTime()
+		p.heaps()
+		return
+	}
 	var covered, time timeline.Nanos
 	long, explained := 0, 0
 	for i := range p.all.GC.Threads {
@@ -86,6 +99,7 @@ func (p *page) gc() {
 	}
 	p.p("</p>\n")
 	p.gcOverTime()
+	p.heaps()
 	threads, left := slices.Clone(p.all.GC.Threads), report.AllRows
 	slices.SortStableFunc(threads, func(a, b report.ThreadGC) int { return cmp.Compare(b.Time, a.Time) })
 	for i := range threads {
@@ -127,8 +141,8 @@ func (p *page) gcOverTime() {
 	for i, t := range sums {
 		tops[i] = scaled(t, most, laneHeight)
 	}
-	p.p("<figure class=plot>\n<svg width=\"100%%\" height=%d role=img aria-labelledby=\"gc-t gc-d\"><title id=gc-t>Garbage collections over time</title><desc id=gc-d>The highest bar stands for %s within %s.</desc>\n", height+18, length(most), length(u.Step))
+	p.p("<figure class=plot>\n<p class=note>Garbage collection: up to %s in %s</p>\n<svg width=\"100%%\" height=%d role=img aria-labelledby=\"gc-t gc-d\"><title id=gc-t>Garbage collections over time</title><desc id=gc-d>The highest bar stands for %s within %s.</desc>\n", length(most), length(u.Step), height+18, length(most), length(u.Step))
 	p.p("<svg height=%d width=\"100%%\" viewBox=\"0 0 %d %d\" preserveAspectRatio=none><rect class=ground width=%d height=%d /><path class=gc d=\"%s\"/></svg>", height, n, laneHeight, n, laneHeight, markup(steps(bottoms, tops)))
 	p.grid(u.Start-p.all.Start, u.End-u.Start, 0, height)
-	p.p("<text class=tick x=4 y=12>up to %s in %s</text></svg>\n</figure>\n", length(most), length(u.Step))
+	p.p("</svg>\n</figure>\n")
 }

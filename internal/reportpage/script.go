@@ -21,7 +21,7 @@ var flameScript string
 // maxScript bounds the script of a page.
 const maxScript = 20_000
 
-// script is what all pages run: its parts are one scope. Comments, indentation and the spaces around operators stay here.
+// script is what all pages run: its parts are one scope. Comments, indentation, and spaces and ends of lines that code does not need stay here, and so does const.
 var script = func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")
@@ -29,12 +29,15 @@ var script = func() string {
 		if line = strings.TrimLeft(line, " "); line == "\n" || strings.HasPrefix(line, "//") {
 			continue
 		}
+		if end := len(line) - 2; end >= 0 && strings.IndexByte(";{,", line[end]) >= 0 {
+			line = line[:end+1]
+		}
 		for i, part := range strings.Split(line, `"`) { // every other one is a text
 			if i > 0 {
 				b.WriteByte('"')
 			}
 			if i%2 == 0 {
-				part = spaces.ReplaceAllString(part, "$1")
+				part = strings.ReplaceAll(spaces.ReplaceAllString(part, "$1"), "const ", "let ")
 			}
 			b.WriteString(part)
 		}

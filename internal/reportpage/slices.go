@@ -23,8 +23,18 @@ func (p *page) slices() {
 	}
 	p.p("</p>\n")
 	p.devices()
+	if len(s.Devices) > 0 {
+		p.deviceTables()
+	}
 	if x := p.all.Probes; x != nil && len(x.Values) > 0 {
-		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values)
+		p.sliceTable("Slices of probes, by their "+x.Argument, x.Values, x.Count)
+	}
+	if x := p.all.Probes; x != nil && len(x.Errors) > 0 {
+		p.p("<h3>System calls that failed</h3>\n")
+		p.show(x.ErrorsTable(p.all.Start), look{
+			before: "count", barTitle: "count", report: "all --json",
+			at: func(i int) span { return p.on(x.Errors[i].On, x.Errors[i].First, 0) },
+		})
 	}
 	for i := 0; i < len(s.Groups); {
 		n := i
@@ -32,7 +42,7 @@ func (p *page) slices() {
 			n++
 		}
 		if title := sliceTitles[s.Groups[i].Kind]; title != "" {
-			p.sliceTable(title, s.Groups[i:n])
+			p.sliceTable(title, s.Groups[i:n], s.CountOf(s.Groups[i].Kind))
 		}
 		i = n
 	}
@@ -53,11 +63,27 @@ func (p *page) spans() {
 		title := strings.ToUpper(t.Title[:1]) + t.Title[1:]
 		p.p("<h3>%s</h3>\n", title)
 		l := look{title: title, report: "spans", spare: 4} // no ids of traces
-		if t.Name == "requests" {
-			l.at = func(i int) span { return at(s.Slowest[i].Start, s.Slowest[i].Length) }
+		switch t.Name {
+		case "requests":
+			l.at = func(i int) span { return p.onLine(s.Slowest[i].Start, s.Slowest[i].Length) }
+		case "operations":
+			p.operationSpreads(s.Operations)
+			l.at = func(i int) span { return p.onLine(s.Operations[i].MaxAt, s.Operations[i].Max) }
+		case "errors":
+			l.at = func(i int) span { return p.onLine(s.Failures[i].First, 0) }
 		}
 		p.show(t, l)
 	}
+}
+
+// operationSpreads draws how long operations took.
+func (p *page) operationSpreads(list []report.Operation) {
+	var spreads []spread
+	for i := range list {
+		o := &list[i]
+		spreads = append(spreads, spread{o.Operation + " of " + o.Service, o.Spread, o.Count - o.Unfinished})
+	}
+	p.spreads(spreads)
 }
 
 // devices writes how busy devices were.
@@ -73,20 +99,28 @@ func (p *page) devices() {
 	})
 }
 
-// sliceTable writes the groups of a kind.
-func (p *page) sliceTable(title string, groups []report.SliceGroup) {
+// sliceTable writes the first groups of all of a kind.
+func (p *page) sliceTable(title string, groups []report.SliceGroup, all int) {
 	p.p("<h3>%s</h3>\n", title)
-	note := ""
-	if len(groups) == report.AllRows {
-		note = "weft report slices lists all."
-	}
 	shown := *p.all.Slices.Slices
 	shown.Groups = groups
-	p.show(shown.GroupsTable(groups[0].Kind, "name"), look{
-		title: title, before: "self_ns", barTitle: "self", note: note,
+	t := shown.GroupsTable(groups[0].Kind, "name")
+	t.All = all
+	var list []spread
+	for i := range groups {
+		list = append(list, spread{groups[i].Name, groups[i].Spread, groups[i].Count - groups[i].Unfinished})
+	}
+	if groups[0].Kind == report.Kernels || groups[0].Kind == report.ThreadSlices {
+		p.spreads(list)
+	}
+	p.show(t, look{
+		title: title, before: "self_ns", barTitle: "self", report: "slices",
 		at: func(i int) span {
 			if groups[i].MaxAt == nil {
 				return span{}
+			}
+			if on := groups[i].MaxOn; on != nil {
+				return p.on(*on, *groups[i].MaxAt, groups[i].Max)
 			}
 			return at(*groups[i].MaxAt, groups[i].Max)
 		},

@@ -37,11 +37,11 @@ func (d *document) show(t *table.Table, l look) {
 	if len(columns) <= wideColumns {
 		class = " class=wide"
 	}
-	d.p("<div class=scroll tabindex=0 role=region aria-label=\"%s\"><table%s><caption>%s</caption>\n<thead><tr>", title, class, title)
+	d.p("<div class=rows><div class=scroll tabindex=0 role=region aria-label=\"%s\"><table%s><caption>%s</caption>\n<thead><tr>", title, class, title)
 	for _, k := range columns {
 		c := &t.Columns[k]
 		if l.before != "" && c.Key == l.before {
-			d.p("<th scope=col><span class=hide>%s</span></th>", l.barTitle)
+			d.p("<th scope=col class=b><span class=hide>%s</span></th>", l.barTitle)
 		}
 		if isNumber(c) {
 			d.p("<th scope=col class=n>%s</th>", c.Title)
@@ -54,14 +54,27 @@ func (d *document) show(t *table.Table, l look) {
 		d.row(t, i, columns, &l)
 	}
 	d.p("</tbody></table></div>\n")
-	if t.All > len(t.Rows) {
-		l.note = strings.TrimSpace(fmt.Sprintf("%s of %s %s; weft report %s lists all. %s", table.Thousands(len(t.Rows)), table.Thousands(t.All), cmp.Or(t.What, "rows"), l.report, l.note))
-	}
+	d.rest(t, &l)
+	d.p("</div>\n")
 	if l.note != "" {
 		d.p("<p class=note>%s</p>\n", l.note)
 	}
 	if l.fold != "" {
 		d.p("</details>\n")
+	}
+}
+
+// shownRows is the number of rows that are shown until people ask for all.
+const shownRows = 8
+
+// rest writes what shows the rows that the style hides until it is open, and where those are that the page lacks.
+func (d *document) rest(t *table.Table, l *look) {
+	what := cmp.Or(t.What, "rows")
+	if t.All > len(t.Rows) {
+		l.note = strings.TrimSpace(fmt.Sprintf("The page has %s of %s %s; weft report %s lists all. %s", table.Thousands(len(t.Rows)), table.Thousands(t.All), what, l.report, l.note))
+	}
+	if n := slices.IndexFunc(t.Rows, func(r table.Row) bool { return r.Last }); len(t.Rows) > shownRows && (n < 0 || n > shownRows) {
+		d.p("<details class=rest><summary>All %s %s</summary></details>\n", table.Thousands(len(t.Rows)), what)
 	}
 }
 
@@ -80,7 +93,7 @@ func shownColumns(t *table.Table, spare uint8) (columns []int) {
 
 func isNumber(c *table.Column) bool { return c.Kind != table.TextKind || c.Moment }
 
-// row writes a row. Those at the end of a table are on paper too, where tables are short.
+// row writes a row. Those that come last are always shown.
 func (d *document) row(t *table.Table, i int, columns []int, l *look) {
 	attribute := markup("")
 	switch {
@@ -93,7 +106,7 @@ func (d *document) row(t *table.Table, i int, columns []int, l *look) {
 	for n, k := range columns {
 		c := &t.Columns[k]
 		if l.before != "" && c.Key == l.before {
-			d.p("<td>%s</td>", d.barOf(t, i, k, l))
+			d.p("<td class=b>%s</td>", d.barOf(t, i, k, l))
 		}
 		tag, end := markup("td"), markup("td")
 		if n == 0 {
@@ -134,17 +147,18 @@ func shown(c *table.Column, v *table.Cell) string {
 		return v.Short
 	case c.Kind == table.TextKind:
 		return strings.TrimSuffix(cmp.Or(v.Long, v.Text, v.Short)+" "+v.Note, " ")
-	case v.Absent && v.Short == "":
+	case v.Absent && v.Short == "", v.Few:
 		return "–"
 	}
 	return c.Format(v)
 }
 
-// span is a time of the trace that the timeline can show; the zero span means no time.
+// span is a time of the trace that the timeline can show, or the waterfall; the zero span means no time.
 type span struct {
 	from, dur timeline.Nanos
 	known     bool
 	row       int // of the timeline, from 1 on; 0: none
+	line      int // of the waterfall, likewise
 }
 
 func at(from, dur timeline.Nanos) span { return span{from: from, dur: max(dur, 0), known: true} }
@@ -158,5 +172,9 @@ func (s span) attribute() markup {
 	if s.row > 0 {
 		row = fmt.Sprintf(" %d", s.row)
 	}
-	return markup(fmt.Sprintf(" data-at=\"%d %d%s\"", int64(s.from), int64(s.dur), row))
+	line := ""
+	if s.line > 0 {
+		line = fmt.Sprintf(" data-line=%d", s.line)
+	}
+	return markup(fmt.Sprintf(" data-at=\"%d %d%s\"%s", int64(s.from), int64(s.dur), row, line))
 }

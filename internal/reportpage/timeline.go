@@ -115,6 +115,22 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	return s
 }
 
+// onLine returns a span that the waterfall can show too, if it is there: a span or request that starts then, if possible of that length.
+func (p *page) onLine(from, dur timeline.Nanos) span {
+	s := at(from, dur)
+	if w := p.all.Waterfall; w != nil {
+		for i := range w.Spans {
+			if x := &w.Spans[i]; x.Start == from && (s.line == 0 || x.Duration == dur || dur == 0 && x.Failed) {
+				s.line = i + 1
+			}
+		}
+		if s.line == 0 && dur > 0 {
+			s.line = w.Around(from, dur) + 1
+		}
+	}
+	return s
+}
+
 // showLink returns a link that selects a span in the timeline; it is hidden where no script runs.
 func (p *page) showLink(s span) markup {
 	return p.phrase("<a class=seek href=\"#t=%s\">Show</a>", markup(p.fragment(s)))
@@ -142,6 +158,7 @@ func (p *page) busyQuestion() string {
 func (p *page) busy() {
 	u := p.all.Utilisation
 	if u == nil {
+		p.waterfallLead()
 		p.waterfall()
 		return
 	}
@@ -159,8 +176,9 @@ func (p *page) busy() {
 	}
 	p.p("</p>\n")
 	p.show(u.Table(), look{fold: "The numbers"})
-	if p.all.Waterfall != nil {
+	if p.all.Waterfall != nil && p.all.Network == nil {
 		p.p("<h3>Requests</h3>\n")
+		p.waterfallLead()
 		p.waterfall()
 	}
 }
@@ -255,6 +273,15 @@ func (p *page) grid(start, length timeline.Nanos, top, bottom int) {
 			anchor = "end"
 		}
 		p.p("<line class=grid x1=\"%s\" x2=\"%s\" y1=%d y2=%d /><text class=tick x=\"%s\" y=%d text-anchor=%s>%s</text>\n", x, x, top, bottom, x, text, anchor, p.tick(t, step))
+	}
+}
+
+// gridLines draws the lines of a grid without their times.
+func (p *page) gridLines(start, length timeline.Nanos, bottom int) {
+	times, _ := ticks(start, length, 6)
+	for _, t := range times {
+		x := percent(t-start, length)
+		p.p("<line class=grid x1=\"%s\" x2=\"%s\" y2=%d />\n", x, x, bottom)
 	}
 }
 

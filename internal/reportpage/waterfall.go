@@ -20,51 +20,80 @@ const (
 	spanDepth   = 12 // levels that are indented
 	spanName    = 46 // characters
 	maxServices = 6  // that have a colour
+
+	spansTogether = 12 // on a page of paper
 )
+
+// failed counts the spans of the waterfall that failed.
+func (p *page) failed() (n int) {
+	for i := range p.all.Waterfall.Spans {
+		if p.all.Waterfall.Spans[i].Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// waterfallLead says what the waterfall has.
+func (p *page) waterfallLead() {
+	w := p.all.Waterfall
+	p.p("<p class=lead>%s in %s", p.spanWord(len(w.Spans)), length(w.End-w.Start))
+	if failed := p.failed(); failed > 0 {
+		p.p("; <b>%s</b>", table.Thousands(failed)+" failed")
+	}
+	p.p(".</p>\n")
+}
 
 // waterfall draws spans and requests one below the other, each at its time.
 func (p *page) waterfall() {
 	w := p.all.Waterfall
-	failed := 0
-	for i := range w.Spans {
-		if w.Spans[i].Failed {
-			failed++
-		}
-	}
 	what := p.spanWord(len(w.Spans))
-	p.p("<p class=lead>%s in %s", what, length(w.End-w.Start))
-	if failed > 0 {
-		p.p("; <b>%s</b>", table.Thousands(failed)+" failed")
-	}
 	if w.More > 0 {
-		p.p(". %s not drawn: those that failed are, and those that took longest", table.Plural(w.More, "other is", "others are"))
+		p.p("<p class=note>%s not drawn: those that failed are, and those that took longest.</p>\n", table.Plural(w.More, "other is", "others are"))
 	}
-	p.p(".</p>\n")
 	l := p.waterfallLayout()
 	if l.relative {
 		p.p("<p class=note>Each trace is drawn from its own start.</p>\n")
 	}
 	p.p("<div class=waterfall>\n<div class=controls hidden><label>Search <input type=search autocomplete=off spellcheck=false></label> <output></output></div>\n")
-	p.serviceLegend(l.classes, failed > 0)
-	height := spanAxis
-	for i := range w.Spans {
+	p.serviceLegend(l.classes, p.failed() > 0)
+	p.p("<div class=\"scroll plot tall\" tabindex=0 role=region aria-label=\"%s over time\">", what)
+	for from := 0; from < len(w.Spans); from += spansTogether {
+		p.waterfallPart(l, what, from, min(from+spansTogether, len(w.Spans)))
+	}
+	p.p("</div>\n</div>\n")
+}
+
+// waterfallPart draws the spans from one on up to another; the axis is above the first. On paper no part is divided among pages.
+func (p *page) waterfallPart(l *waterfallLayout, what string, from, to int) {
+	y := 0
+	if from == 0 {
+		y = spanAxis
+	}
+	height := y
+	for i := from; i < to; i++ {
 		height += l.lines(i) * spanHeight
 	}
-	p.p("<div class=\"scroll plot tall\" tabindex=0 role=region aria-label=\"%s over time\"><svg width=\"100%%\" height=%d role=img aria-label=\"%s: to the right when each ran, below each other by start\">\n", what, height, what)
+	p.p("<svg width=\"100%%\" height=%d role=img aria-label=\"%s %d to %d: to the right when each ran, below each other by start\">\n", height, what, from+1, to)
 	p.p("<svg x=\"%d%%\" width=\"%d%%\" height=%d>\n", spanNames, 100-spanNames-1, height)
-	if l.relative {
-		p.grid(0, l.length, spanAxis-20, height)
+	start := timeline.Nanos(0)
+	if !l.relative {
+		start = l.starts[0] - p.all.Start
+	}
+	if from == 0 {
+		p.grid(start, l.length, spanAxis-20, height)
 	} else {
-		p.grid(l.starts[0]-p.all.Start, l.length, spanAxis-20, height)
-		p.milestoneLines(l.starts[0], l.length, height)
+		p.gridLines(start, l.length, height)
+	}
+	if !l.relative {
+		p.milestoneLines(l.starts[0], l.length, y, height)
 	}
 	p.p("</svg>\n")
-	y := spanAxis
-	for i := range w.Spans {
+	for i := from; i < to; i++ {
 		p.span(l, i, y)
 		y += l.lines(i) * spanHeight
 	}
-	p.p("</svg></div>\n</div>\n")
+	p.p("</svg>\n")
 }
 
 // waterfallLayout says where spans are drawn.
@@ -180,8 +209,8 @@ func (p *page) serviceLegend(classes map[string]string, failed bool) {
 	p.legend(parts)
 }
 
-// milestoneLines draws lines where a page had loaded.
-func (p *page) milestoneLines(start, length timeline.Nanos, height int) {
+// milestoneLines draws lines where a page had loaded, and above the first span, at y, says so.
+func (p *page) milestoneLines(start, length timeline.Nanos, y, height int) {
 	for _, m := range p.all.Loads.Moments() {
 		if !m.Archive {
 			continue
@@ -190,7 +219,10 @@ func (p *page) milestoneLines(start, length timeline.Nanos, height int) {
 		if m.Label == "load" {
 			class, anchor, dx = "milestone loaded", "start", 4
 		}
-		p.p("<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=22 y2=%d /><text class=tick x=\"%s\" dx=%d y=32 text-anchor=%s>%s</text>\n", class, x, x, height, x, dx, anchor, m.Label+" "+p.moment(m.At-p.all.Start))
+		p.p("<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=%d y2=%d />\n", class, x, x, max(y-14, 0), height)
+		if y > 0 {
+			p.p("<text class=tick x=\"%s\" dx=%d y=%d text-anchor=%s>%s</text>\n", x, dx, y-4, anchor, m.Label+" "+p.moment(m.At-p.all.Start))
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ package table
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -102,7 +103,11 @@ type Cell struct {
 	Number int64
 	Count  int64 // where the column has a count
 	Absent bool  // there is no value
+	Few    bool  // a percentile of so few values that pages do not show it: fewer than Enough
 }
+
+// Enough is the number of values from which on percentiles say something.
+const Enough = 20
 
 // None is a cell without a value.
 var None = Cell{Absent: true}
@@ -224,6 +229,14 @@ func OptionalTimes[T any](key, title string, of func(*T) *timeline.Nanos) Of[T] 
 // CountedTimes is a column of times with their numbers of samples. The keys are CSV's.
 func CountedTimes[T any](key, countKey, title string, of func(*T) (timeline.Nanos, int64)) Of[T] {
 	return Cells(Column{Key: key, CountKey: countKey, Title: title, Kind: TimeKind}, func(row *T) Cell { return Counted(of(row)) })
+}
+
+// Nested is a column with texts that are at a depth of a tree.
+func Nested[T any](key, title string, width int, of func(*T) (text string, depth int)) Of[T] {
+	return Cells(Column{Key: key, Title: title}, func(row *T) Cell {
+		text, depth := of(row)
+		return Cell{Text: text, Short: strings.Repeat(" ", depth) + Elide(text, width)}
+	})
 }
 
 // Shares is a column for people with parts of all in percent.

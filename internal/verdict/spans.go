@@ -130,10 +130,37 @@ func (j *judge) serviceTiles() {
 	}
 }
 
+// sameFailure are failures of a service with one message.
+type sameFailure struct {
+	report.SpanFailure     // the first; its Count and Origins are of all
+	kinds              int // of operations, or urls
+}
+
+// sameFailures puts failures together that say the same, the most frequent first.
+func (j *judge) sameFailures() (list []sameFailure) {
+	for _, f := range j.Spans.Failures {
+		i := slices.IndexFunc(list, func(s sameFailure) bool {
+			return s.Service == f.Service && s.Message == f.Message && (s.Origins > 0) == (f.Origins > 0) && isFavicon(s.URL) == isFavicon(f.URL)
+		})
+		if i < 0 {
+			list = append(list, sameFailure{f, 1})
+			continue
+		}
+		s := &list[i]
+		if f.First < s.First {
+			s.SpanFailure, f = f, s.SpanFailure
+		}
+		s.kinds, s.Count, s.Origins = s.kinds+1, s.Count+f.Count, s.Origins+f.Origins
+	}
+	return list
+}
+
+// isFavicon reports whether a url is one that the browser asks for by itself.
+func isFavicon(url string) bool { return strings.HasSuffix(url, "/favicon.ico") }
+
 // failureIssues are about spans that fail by themselves.
 func (j *judge) failureIssues() {
-	for i := range j.Spans.Failures {
-		f := &j.Spans.Failures[i]
+	for _, f := range j.sameFailures() {
 		if f.Origins == 0 {
 			continue
 		}
@@ -141,9 +168,13 @@ func (j *judge) failureIssues() {
 		if j.Spans.Longest != nil {
 			whole = j.Spans.Longest.Length
 		}
+		title := text("%s of %s fails %s", name(f.Operation), name(f.Service), times(f.Origins))
+		if f.kinds > 1 {
+			title = text("%s of %s fail %s with one message", count(f.kinds, "operation"), name(f.Service), times(f.Origins))
+		}
 		j.issue(Issue{
-			Title: text("%s of %s fails %s", name(f.Operation), name(f.Service), times(f.Origins)), Proof: text("“%s”; the first at %s.", message(f.Message), j.moment(f.First)),
-			Action: text("Read its message: nothing below it failed, so the error starts here."), Class: Yours, Gain: several(whole, f.Origins), Show: &Moment{f.First, 0, nil}, Section: "spans",
+			Title: title, Proof: text("“%s”; the first at %s.", message(f.Message), j.moment(f.First)),
+			Action: text("Read the message: nothing below it failed, so the error starts here."), Class: Yours, Gain: several(whole, f.Origins), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, 100)
 	}
 }
@@ -213,7 +244,7 @@ func (j *judge) archiveTiles(load *report.Load) {
 		j.tile(Tile{Label: "Received", Value: table.Size(s.Bytes)})
 	}
 	if s.Late > 0 {
-		j.tile(Tile{Label: "After load", Value: table.Thousands(s.Late), Note: "requests were sent"})
+		j.tile(Tile{Label: "Sent after the load", Value: table.Thousands(s.Late), Note: "of " + table.Count(s.Requests, "request")})
 	}
 	j.tile(Tile{Label: "Slowest request", Value: table.Length(s.Slowest[0].Length), Note: requestName(&s.Slowest[0]), Section: "spans"})
 }
@@ -235,13 +266,18 @@ func (j *judge) archiveIssues(load *report.Load) {
 			Proof: text("Sent at %s%s; %s of it waiting for the first byte.", j.moment(r.Start), j.afterLoad(r, load), length(r.Wait)), Action: action, Class: Yours, Gain: r.Length, Show: &Moment{r.Start, r.Length, nil}, Section: "spans",
 		}, 50)
 	}
-	for i := range s.Failures {
-		f, sure := &s.Failures[i], timeline.Nanos(90)
-		if strings.HasSuffix(f.URL, "/favicon.ico") { // the browser asks for it by itself
+	for _, f := range j.sameFailures() {
+		sure := timeline.Nanos(90)
+		if isFavicon(f.URL) {
 			sure = 5
 		}
+		title, proof := text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), text("The first at %s.", j.moment(f.First))
+		if f.kinds > 1 {
+			title = text("%s to %s fail: %s", count(f.Count, "request"), name(f.Service), message(f.Message))
+			proof = text("The first, %s, at %s.", name(f.Operation+" "+ShortURL(f.URL)), j.moment(f.First))
+		}
 		j.issue(Issue{
-			Title: text("%s fails %s: %s", name(f.Operation+" "+ShortURL(f.URL)), times(f.Count), message(f.Message)), Proof: text("The first at %s.", j.moment(f.First)),
+			Title: title, Proof: proof,
 			Action: text("Fix the URL or the server, or drop the request."), Class: Yours, Gain: several(100*millisecond, f.Count), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, sure)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
@@ -27,6 +28,13 @@ import (
 
 // judged returns the verdict on a recording, or on several that are merged.
 func judged(t *testing.T, inputs ...[]byte) *Verdict {
+	t.Helper()
+	all, said := collected(t, inputs...)
+	return Of(all, said.Problems, said.Usual)
+}
+
+// collected returns what a verdict is made of.
+func collected(t *testing.T, inputs ...[]byte) (*report.All, *convert.Report) {
 	t.Helper()
 	job := &merge.Job{Options: merge.Options{Reference: -1}}
 	for i, input := range inputs {
@@ -46,7 +54,7 @@ func judged(t *testing.T, inputs ...[]byte) *Verdict {
 		t.Fatal(err)
 	}
 	loaded.Count()
-	return Of(all, loaded.Report.Problems, loaded.Report.Usual)
+	return all, loaded.Report
 }
 
 // said are all statements of a verdict, one a line.
@@ -158,6 +166,64 @@ func rawCPU(events []chromeEvent, pid, tid int64) (cpu, of float64) {
 		}
 	}
 	return cpu, of
+}
+
+// Requests and heaps of a recording of Chrome match its events.
+func TestTruthNetwork(t *testing.T) {
+	input := recording.Bytes(t, "traces/chrome/chrome-devtools-small.json.gz")
+	type event struct {
+		Name     string
+		PID, TID int64
+		TS       float64
+		Args     json.RawMessage
+	}
+	var file struct{ TraceEvents []event }
+	if err := json.Unmarshal(input, &file); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(file.TraceEvents, func(a, b event) int { return cmp.Compare(a.TS, b.TS) })
+	sent, heaps := map[string]float64{}, map[int64]int64{}
+	requests, bytes, longest := int64(0), 0.0, 0.0
+	for _, e := range file.TraceEvents {
+		var args struct {
+			Data struct {
+				RequestID, URL    string
+				EncodedDataLength float64
+				JSHeapSizeUsed    int64
+			}
+		}
+		if !slices.Contains([]string{"ResourceSendRequest", "ResourceFinish", "UpdateCounters"}, e.Name) || json.Unmarshal(e.Args, &args) != nil {
+			continue
+		}
+		from, known := sent[args.Data.RequestID]
+		switch {
+		case e.Name == "UpdateCounters":
+			heaps[e.TID] = max(heaps[e.TID], args.Data.JSHeapSizeUsed)
+		case e.Name == "ResourceFinish" && known:
+			bytes += args.Data.EncodedDataLength
+			longest = max(longest, e.TS-from)
+			delete(sent, args.Data.RequestID)
+		case e.Name == "ResourceSendRequest" && strings.Contains(args.Data.URL, "://"):
+			requests++
+			sent[args.Data.RequestID] = e.TS
+			if known { // redirected
+				longest = max(longest, e.TS-from)
+			}
+		}
+	}
+	all, _ := collected(t, input)
+	n := all.Network
+	if n == nil || requests < 10 || n.Requests != requests || n.Unfinished != int64(len(sent)) || n.Bytes != int64(bytes) || n.Slowest[0].Length != micros(longest) {
+		t.Errorf("%d requests, %d without an end, %v bytes, the longest %v µs: %+v", requests, len(sent), bytes, longest, n)
+	}
+	if len(all.Heaps) != len(heaps) || len(heaps) == 0 {
+		t.Errorf("%d heaps of %d threads", len(all.Heaps), len(heaps))
+	}
+	for _, h := range all.Heaps {
+		if heaps[h.TID.Num] != h.Max || slices.Max(h.Sizes) != h.Max {
+			t.Errorf("the heap of %s has %d bytes, in the events %d", h.Title(), h.Max, heaps[h.TID.Num])
+		}
+	}
 }
 
 // What the verdict states of a page of Chrome is in its events: layout shift, inputs, long tasks, CPU time.
@@ -532,7 +598,38 @@ func TestTruthArchive(t *testing.T) {
 	e := file.Log.Entries[slowest]
 	expect(t, judged(t, input), "kind: HTTP archive", fmt.Sprintf("heading: 127.0.0.1:4500/page.html loaded in %s, and %d of %d requests failed", table.Length(micros(page.PageTimings.OnLoad*1000)), failed, len(file.Log.Entries)),
 		"tile DOM ready: "+table.Length(micros(page.PageTimings.OnContentLoad*1000)), fmt.Sprintf("tile Requests: %d ", len(file.Log.Entries)), fmt.Sprintf("tile Failed: %d poor", failed),
-		fmt.Sprintf("tile After load: %d ", late), "took "+table.Length(micros(e.Time*1000)), table.Length(micros(e.Timings.Wait*1000))+" of it waiting for the first byte")
+		fmt.Sprintf("tile Sent after the load: %d ", late), "took "+table.Length(micros(e.Time*1000)), table.Length(micros(e.Timings.Wait*1000))+" of it waiting for the first byte")
+}
+
+// System calls that failed are those that returned a small negative number.
+func TestTruthSyscalls(t *testing.T) {
+	input := recording.Bytes(t, "traces/probes/syscalls.probelines.gz")
+	failed, began := int64(0), map[string]bool{}
+	for line := range strings.Lines(string(input)) {
+		var l struct{ Data json.RawMessage }
+		var data []any
+		if json.Unmarshal([]byte(line), &l) != nil || json.Unmarshal(l.Data, &data) != nil || len(data) < 7 {
+			continue
+		}
+		call, isReturn := strings.CutSuffix(fmt.Sprint(data[5]), "-return")
+		if entry, ok := strings.CutSuffix(call, "-entry"); ok {
+			began[entry] = true
+		}
+		if ret, ok := data[6].(float64); ok && isReturn && began[call] && ret < 0 && ret >= -4095 {
+			failed++
+		}
+	}
+	all, _ := collected(t, input)
+	n := int64(0)
+	for _, e := range all.Probes.Errors {
+		n += e.Count
+		if e.Error == "" || e.Total <= 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if n != failed || n == 0 {
+		t.Errorf("%d system calls failed, %d returned an error", n, failed)
+	}
 }
 
 // The slowest statement is the one from whose start to its end most time goes by.

@@ -310,7 +310,7 @@ func (j *judge) ofPage() bool {
 	return j.main.Shows != "" || j.main.Thread == producers.ChromeRendererMain || j.main.Thread == producers.GeckoMain
 }
 
-// mainThread returns the busiest thread of a page of the reader, or of a page, or the busiest.
+// mainThread returns the busiest thread of a page of the reader, or of a page, or the one that ran longest.
 func (j *judge) mainThread() *report.ThreadUse {
 	list := j.Utilisation.Threads
 	for _, is := range []func(t *report.ThreadUse) bool{
@@ -321,7 +321,19 @@ func (j *judge) mainThread() *report.ThreadUse {
 			return &list[i]
 		}
 	}
-	return &list[0]
+	onCPU := func(t *report.ThreadUse) timeline.Nanos { // wall time says little of threads that wait inside their slices
+		if t.CPU != nil && t.CPUOf > t.Busy/2 {
+			return *t.CPU
+		}
+		return t.Busy
+	}
+	most := &list[0]
+	for i := range list {
+		if onCPU(&list[i]) > onCPU(most) {
+			most = &list[i]
+		}
+	}
+	return most
 }
 
 // classOf says whose the work of a thread is, in a recording of a browser.
@@ -370,6 +382,12 @@ func inside(t Text) Text {
 	return t
 }
 
+// said reports whether the heading is about what the title of an issue names.
+func (j *judge) said(title Text) bool {
+	i := slices.IndexFunc(title, func(p Part) bool { return p.Kind == Name })
+	return i >= 0 && slices.ContainsFunc(j.out.Heading, func(p Part) bool { return p == title[i] })
+}
+
 // heading sets the sentence, and how good its number is; "": no threshold is known.
 func (j *judge) heading(r Rating, format string, args ...any) {
 	j.out.Heading, j.out.Rating = text(format, args...), r
@@ -379,7 +397,7 @@ func (j *judge) heading(r Rating, format string, args ...any) {
 func (j *judge) finish() {
 	slices.SortStableFunc(j.out.Issues, func(a, b Issue) int { return cmp.Compare(b.Gain, a.Gain) })
 	j.out.Issues = j.out.Issues[:min(len(j.out.Issues), maxIssues)]
-	if i := slices.IndexFunc(j.out.Issues, func(i Issue) bool { return i.Class == Yours }); i >= 0 && len(j.out.Why) < 2 {
+	if i := slices.IndexFunc(j.out.Issues, func(i Issue) bool { return i.Class == Yours }); i >= 0 && len(j.out.Why) < 2 && !j.said(j.out.Issues[i].Title) {
 		j.out.Why = append(j.out.Why, text("What to change first: %s.", inside(j.out.Issues[i].Title)))
 	}
 	j.trust()

@@ -112,6 +112,10 @@ func InputName(kind report.InputKind) string {
 // webHeading says what is worst for who uses the page.
 func (j *judge) webHeading(f *webFacts) {
 	u := j.Utilisation
+	if cpu, of, ok := onCPU(j.main); ok && waits(cpu, of) && (f.tasks > 0 || latency(f.slowest) > interaction.good) {
+		j.waitingHeading(f, cpu, of)
+		return
+	}
 	switch {
 	case f.slowest != nil && f.slowest.Latency > interaction.good:
 		if f.tasks > 0 {
@@ -126,7 +130,7 @@ func (j *judge) webHeading(f *webFacts) {
 	case f.tasks > 0:
 		j.heading(blocking.rate(f.blocked), "%s was blocked by %s, the longest for %s", f.page, count(f.tasks, "long task"), length(j.longestYours()))
 	case j.Loads != nil && j.Loads.Shift != nil && j.Loads.Shift.Score > goodShift:
-		j.heading(rateShift(j.Loads.Shift.Score), "%s moved while it was shown: a layout shift of %s", f.page, number(shift(j.Loads.Shift.Score)))
+		j.heading(rateShift(j.Loads.Shift.Score), "%s moved while it was shown: a layout shift of %s", j.shifted(f), number(shift(j.Loads.Shift.Score)))
 	case j.main == nil:
 		j.heading("", "%s responded to every input within %s", f.page, length(latency(f.slowest)))
 	case j.main.Busy > (u.End-u.Start)/2:
@@ -136,6 +140,18 @@ func (j *judge) webHeading(f *webFacts) {
 	default:
 		j.heading("", "%s had no long task: its thread was busy for %s of %s", f.page, length(j.main.Busy), length(u.End-u.Start))
 	}
+}
+
+// waitingHeading blames the machine for a slow page.
+func (j *judge) waitingHeading(f *webFacts, cpu, of timeline.Nanos) {
+	j.out.Why[0] = text("Something else kept the machine busy, or the thread slept: lengths here are work and waiting.") // in place of what the heading says
+	rating := blocking.rate(f.blocked)
+	if slow := latency(f.slowest); slow > interaction.good {
+		rating = interaction.rate(slow)
+		j.heading(rating, "%s waited for the machine: its thread ran for only %s of %s, and the slowest input took %s", f.page, percent(cpu, of), length(of), length(slow))
+		return
+	}
+	j.heading(rating, "%s waited for the machine: its thread ran for only %s of %s, with %s", f.page, percent(cpu, of), length(of), count(f.tasks, "long task"))
 }
 
 // latency returns the latency of an input, 0 of nil.
@@ -154,6 +170,14 @@ func (j *judge) longestYours() timeline.Nanos {
 		}
 	}
 	return 0
+}
+
+// shifted names the page that moved most, which need not be the busiest.
+func (j *judge) shifted(f *webFacts) Text {
+	if url := j.shows[j.Loads.Shift.ThreadID]; report.IsPage(url) {
+		return text("%s", name(pageName(url)))
+	}
+	return f.page
 }
 
 // shift writes a layout shift, which has no unit.
@@ -182,6 +206,9 @@ func (j *judge) webTiles(f *webFacts) {
 		note := "none of 50 ms or longer"
 		if f.tasks > 0 {
 			note = table.Length(f.blocked) + " in all beyond the first 50 ms of each"
+		}
+		if more := len(j.tasks) - f.tasks; more > 0 {
+			note += "; " + table.Thousands(more) + " more in the browser itself"
 		}
 		j.tile(Tile{Label: "Long tasks", Value: table.Thousands(f.tasks), Note: note, Rating: blocking.rate(f.blocked), Section: "tasks"})
 	}
@@ -222,7 +249,7 @@ func (j *judge) webIssues(f *webFacts) {
 	if j.Loads != nil && j.Loads.Shift != nil && j.Loads.Shift.Score > goodShift {
 		s := j.Loads.Shift
 		j.issue(Issue{
-			Title:  text("The layout shifts by %s", number(shift(s.Score))),
+			Title:  text("The layout of %s shifts by %s", inside(j.shifted(f)), number(shift(s.Score))),
 			Proof:  text("%s within %s; good is %s or less.", count(s.Shifts, "shift"), length(s.End-s.Start), number("0.1")),
 			Action: text("Reserve space for what comes later: images, frames and inserted elements."), Class: Yours, Gain: timeline.Nanos(s.Score * 1e9), Show: &Moment{s.Start, s.End - s.Start, &s.ThreadID},
 		}, 10)

@@ -186,7 +186,7 @@ func TestNotAUI(t *testing.T) {
 	for where, want := range map[string]string{
 		filepath.Join(empty, "missing"): "no such file",
 		empty:                           "has no index.html",
-		text:                            "no zip archive",
+		text:                            "nor a zip archive",
 	} {
 		if _, err := OpenUI(where); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", where, err)

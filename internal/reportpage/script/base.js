@@ -1,4 +1,4 @@
-const $ = id => document.getElementById(id), root = document.documentElement, NS = "http://www.w3.org/2000/svg";
+const $ = id => document.getElementById(id), $$ = (css, e = document) => [...e.querySelectorAll(css)], root = document.documentElement;
 const data = JSON.parse($("data")?.textContent || "null");
 root.dataset.scripted = "";
 
@@ -33,10 +33,17 @@ function make(tag, className, text) {
   if (text !== undefined) e.textContent = text;
   return e;
 }
-function shape(tag, attributes) {
-  const e = document.createElementNS(NS, tag);
+function set(e, attributes) {
   for (const k in attributes) e.setAttribute(k, attributes[k]);
   return e;
+}
+const shape = (tag, attributes) => set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
+
+// toggle lets a button be pressed or not, and returns what tells which.
+function toggle(button, changed) {
+  const on = () => button.ariaPressed === "true";
+  button.onclick = () => { button.ariaPressed = !on(); changed(); };
+  return on;
 }
 
 // fit shortens a text to a width.
@@ -51,7 +58,7 @@ function fit(text, room) {
 // A line about what the pointer is on.
 const tip = make("div", "tip");
 tip.hidden = true;
-tip.setAttribute("role", "tooltip");
+tip.role = "tooltip";
 document.body.append(tip);
 function hint(text, e) {
   tip.hidden = !text;
@@ -65,17 +72,40 @@ function hint(text, e) {
 // Rows can be shown in the timeline of the page, and beside a viewer in that, too, if it can. Other pages with a report in a frame have none,
 // and do not name the frame.
 const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
-if (beside || chart) {
-  for (const row of document.querySelectorAll("[data-at]")) {
-    const [from, dur, at] = row.dataset.at.split(" ").map(Number), button = make("button", "show", "Show");
-    button.type = "button";
-    button.title = "Show it in the timeline";
+for (const row of $$("[data-at]")) {
+  const place = row.dataset.at, [from, dur, at] = place.split(" ").map(Number), line = row.dataset.line, button = make("button", "show", "Show");
+  if (!beside && !chart && !line) continue;
+  button.title = "Show it in the timeline";
+  button.onclick = () => {
+    if (line) showLine(line - 1);
+    else chart?.show(from - data.chart.begin, dur, at - 1);
+    if (beside) window.parent.postMessage({weft: place}, "*");
+  };
+  (row.querySelector(".more") || row.cells[0]).append(button);
+}
+
+// Tables are sorted by a click on a title: numbers from the largest on, texts from A on, and the other way round by a second click.
+for (const table of $$(".rows table")) {
+  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+  for (const [i, th] of heads.entries()) {
+    if (body.rows.length < 2 || th.className === "b") continue;
+    const button = make("button", "sort", th.textContent);
     button.onclick = () => {
-      chart?.show(from - data.chart.begin, dur, at - 1);
-      if (beside) window.parent.postMessage({weft: row.dataset.at}, "*");
+      const first = th.className === "n" ? "descending" : "ascending", up = (th.ariaSort === first) === (first === "descending");
+      for (const h of heads) h.ariaSort = null;
+      th.ariaSort = up ? "ascending" : "descending";
+      const of = row => { const text = row.cells[i].firstChild?.textContent || "", n = parseFloat(text.replace(/,/g, "")); return th.className && (n === n ? n : -Infinity) || text; };
+      body.append(...[...body.rows].sort((a, b) => (a.className === "last") - (b.className === "last") || (of(a) < of(b) ? -1 : of(a) > of(b)) * (up ? 1 : -1)));
     };
-    (row.querySelector(".more") || row.cells[0]).append(button);
+    th.replaceChildren(button);
   }
 }
+
+// The list of sections says where in the page one is.
+const places = $$("nav a");
+addEventListener("scroll", () => {
+  const at = places.findLast(a => $(a.hash.slice(1)).getBoundingClientRect().top < innerHeight / 3);
+  for (const a of places) a.ariaCurrent = a === at ? "true" : null;
+}, {passive: true});
 if (data?.trees) flameGraphs();
 waterfall();

@@ -9,7 +9,7 @@ function timeline(c) {
     const slices = r.s.map((delta, i) => {
       start += delta;
       const depth = Math.floor(r.p[i] / kinds), end = start + r.d[i], around = open[depth - 1];
-      const s = {row, depth, from: start * c.unit, to: end * c.unit, name: data.names[r.n[i]], kind: r.p[i] % kinds, cpu: -1};
+      const s = {row, depth, from: start * c.unit, to: end * c.unit, id: r.n[i], name: data.names[r.n[i]], kind: r.p[i] % kinds, cpu: -1};
       s.up = around && around.to >= s.to ? around : null;
       return open[depth] = s;
     });
@@ -28,19 +28,17 @@ function timeline(c) {
   // The strip is the plot of those who have no script, with less room for each of the first threads.
   const LANES = Math.min(rows.length, 6), LANE = 16, HEIGHT = 32 + LANES * (LANE + 3);
   const plot = document.querySelector("svg.busy").cloneNode(true);
-  for (const e of plot.querySelectorAll("[id]:not(pattern)")) e.remove();
-  plot.setAttribute("height", HEIGHT);
+  for (const e of $$("[id]:not(pattern)", plot)) e.remove();
   plot.removeAttribute("aria-labelledby");
-  plot.setAttribute("aria-label", "Overview of the recording");
-  plot.querySelectorAll("svg.lane").forEach((lane, i) => {
+  set(plot, {height: HEIGHT, "aria-label": "Overview of the recording"});
+  $$("svg.lane", plot).forEach((lane, i) => {
     if (i >= LANES) return lane.remove();
-    lane.setAttribute("y", 32 + i * (LANE + 3));
-    lane.setAttribute("height", LANE);
-    for (const e of lane.querySelectorAll(":scope > text, .names")) e.remove();
-    const area = lane.querySelector(".area");
-    area.setAttribute("y", 0);
-    area.setAttribute("height", LANE);
-    lane.querySelector(".marks")?.setAttribute("y", 0);
+    set(lane, {y: 32 + i * (LANE + 3), height: LANE});
+    for (const e of $$(".area, .marks", lane)) set(e, {y: 0, height: e.classList[0] === "area" ? LANE : 2});
+    const [name, text] = $$("text", lane);
+    text.remove();
+    name.textContent = name.textContent.split("  ")[0];
+    lane.append(name.parentNode);
   });
   const shades = [0, 1].map(() => shape("rect", {class: "shade", y: 18, height: HEIGHT})), brush = shape("rect", {class: "brush", y: 19, height: HEIGHT - 20});
   plot.append(...shades, brush);
@@ -48,12 +46,13 @@ function timeline(c) {
   root.dataset.timeline = "";
   $("chart").hidden = false;
 
+  const [unit, suffix] = c.start + c.length < 1e9 ? [1e6, " ms"] : [1e9, " s"];
   const clamp = (v, a, b) => Math.max(a, Math.min(v, b)), LEAST = Math.max(c.unit, c.length / 1e6), all = () => to - from >= c.length;
-  function view(a, b, keep) {
+  function view(a, b) {
     const span = clamp(b - a, Math.min(LEAST, c.length), c.length);
     from = clamp(a, 0, c.length - span);
     to = from + span;
-    if (!keep) remember();
+    remember();
     redrawSoon();
   }
   const zoom = (factor, x = 0.5) => { const t = from + (to - from) * x, span = (to - from) * factor; view(t - span * x, t + span * (1 - x)); };
@@ -64,7 +63,8 @@ function timeline(c) {
     later = setTimeout(() => {
       try {
         history.replaceState(null, "", all() ? location.pathname + location.search : "#t=" + seconds(c.start + from) + "+" + seconds(to - from) + (at ? "&row=" + (at.row + 1) : ""));
-      } catch { /* pages in frames have no address */ }
+      // Pages in frames have no address.
+      } catch {}
     }, 150);
   }
 
@@ -87,20 +87,19 @@ function timeline(c) {
     let step = 1, list = [];
     const most = Math.max(2, Math.floor(canvas.clientWidth / 110));
     for (let i = 0; (to - from) / step >= most; i++) step *= [2, 2.5, 2][i % 3];
-    const unit = c.start + c.length < 1e9 ? 1e6 : 1e9, places = Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
-    for (let t = Math.ceil((c.start + from) / step) * step; t <= c.start + to; t += step) list.push([t - c.start, (t / unit).toFixed(places) + (unit === 1e6 ? " ms" : " s")]);
+    const places = Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
+    for (let t = Math.ceil((c.start + from) / step) * step; t <= c.start + to; t += step) list.push([t - c.start, (t / unit).toFixed(places) + suffix]);
     return list;
   }
 
-  const deeper = $("deeper"), levels = r => r.empty ? 1 : deeper.ariaPressed === "true" ? r.all : r.depths, hidden = Math.max(...rows.map(r => r.all - r.depths));
+  const deeper = $("deeper"), isDeep = toggle(deeper, () => draw()), levels = r => r.empty ? 1 : isDeep() ? r.all : r.depths, hidden = Math.max(...rows.map(r => r.all - r.depths));
   deeper.hidden = hidden === 0;
   deeper.textContent = "Deeper (+" + hidden + ")";
-  deeper.onclick = () => { deeper.ariaPressed = deeper.ariaPressed !== "true"; draw(); };
 
   function redrawSoon() { pending ||= requestAnimationFrame(() => { pending = 0; draw(); }); }
 
   function colours() {
-    const style = getComputedStyle(root), get = n => style.getPropertyValue("--" + n).trim();
+    const style = getComputedStyle(root), get = n => style.getPropertyValue("--" + n);
     palette = {fg: get("fg"), soft: get("soft"), line: get("line"), bg: get("bg"), ground: get("ground")};
     palette.kinds = c.kinds.map(k => {
       const fill = get(k), [r, gr, b] = [1, 3, 5].map(i => parseInt(fill.slice(i, i + 2), 16)), light = 0.3 * r + 0.59 * gr + 0.11 * b > 140, hollow = k === "waits";
@@ -119,6 +118,7 @@ function timeline(c) {
       return top;
     });
     const height = y;
+    box.parentNode.classList.toggle("low", height < 240);
     canvas.width = width * scale;
     canvas.height = height * scale;
     g.setTransform(scale, 0, 0, scale, 0, 0);
@@ -148,8 +148,9 @@ function timeline(c) {
         g.fillStyle = colour.fill;
         g.fillRect(x, line, Math.max(w - (w > 3 ? 0.7 : 0), 0.7), LINE - 1);
         if (colour.hatched && w > 2) hatch(x, line, w);
-        if (s === at || s === over || colour.hollow) {
-          g.strokeStyle = s === at || s === over ? palette.fg : palette.soft;
+        const known = s === at || s === over;
+        if (known || colour.hollow) {
+          g.strokeStyle = known ? palette.fg : palette.soft;
           g.lineWidth = s === at ? 2 : 1;
           g.strokeRect(x + 0.5, line + 0.5, Math.max(w - 1.5, 1), LINE - 2);
         }
@@ -161,10 +162,10 @@ function timeline(c) {
     });
     g.fillStyle = palette.soft;
     for (const [t, text] of marks) g.fillText(text, clamp(X(t) + 3, 0, width - g.measureText(text).width), AXIS / 2);
-    const a = from / c.length * 100, b = to / c.length * 100, set = (e, x, w) => { e.setAttribute("x", x + "%"); e.setAttribute("width", w + "%"); };
-    set(shades[0], 0, a);
-    set(shades[1], b, 100 - b);
-    set(brush, a, b - a);
+    const a = from / c.length * 100, b = to / c.length * 100, move = (e, x, w) => set(e, {x: x + "%", width: w + "%"});
+    move(shades[0], 0, a);
+    move(shades[1], b, 100 - b);
+    move(brush, a, b - a);
     inside();
   }
 
@@ -204,11 +205,11 @@ function timeline(c) {
     }
     $("range").textContent = moment(from) + " – " + moment(to) + " (" + time(to - from) + ")";
     const list = make("ul", "legend");
-    times.map((t, i) => [t, i]).filter(([t]) => t > (to - from) / 1000).sort((a, b) => b[0] - a[0]).forEach(([t, i]) => {
-      const li = make("li"), key = make("span", "key " + c.kinds[i]);
-      li.append(key, c.titles[i] + " " + time(t));
-      list.append(li);
-    });
+    list.append(...times.map((t, i) => [t, i]).filter(([t]) => t > (to - from) / 1000).sort((a, b) => b[0] - a[0]).map(([t, i]) => {
+      const li = make("li");
+      li.append(make("span", "key " + c.kinds[i]), c.titles[i] + " " + time(t));
+      return li;
+    }));
     const lead = make("p", "note", of > busy / 10 ? "On a CPU for " + share(cpu, of) + " of the time of its slices." : busy ? "Busy for " + time(busy) + ", all rows added up." : "Nothing ran.");
     $("by-kind").replaceChildren(list, lead);
     $("inside").replaceChildren(...[...names].sort((a, b) => b[1].time - a[1].time || (a[0] < b[0] ? -1 : 1)).slice(0, 14).map(([name, n]) => {
@@ -219,7 +220,7 @@ function timeline(c) {
       return tr;
     }));
   }
-  const moment = t => { const v = c.start + t, short = c.start + c.length < 1e9; return (v / (short ? 1e6 : 1e9)).toFixed(3) + (short ? " ms" : " s"); };
+  const moment = t => ((c.start + t) / unit).toFixed(3) + suffix;
 
   // find returns the slice below the pointer.
   function find(e) {
@@ -229,13 +230,13 @@ function timeline(c) {
   }
   const about = s => s.name + "\n" + time(s.to - s.from) + " at " + moment(s.from) + " · " + c.titles[s.kind] + (s.cpu < 0 ? "" : "\non a CPU for " + Math.round(s.cpu * 100) + " %");
 
-  const place = e => { const r = strip.getBoundingClientRect(); return clamp((e.clientX - r.left) / r.width, 0, 1) * c.length; };
+  const between = (a, b) => view(Math.min(a, b), Math.max(a, b)), place = e => { const r = strip.getBoundingClientRect(); return clamp((e.clientX - r.left) / r.width, 0, 1) * c.length; };
   drag(strip, e => {
     const t = place(e), edge = c.length * 8 / strip.clientWidth, span = to - from, a = from, b = to;
-    if (!all() && Math.abs(t - a) < edge) return n => view(Math.min(place(n), b), Math.max(place(n), b));
-    if (!all() && Math.abs(t - b) < edge) return n => view(Math.min(a, place(n)), Math.max(a, place(n)));
-    if (!all() && t > a && t < b) return n => { const d = place(n) - t; view(clamp(a + d, 0, c.length - span), clamp(a + d, 0, c.length - span) + span); };
-    return n => view(Math.min(t, place(n)), Math.max(t, place(n)));
+    if (!all() && Math.abs(t - a) < edge) return n => between(place(n), b);
+    if (!all() && Math.abs(t - b) < edge) return n => between(a, place(n));
+    if (!all() && t > a && t < b) return n => { const d = place(n) - t; view(a + d, a + d + span); };
+    return n => between(t, place(n));
   }, e => { const t = place(e), span = all() ? c.length / 10 : to - from; view(t - span / 2, t + span / 2); });
   drag(canvas, e => {
     const a = from, span = to - from;
@@ -275,7 +276,7 @@ function timeline(c) {
   addEventListener("hashchange", followAddress);
   draw();
   followAddress();
-  return {show};
+  return {show, rows};
 }
 
 // drag calls begin where the pointer goes down, and what that returns where it moves to; click if it does not.

@@ -1,23 +1,32 @@
+// showLine marks a line of the waterfall.
+function showLine(i) {
+  document.querySelector(".span.at")?.classList.remove("at");
+  const row = $$("g.span")[i];
+  row.classList.add("at");
+  row.scrollIntoView({block: "center"});
+}
+
 // waterfall lets people look for spans.
 function waterfall() {
-  for (const box of document.querySelectorAll(".waterfall")) {
+  for (const box of $$(".waterfall")) {
     const search = box.querySelector("input");
     search.closest(".controls").hidden = false;
     search.oninput = () => {
       const want = search.value.trim().toLowerCase();
       let n = 0;
-      for (const row of box.querySelectorAll("g.span")) {
+      for (const row of $$("g.span", box)) {
         const hit = row.textContent.toLowerCase().includes(want);
         row.classList.toggle("out", !hit);
         n += hit;
       }
       box.querySelector("output").textContent = want ? n + " found" : "";
     };
-    for (const row of box.querySelectorAll("g.span")) {
+    for (const row of $$("g.span", box)) {
       const title = row.querySelector("title"), text = title.textContent;
       title.remove();
-      row.append(shape("desc", {}));
-      row.lastChild.textContent = text;
+      const desc = shape("desc");
+      desc.textContent = text;
+      row.append(desc);
       row.onpointermove = e => hint(text, e);
       row.onpointerleave = () => hint("");
     }

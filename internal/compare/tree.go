@@ -1,0 +1,88 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Tree brings rows of calls into the order of the tree: each is followed by what it calls, the largest change first.
+func (r *Result) Tree() {
+	within := map[string][]Row{}
+	rows := slices.Clone(r.Rows)
+	slices.SortFunc(rows, compareSizes)
+	for _, row := range rows {
+		within[row.key.Callers] = append(within[row.key.Callers], row)
+	}
+	r.Rows = r.Rows[:0]
+	var add func(path string)
+	add = func(path string) { // as deep as trees of calls are
+		for _, row := range within[path] {
+			r.Rows = append(r.Rows, row)
+			add(row.key.path())
+		}
+	}
+	add("")
+}
+
+func compareSizes(a, b Row) int {
+	return cmp.Or(cmp.Compare(size(&b), size(&a)), compareKeys(a.key, b.key))
+}
+
+// size is how much a row changed, up or down.
+func size(r *Row) timeline.Nanos { return max(r.Change, -r.Change) }
+
+// largest returns the rows of a tree that changed most, up to a limit (0: none), with the calls around them, in the order of the tree.
+func (r *Result) largest(shown func(*Row) bool, limit int) (kept []Row, all int) {
+	order := []int{}
+	for i := range r.Rows {
+		if shown(&r.Rows[i]) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size(&r.Rows[b]), size(&r.Rows[a])) })
+	keep, n := make([]bool, len(r.Rows)), 0
+	for _, at := range order {
+		if limit > 0 && n >= limit {
+			break
+		}
+		for depth := r.Rows[at].Depth + 1; depth > 0 && at >= 0; at-- {
+			if row := &r.Rows[at]; row.Depth < depth {
+				depth = row.Depth
+				if !keep[at] {
+					keep[at] = true
+					n++
+				}
+			}
+		}
+	}
+	for i := range r.Rows {
+		if keep[i] {
+			kept = append(kept, r.Rows[i])
+		}
+	}
+	return kept, max(len(order), n)
+}
+
+// TreeTable is the table of a tree with its largest changes, up to a limit; 0: none.
+func (r *Result) TreeTable(perSecond bool, shown func(*Row) bool, limit int) *table.Table {
+	rows, all := r.largest(shown, limit)
+	most := timeline.Nanos(0)
+	for i := range rows {
+		most = max(most, size(&rows[i]))
+	}
+	second := unit(perSecond)
+	return table.New(table.Table{Name: "tree", What: "functions", All: all}, rows,
+		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).Spare(3),
+		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).Spare(2),
+		table.Cells(table.Column{Key: "change_ns", Title: "change ms" + second, Kind: table.ChangeKind}, func(row *Row) table.Cell { return table.Number(row.Change) }),
+		table.Shares("of largest", func(row *Row) (part, all timeline.Nanos) { return size(row), most }).Spare(1),
+		table.Cells(table.Column{Key: "change_permille", Title: "change", Kind: table.RatioKind}, ratioCell),
+		table.Texts("verdict", "verdict", func(row *Row) string { return row.Verdict.String() }).Words().Only(r.Testable),
+		table.Counts("depth", "", func(row *Row) int { return row.Depth }),
+		table.Nested("function", "function", nameWidth, func(row *Row) (string, int) { return row.Name, row.Depth }),
+		table.Texts("location", "location", func(row *Row) string { return row.Location }).Spare(4),
+	)
+}

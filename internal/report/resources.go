@@ -1,0 +1,224 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Network says what the pages of a recording of Chrome asked for. Times are nanoseconds; points in time are on the trace's clock.
+type Network struct {
+	Requests   int64     `json:"requests"`
+	Failed     int64     `json:"failed"`     // those with an answer of 400 and more, too
+	Unfinished int64     `json:"unfinished"` // for which no end is recorded
+	Bytes      int64     `json:"bytes"`      // with headers, as sent
+	Slowest    []SpanRow `json:"slowest_requests"`
+	start      timeline.Nanos
+}
+
+// Table has the slowest requests.
+func (n *Network) Table() *table.Table {
+	t := requestsTable(n.start, n.Slowest)
+	t.All = int(n.Requests)
+	return t
+}
+
+// Heap is the size of the JavaScript heap that a thread counted, over time.
+type Heap struct {
+	ThreadID
+	Step  timeline.Nanos `json:"step_ns"` // of Sizes, counted from the start of the trace
+	Sizes []int64        `json:"bytes"`   // the largest of each step; 0: none was counted
+	Max   int64          `json:"max_bytes"`
+}
+
+// Limits of what is kept.
+const (
+	maxOpenRequests = 1 << 14
+	maxHeaps        = 1 << 6
+	heapSteps       = 400
+)
+
+// resourceArgs are the names of the arguments that are read.
+var resourceArgs = []string{"data", "didFail", "encodedDataLength", "jsHeapSizeUsed", "requestId", "requestMethod", "statusCode", "statusText", "url"}
+
+// resourceCollector finds requests and sizes of heaps in a walk over all events.
+type resourceCollector struct {
+	tl        *timeline.Timeline
+	selected  *selection.Selection
+	events    map[string]func(*resourceCollector, *timeline.Item)
+	wanted    *timeline.ArgSelection
+	args      map[string]string
+	out       Network
+	open      map[requestKey]*request
+	waterfall *waterfallCollector
+	heaps     map[timeline.TrackID]*Heap
+	order     []timeline.TrackID // of heaps
+	step      timeline.Nanos
+	first     timeline.Nanos
+}
+
+// requestKey tells requests apart: recordings that were merged may number them alike.
+type requestKey struct{ input, id string }
+
+// request is a request of which the end may come.
+type request struct {
+	SpanRow
+	answered *timeline.Nanos
+}
+
+func newResourceCollector(tl *timeline.Timeline, selected *selection.Selection) *resourceCollector {
+	totals := tl.Totals()
+	return &resourceCollector{
+		tl: tl, selected: selected, open: map[requestKey]*request{}, waterfall: newWaterfallCollector(maxWaterfall), heaps: map[timeline.TrackID]*Heap{},
+		first: totals.Start, step: (totals.End-totals.Start)/heapSteps + 1, out: Network{start: totals.Start, Slowest: []SpanRow{}}, args: map[string]string{},
+		wanted: tl.SelectArgs(func(name string) bool { return slices.Contains(resourceArgs, name) }),
+		events: map[string]func(*resourceCollector, *timeline.Item){
+			"ResourceSendRequest": (*resourceCollector).send, "ResourceReceiveResponse": (*resourceCollector).answer, "ResourceFinish": (*resourceCollector).finish,
+			"UpdateCounters": (*resourceCollector).count,
+		},
+	}
+}
+
+// item takes in an item of the walk.
+func (c *resourceCollector) item(it *timeline.Item) error {
+	if it.Kind != timeline.ItemInstant {
+		return nil
+	}
+	take := c.events[string(it.Name)]
+	if take == nil || !c.selected.Item(it) {
+		return nil
+	}
+	if err := readTexts(it, c.wanted, c.args); err != nil {
+		return err
+	}
+	take(c, it)
+	return nil
+}
+
+// key returns what tells the request of an event from others; "": it has no id.
+func (c *resourceCollector) key(it *timeline.Item) requestKey {
+	process := c.tl.Track(c.tl.TrackParent(ownerOf(c.tl, it.Track)))
+	return requestKey{process.Input, c.args["data.requestId"]}
+}
+
+// send takes in a request that is sent. One that is sent again was redirected.
+func (c *resourceCollector) send(it *timeline.Item) {
+	key, url := c.key(it), c.args["data.url"]
+	_, host, _ := producers.SplitURL(url)
+	if key.id == "" || host == "" { // data: urls are not fetched
+		return
+	}
+	if before := c.open[key]; before != nil {
+		before.Message = "redirected"
+		c.done(before, it.TS)
+	}
+	if len(c.open) == maxOpenRequests {
+		c.out.Requests++
+		c.out.Unfinished++
+		return
+	}
+	c.open[key] = &request{SpanRow: SpanRow{Service: host, Operation: cmp.Or(c.args["data.requestMethod"], "GET"), URL: url, Start: it.TS}}
+}
+
+// answer takes in the first byte of an answer.
+func (c *resourceCollector) answer(it *timeline.Item) {
+	r := c.open[c.key(it)]
+	if r == nil || it.TS < r.Start {
+		return
+	}
+	r.answered = new(it.TS)
+	r.Wait = it.TS - r.Start
+	if status, err := strconv.Atoi(c.args["data.statusCode"]); err == nil && status >= 400 {
+		r.Failed, r.Message = true, strings.TrimSpace(strconv.Itoa(status)+" "+c.args["data.statusText"])
+	}
+}
+
+// finish takes in the end of a request.
+func (c *resourceCollector) finish(it *timeline.Item) {
+	key := c.key(it)
+	r := c.open[key]
+	if r == nil {
+		return
+	}
+	delete(c.open, key)
+	if n, err := strconv.ParseFloat(c.args["data.encodedDataLength"], 64); err == nil && n > 0 && n < 1e15 {
+		r.Bytes = int64(n)
+	}
+	if c.args["data.didFail"] == "true" && !r.Failed {
+		r.Failed, r.Message = true, "no answer"
+	}
+	c.done(r, it.TS)
+}
+
+// done counts a request that has ended.
+func (c *resourceCollector) done(r *request, end timeline.Nanos) {
+	r.Length = max(end-r.Start, 0)
+	c.out.Requests++
+	sum(&c.out.Bytes, r.Bytes)
+	if r.Failed {
+		c.out.Failed++
+	}
+	c.out.Slowest = append(c.out.Slowest, r.SpanRow)
+	if len(c.out.Slowest) == 8*AllRows {
+		c.out.Slowest = slowestOf(c.out.Slowest)
+	}
+	c.draw(r)
+}
+
+// draw adds a request to the waterfall.
+func (c *resourceCollector) draw(r *request) {
+	_, _, path := producers.SplitURL(r.URL)
+	s := &waterfallSpan{WaterfallSpan: WaterfallSpan{
+		Start: r.Start, Duration: r.Length, Name: r.Operation + " " + cmp.Or(path, "/"), Service: r.Service, Request: true, Failed: r.Failed, Message: r.Message,
+	}}
+	if r.answered != nil {
+		s.Phases = []SpanPhase{{"wait", r.Start, r.Wait}, {"receive", *r.answered, r.Length - r.Wait}}
+	}
+	c.waterfall.add("", s)
+}
+
+// count takes in the size of a heap.
+func (c *resourceCollector) count(it *timeline.Item) {
+	size, err := strconv.ParseInt(c.args["data.jsHeapSizeUsed"], 10, 64)
+	if err != nil || size <= 0 || it.TS < c.first {
+		return
+	}
+	thread := ownerOf(c.tl, it.Track)
+	h := c.heaps[thread]
+	if h == nil {
+		if len(c.heaps) == maxHeaps {
+			return
+		}
+		h = &Heap{ThreadID: threadID(c.tl, thread), Step: c.step, Sizes: make([]int64, heapSteps)}
+		c.heaps[thread], c.order = h, append(c.order, thread)
+	}
+	at := min(int((it.TS-c.first)/c.step), heapSteps-1)
+	h.Sizes[at], h.Max = max(h.Sizes[at], size), max(h.Max, size)
+}
+
+// add gives what was found to an All, when the walk has ended.
+func (c *resourceCollector) add(out *All) {
+	left := make([]*request, 0, len(c.open))
+	for _, r := range c.open {
+		left = append(left, r)
+	}
+	slices.SortFunc(left, func(a, b *request) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.URL, b.URL)) })
+	for _, r := range left {
+		c.out.Requests++
+		c.out.Unfinished++
+		c.draw(r)
+	}
+	if c.out.Slowest = slowestOf(c.out.Slowest); c.out.Requests > 0 {
+		out.Network, out.Waterfall = &c.out, c.waterfall.done()
+	}
+	for _, thread := range c.order {
+		out.Heaps = append(out.Heaps, *c.heaps[thread])
+	}
+	slices.SortStableFunc(out.Heaps, func(a, b Heap) int { return cmp.Compare(b.Max, a.Max) })
+}

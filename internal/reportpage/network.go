@@ -1,0 +1,102 @@
+package reportpage
+
+import (
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/table"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// network writes what the pages of a recording asked for.
+func (p *page) network() {
+	n := p.all.Network
+	p.p("<p class=lead>%s, <b>%s</b> in all", table.Count(n.Requests, "request"), size(n.Bytes))
+	if n.Failed > 0 {
+		p.p("; <b>%s</b>", table.Thousands(n.Failed)+" failed")
+	}
+	if n.Unfinished > 0 {
+		p.p("; %s not finished when the recording ended", table.Plural(n.Unfinished, "was", "were"))
+	}
+	p.p(".</p>\n")
+	if p.all.Waterfall != nil {
+		p.waterfall()
+	}
+	if len(n.Slowest) > 0 {
+		p.show(n.Table(), look{
+			title: "The slowest requests", before: "dur_ns", barTitle: "length", report: "all --json",
+			at: func(i int) span { return p.onLine(n.Slowest[i].Start, n.Slowest[i].Length) },
+		})
+	}
+}
+
+// maxHeaps is the number of threads of which the heap is drawn.
+const maxHeaps = 3
+
+// heaps draws the JavaScript heaps of threads over time.
+func (p *page) heaps() {
+	for i := range p.all.Heaps[:min(len(p.all.Heaps), maxHeaps)] {
+		h := &p.all.Heaps[i]
+		tops, bottoms := make([]int, len(h.Sizes)), make([]int, len(h.Sizes))
+		last := int64(0)
+		for step, size := range h.Sizes { // it stays as it is until it is counted again
+			if size > 0 {
+				last = size
+			}
+			tops[step] = scaled(timeline.Nanos(last), timeline.Nanos(h.Max), laneHeight)
+		}
+		p.p("<figure class=plot>\n<p class=note>JavaScript heap of %s: up to <b>%s</b></p>\n", h.ThreadID.Title(), size(h.Max))
+		p.p("<svg width=\"100%%\" height=%d role=img aria-label=\"JavaScript heap of %s over time, up to %s\">", heapHeight+18, h.ThreadID.Title(), size(h.Max))
+		p.p("<svg height=%d width=\"100%%\" viewBox=\"0 0 %d %d\" preserveAspectRatio=none><rect class=ground width=%d height=%d /><path class=plain d=\"%s\"/></svg>", heapHeight, len(tops), laneHeight, len(tops), laneHeight,
+			markup(steps(bottoms, tops)))
+		p.grid(0, h.Step*timeline.Nanos(len(tops)), 0, heapHeight)
+		p.p("</svg>\n</figure>\n")
+	}
+}
+
+// heapHeight is the height of the plot of a heap, in pixels.
+const heapHeight = 48
+
+// stepParts are the parts of the time of the devices in a step.
+func stepParts(s *report.Step) []part {
+	return []part{{"k1", "compute", s.Compute}, {"k2", "only communication", s.Communication}, {"k3", "only copies", s.Copy}}
+}
+
+// deviceTables writes the steps of a training, what streams wait for, and how ranks arrive at collectives.
+func (p *page) deviceTables() {
+	s := p.all.Slices
+	steps, idle, gaps, arrivals := s.DeviceTables()
+	if len(s.Steps) > 0 {
+		p.p("<h3>Steps</h3>\n")
+		sums, most := []part{{"k1", "compute", 0}, {"k2", "only communication", 0}, {"k3", "only copies", 0}}, timeline.Nanos(0)
+		for i := range s.Steps {
+			for k, part := range stepParts(&s.Steps[i]) {
+				sums[k].time += part.time
+			}
+			most = max(most, s.Steps[i].Duration*timeline.Nanos(max(s.Steps[i].Devices, 1)))
+		}
+		p.legend(append(sums, part{"ground", "idle", 1}))
+		steps.All = len(s.Slices.Steps)
+		p.show(steps, look{
+			title: "Steps", before: "dur_ns", barTitle: "what devices did", report: "slices", spare: 3,
+			bar: func(i int) markup {
+				whole, worked := s.Steps[i].Duration*timeline.Nanos(max(s.Steps[i].Devices, 1)), s.Steps[i].DeviceBusy
+				return p.bar(append(stepParts(&s.Steps[i]), part{"idle", "", whole - worked}), most)
+			},
+			at: func(i int) span { return p.on(s.Steps[i].ThreadID, s.Steps[i].Start, s.Steps[i].Duration) },
+		})
+	}
+	if len(idle.Rows) > 0 {
+		p.p("<h3>What streams wait for</h3>\n")
+		p.show(idle, look{title: "What streams wait for", before: "idle_ns", barTitle: "idle", report: "slices --table idle"})
+		p.show(gaps, look{
+			fold: "The longest gaps", title: "The longest gaps", before: "dur_ns", barTitle: "length", report: "slices --table gaps", spare: 2,
+			at: func(i int) span {
+				g := &s.Slices.Gaps.Gaps[i]
+				return p.on(g.ThreadID, g.Start, g.Duration)
+			},
+		})
+	}
+	if len(arrivals.Rows) > 0 {
+		p.p("<h3>Who comes last to collectives</h3>\n")
+		p.show(arrivals, look{title: "Who comes last to collectives", before: "held_ns", barTitle: "held up", report: "slices --table arrivals"})
+	}
+}
