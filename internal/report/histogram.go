@@ -10,7 +10,7 @@ import (
 // not empty, the shortest first.
 type Histogram []HistogramBin
 
-// HistogramBin is a bin; its lengths are from Least on and shorter than the next one's.
+// HistogramBin is a bin; its lengths go from LeastOf(Bin) up to the start of the next bin.
 type HistogramBin struct {
 	Bin   int
 	Count int64
@@ -33,7 +33,7 @@ func LeastOf(bin int) timeline.Nanos {
 	return timeline.Nanos(4+bin%4) << (bin/4 - 1)
 }
 
-// Add counts a length that is not shorter than the ones before.
+// Add counts a length; the lengths before it are as long or shorter.
 func (h *Histogram) Add(length timeline.Nanos) {
 	bin := BinOf(length)
 	if n := len(*h); n > 0 && (*h)[n-1].Bin == bin {

@@ -90,7 +90,7 @@ func (c *syscallCollector) done() []SyscallError {
 	return c.list
 }
 
-// ErrorsTable has the system calls that failed; start is the trace's.
+// ErrorsTable has the system calls that failed; start is the start of the trace.
 func (p *AllProbes) ErrorsTable(start timeline.Nanos) *table.Table {
 	return table.New(table.Table{Name: "failed", Title: "System calls that failed", Key: "count", What: "errors", All: p.ErrorCount}, p.Errors,
 		table.Texts("name", "system call", func(e *SyscallError) string { return e.Name }),

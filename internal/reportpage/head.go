@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// tiles writes key numbers, with links to their sections.
+// tiles writes key numbers, with links to the sections that say more.
 func (p *document) tiles(tiles []verdict.Tile, sections []section) {
 	p.p("<dl class=keys>\n")
 	for i := range tiles {

@@ -74,6 +74,7 @@ var glossary = []term{
 	{"long task", "A task of 50 ms or more: the thread answers nothing meanwhile. What is beyond 50 ms is its blocking time.", []Section{Tasks}},
 	{"latency", "From an input until its answer was shown, or until it was handled if nothing was shown.", []Section{Inputs}},
 	{"forced layout", "Style and layout that a script waits for, because it asks for a size after a change.", []Section{Layout}},
+	{"p50, p95, p99", "Half, 95 or 99 percent of the values are no larger.", []Section{Spans, Slices, Flows}},
 	{"span", "What one service did for a request, with what it called. One without a parent is a request itself.", []Section{Spans}},
 	{"arrow", "An event says what it led to, on the same thread or another one.", []Section{Flows}},
 	{"context", "For whom work was done: a page, a script, a request. An entity is a site, with all its hosts.", []Section{Costs}},

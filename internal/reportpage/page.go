@@ -131,7 +131,7 @@ func (p *page) sections() []section {
 		{Inputs, "How fast were inputs answered?", a.Inputs != nil && len(a.Inputs.List) > 0, p.inputs},
 		{Tasks, "Which tasks were long?", a.Tasks != nil, p.tasks},
 		{Layout, "Who forces layout?", a.Forced != nil && forcedCount(a.Forced) > 0, p.layout},
-		{GC, p.gcQuestion(), a.GC != nil || len(a.Heaps) > 0, p.gc},
+		{GC, p.gcQuestion(), a.GC != nil || len(a.Heaps) > 0 || p.gcSlices() != nil, p.gc},
 		{Network, "What did the pages ask for?", a.Network != nil, p.network},
 		{Spans, "What was slow, and what failed?", a.Spans != nil, p.spans},
 		{Slices, "Which slices take the time?", a.Slices != nil, p.slices},

@@ -65,12 +65,15 @@ func addForced(to, f *report.ForcedTime) {
 	to.Total += f.Total
 }
 
-// gcQuestion is what is known of the collector: without samples only how large its heap was.
+// gcQuestion is what is known of the collector: without samples only how large its heap was, or when it ran.
 func (p *page) gcQuestion() string {
-	if p.all.GC == nil {
+	switch {
+	case p.all.GC != nil:
+		return "What did the garbage collector interrupt?"
+	case len(p.all.Heaps) > 0:
 		return "How much memory did JavaScript use?"
 	}
-	return "What did the garbage collector interrupt?"
+	return "When did the garbage collector run?"
 }
 
 // gc writes what the collector interrupted, and the heap.
@@ -115,27 +118,35 @@ func (p *page) gc() {
 	}
 }
 
-// gcOverTime draws when the collector ran, if the slices or states of threads say so.
-func (p *page) gcOverTime() {
+// gcSlices returns for how long the collector ran in each step of time, if the slices or states of threads say so; nil if it did not run.
+func (p *page) gcSlices() []timeline.Nanos {
 	u := p.all.Utilisation
 	if u == nil || u.By != report.KindsOfWork {
-		return
+		return nil
 	}
 	kind := slices.Index(u.Kinds, "gc")
 	if kind < 0 {
-		return
+		return nil
 	}
-	n := len(u.Threads[0].Steps[0])
-	sums, most := make([]timeline.Nanos, n), timeline.Nanos(0)
+	sums := make([]timeline.Nanos, len(u.Threads[0].Steps[0]))
 	for i := range u.Threads {
 		for step, t := range u.Threads[i].Steps[kind] {
 			sums[step] += t
-			most = max(most, sums[step])
 		}
 	}
-	if most == 0 {
+	if slices.Max(sums) == 0 {
+		return nil
+	}
+	return sums
+}
+
+// gcOverTime draws when the collector ran.
+func (p *page) gcOverTime() {
+	u, sums := p.all.Utilisation, p.gcSlices()
+	if sums == nil {
 		return
 	}
+	n, most := len(sums), slices.Max(sums)
 	const height = 60
 	tops, bottoms := make([]int, n), make([]int, n)
 	for i, t := range sums {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// Operations of a service that fail with one message are one issue; operations of another service or with another message are not.
+// Operations of a service that fail with one message are one issue; another service or another message makes another issue.
 func TestSameFailuresAreOneIssue(t *testing.T) {
 	all := &report.All{End: 100 * millisecond, Spans: &report.AllSpans{Spans: &report.Spans{Spans: 9}, Longest: &report.SpanRow{Length: 50 * millisecond}}}
 	all.Spans.Failures = []report.SpanFailure{

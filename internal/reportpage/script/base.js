@@ -1,6 +1,5 @@
 const $ = id => document.getElementById(id), $$ = (css, e = document) => [...e.querySelectorAll(css)], root = document.documentElement;
 const data = JSON.parse($("data")?.textContent || "null");
-root.dataset.scripted = "";
 
 // Colours: as the system has them, until the button says otherwise.
 const theme = $("theme"), dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -77,8 +76,7 @@ for (const row of $$("[data-at]")) {
   if (!beside && !chart && !line) continue;
   button.title = "Show it in the timeline";
   button.onclick = () => {
-    if (line) showLine(line - 1);
-    else chart?.show(from - data.chart.begin, dur, at - 1);
+    line ? showLine(line - 1) : chart?.show(from - data.chart.begin, dur, at - 1);
     if (beside) window.parent.postMessage({weft: place}, "*");
   };
   (row.querySelector(".more") || row.cells[0]).append(button);

@@ -4,7 +4,7 @@ function flameGraphs() {
   const graphs = data.trees.map((tree, i) => {
     const thread = $("flame-" + i), box = thread.querySelector(".flame"), g = {tree, thread, box, svg: box.querySelector("svg"), live: thread.querySelector(".live")};
     box.role = "application";
-    g.svg.onclick = e => { if (e.target.dataset.i) { select(g, +e.target.dataset.i); zoom(g, +e.target.dataset.i); } };
+    g.svg.onclick = e => { const i = e.target.dataset.i; if (i) { select(g, +i); zoom(g, +i); } };
     g.svg.onpointermove = e => { const i = e.target.dataset.i; if (i) say(g, +i); hint(i && g.live.textContent, e); };
     g.svg.onpointerleave = () => hint("");
     box.onkeydown = e => key(g, e);
@@ -85,10 +85,12 @@ function flameGraphs() {
     mark(g);
   }
 
+  const inView = (g, b) => b[3] < g.from + g.span && b[3] + b[4] > g.from;
+
   // level returns the number of rows that hold nearly all of what is in view.
   function level(g) {
     const itself = new Array(g.rows).fill(0);
-    for (const b of g.boxes) if (b[3] < g.from + g.span && b[3] + b[4] > g.from) itself[b[2]] += b[5];
+    for (const b of g.boxes) if (inView(g, b)) itself[b[2]] += b[5];
     let left = itself.reduce((a, b) => a + b, 0) / 100, rows = g.rows;
     while (rows > 1 && (left -= itself[rows - 1]) > 0) rows--;
     return rows;
@@ -116,13 +118,13 @@ function flameGraphs() {
   }
 
   function key(g, e) {
-    const b = g.boxes[g.at], shown = o => o[3] < g.from + g.span && o[3] + o[4] > g.from, find = (depth, test) => g.boxes.findIndex(o => o[2] === depth && shown(o) && test(o));
+    const b = g.boxes[g.at], find = (depth, test) => g.boxes.findIndex(o => o[2] === depth && inView(g, o) && test(o));
     let i = -1;
     if (!b && /^Arrow/.test(e.key)) i = 0;
     else if (e.key === "ArrowDown") i = find(b[2] + 1, o => o[3] >= b[3] && o[3] < b[3] + b[4]);
     else if (e.key === "ArrowUp") i = find(b[2] - 1, o => o[3] <= b[3] && b[3] < o[3] + o[4]);
     else if (e.key === "ArrowRight") i = find(b[2], o => o[3] >= b[3] + b[4]);
-    else if (e.key === "ArrowLeft") i = g.boxes.findLastIndex(o => o[2] === b[2] && shown(o) && o[3] < b[3]);
+    else if (e.key === "ArrowLeft") i = g.boxes.findLastIndex(o => o[2] === b[2] && inView(g, o) && o[3] < b[3]);
     else if (e.key === "Enter" && b) zoom(g, g.at);
     else if (e.key === "Escape") zoom(g, -1);
     else return;
@@ -142,7 +144,7 @@ function flameGraphs() {
   const current = () => graphs[pick.value], isDeep = toggle(deeper, () => draw(current()));
   function show() {
     graphs.forEach((g, i) => { g.thread.hidden = i !== +pick.value; });
-    if (mode.options[2].disabled = !chart || !current().tree.row) if (mode.value === "time") mode.value = "down";
+    if ((mode.options[2].disabled = !chart || !current().tree.row) && mode.value === "time") mode.value = "down";
     draw(current());
     find(current());
   }

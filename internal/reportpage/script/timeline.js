@@ -263,10 +263,10 @@ function timeline(c) {
     "+": () => zoom(0.5), "-": () => zoom(2), Escape: () => { at = null; view(0, c.length); },
   };
   keys["="] = keys["+"];
-  keys["−"] = keys["-"];
   $("chart").onkeydown = e => {
-    if (!keys[e.key] || e.ctrlKey || e.metaKey || e.altKey) return;
-    keys[e.key]();
+    const act = keys[e.key];
+    if (!act || e.ctrlKey || e.metaKey || e.altKey) return;
+    act();
     e.preventDefault();
   };
   $("zoom-in").onclick = keys["+"];
