@@ -5,7 +5,7 @@ BUF = go tool -modfile=tools/go.mod buf
 # Time for each fuzz target of make fuzz.
 FUZZTIME = 10m
 
-.PHONY: all build web test beam live check race lint fmt generate golden fuzz bench bench-docs microbench ci
+.PHONY: all build web test beam live check race lint prose fmt generate golden fuzz bench bench-docs microbench ci
 
 all: build test
 
@@ -48,6 +48,10 @@ lint:
 	go tool -modfile=tools/go.mod staticcheck ./...
 	$(BUF) lint
 	$(BUF) format -d --exit-code
+
+# Checks pages, comments and texts by the rules in tools/vale/styles. Building Vale needs a C compiler.
+prose:
+	tools/vale/run
 
 fmt:
 	gofmt -w $$(git ls-files '*.go' ':!*.pb.go')

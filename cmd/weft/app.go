@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	env = &ofRun
 	app := newApp(env)
 	if len(args) > 1 && args[1] == completeCommand {
-		_ = commandline.Complete(env.stdout, app, args[2:], vocabulary{}) // a shell that completes has nobody to tell about an error
+		_ = commandline.Complete(env.stdout, app, args[2:], vocabulary{}) // a shell that completes has no use for an error
 		return exitOK
 	}
 	err := runApp(ctx, app, args, env)
@@ -312,7 +312,7 @@ func message(err error) string {
 }
 
 // printable is what texts of files, their names among them, go through on the way to a terminal: a message must stay one line, and
-// neither control the terminal nor change the order of what stands around it.
+// neither control the terminal nor change the order of the text around it.
 func printable(text string) string { return escapes.Text(text) }
 
 // An input is a file that is read, or standard input.
@@ -391,7 +391,7 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 	case r := <-opened:
 		return r.f, r.err
 	case <-ctx.Done():
-		go func() { // the call cannot be stopped; if it ever ends, nobody wants the file
+		go func() { // the call cannot be cancelled; close the file if it ever returns
 			if r := <-opened; r.err == nil {
 				r.f.Close()
 			}

@@ -89,7 +89,7 @@ func packageImports(t *testing.T) map[string][]string {
 	return all
 }
 
-// drawLayers draws packages in layers: each depends only on packages of lines above its own. The arrow of a package leads to those of
+// drawLayers draws packages in layers: each depends only on packages of lines above its own. The arrow of a package leads to the ones of
 // them that are not imported by another one that it imports.
 func drawLayers(imports map[string][]string) string {
 	depth := map[string]int{}

@@ -278,7 +278,7 @@ func failCompare(c *cli.Context, env *environment, name string, err error) error
 	return err
 }
 
-// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are those of nothing.
+// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are empty.
 func (q *compareQuery) sumUp(c *cli.Context, env *environment, side compare.Side, name string, opts convert.Options) (*compare.Sums, error) {
 	filter, err := readSelection(c)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // sliceOfJSON matches the name and the duration of a slice of the recording of PyTorch.
 var sliceOfJSON = regexp.MustCompile(`"name": "([^"]*)"([^{}]*)"dur": ([0-9.]+)`)
 
-// TestCompareFindsSlower makes recordings of a real one in which every slice takes up to 5 % more, at random. Those of after have
-// the times of those of before, so that nothing else differs, whatever the seed; but kernels of one name take half as long again: they
+// TestCompareFindsSlower makes recordings of a real one in which every slice takes up to 5 % more, at random. The new ones have
+// the times of the base, so that nothing else differs, whatever the seed; but kernels of one name take half as long again: they
 // alone are called slower, and fail.
 func TestCompareFindsSlower(t *testing.T) {
 	source := unpacked(t, filepath.Join(recording.Testdata(t), "traces", "pytorch", "pytorch-small.json.gz"))
@@ -69,7 +69,7 @@ func TestCompareFindsSlower(t *testing.T) {
 	}
 }
 
-// slowed returns a recording in which every slice takes up to 5 % more, and those of kernels with a name a factor of that.
+// slowed returns a recording in which every slice takes up to 5 % more, and kernels with a name a factor of that.
 func slowed(t *testing.T, source []byte, random *rand.Rand, kernel string, factor float64) []byte {
 	return sliceOfJSON.ReplaceAllFunc(source, func(slice []byte) []byte {
 		m := sliceOfJSON.FindSubmatch(slice)

@@ -16,7 +16,7 @@ import (
 )
 
 // completeCommand is what completion scripts of shells call: weft __complete :CURRENT WORD…, with the word under the cursor and
-// those before it. It prints the candidates, one a line, with a tab and what they mean behind them. The line ":files" or ":dirs"
+// the words before it. It prints the candidates, one a line, followed by a tab and their meaning. The line ":files" or ":dirs"
 // asks the shell for names of files or folders as well.
 const completeCommand = "__complete"
 
@@ -178,7 +178,7 @@ func columnCandidates(forms []*table.Table) (list []commandline.Candidate) {
 	return list
 }
 
-// takenBy returns those of the flags of the command report that one report takes.
+// takenBy returns the flags of the command report that one report takes.
 func takenBy(r *reportKind, flags []cli.Flag) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(flags), func(f cli.Flag) bool { return !r.takes(f.Names()[0]) })
 }

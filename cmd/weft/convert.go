@@ -86,7 +86,7 @@ in the format have.`,
 
 // The flags that several commands share.
 
-// pick returns those of flags that have one of the names.
+// pick returns the flags that have one of the names.
 func pick(flags []cli.Flag, names ...string) []cli.Flag {
 	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
 }
@@ -471,7 +471,7 @@ func (j *convertJob) selfProfileMissing() bool {
 }
 
 // setForm sets the form of the output at a place where no flag does: files are small, and standard output is easy to read for
-// the program behind it.
+// the program that reads it.
 func (j *convertJob) setForm(opts *convert.Options, place string) {
 	opts.Compression, opts.Packets = defaultForm(place)
 	if j.compress != "" {
@@ -508,7 +508,7 @@ func (j *convertJob) openReport(ctx context.Context) (*output, error) {
 	return createOutput(ctx, j.env, j.reportFile, j.force)
 }
 
-// writeReport writes the report of one conversion to file, if there is one, else to standard output or error: of one of several
+// writeReport writes the report of one conversion to file, if there is one, otherwise to standard output or error: of one of several
 // inputs in a line.
 func (j *convertJob) writeReport(r *inputReport, file *output) error {
 	w := j.reportWriter(file)
@@ -595,7 +595,7 @@ func (r *inputReport) told() []trace.Problem {
 	return unusual(r.Report)
 }
 
-// writeLine says of one of several conversions in a line what came out, and what is unusual about it.
+// writeLine sums up one of several conversions in a line: the result, and what is unusual about it.
 func (r *inputReport) writeLine(w io.Writer) error {
 	e := &r.Events
 	line := fmt.Sprintf("%s: %s → %s, %s", printable(r.Input), formatSize(r.BytesIn), formatSize(r.BytesOut),

@@ -156,7 +156,7 @@ func (j *convertJob) findInputs(c *cli.Context) error {
 	return j.chooseOutputs(files, c.String("o"), j.outDir)
 }
 
-// withoutOutputs leaves out the files of folders that an earlier call has written: what stands beside its input, and what is in the
+// withoutOutputs leaves out the files of folders that an earlier call has written: files beside their inputs, and files in the
 // folder of --out-dir.
 func (j *convertJob) withoutOutputs(files []inputs.File) []inputs.File {
 	known := map[string]bool{}

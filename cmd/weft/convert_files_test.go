@@ -105,7 +105,7 @@ func TestSeveralAtOnce(t *testing.T) {
 			}
 			reported = append(reported, report.Input)
 		}
-		if !slices.Equal(reported, paths) { // those of broken inputs have the error
+		if !slices.Equal(reported, paths) { // reports of broken inputs have the error
 			t.Errorf("%s workers: reports of %q; want %q", workers, reported, paths)
 		}
 	}

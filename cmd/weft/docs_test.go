@@ -131,8 +131,8 @@ func unknownFlags(text string) (unknown []string) {
 	return unknown
 }
 
-// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of Slurm and of Perfetto's program.
-var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell) (?:--[a-z][^ ]* )+`)
+// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of other programs.
+var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\b(?:sbatch|trace_processor_shell|goreleaser release) (?:--[a-z][^ ]* )+`)
 
 // goneFlagsOfPages are the sections of the changelog about what a version removed.
 var goneFlagsOfPages = regexp.MustCompile(`(?s)\n### Removed\n.*?(\n## |$)`)
@@ -246,7 +246,7 @@ func (c citer) add(name, text string) {
 	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(text, -1) {
 		sections["rule "+m[1]] = true
 	}
-	if base := path.Base(name); c[base] == nil || path.Dir(name) == "docs/formats" { // of two with one name comments mean that of the format
+	if base := path.Base(name); c[base] == nil || path.Dir(name) == "docs/formats" { // of two pages with one name comments mean the format's
 		c[base] = sections
 	}
 }

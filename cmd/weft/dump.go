@@ -30,7 +30,7 @@ A text line has tab-separated fields: time since the start of the trace, duratio
 ("open" if the slice never ends), kind, track, name and category, then key=value
 for the rest. The kinds are slice, instant, counter, sample and end. An end has a
 line only if it has arguments, or with --ends. "-" is standard input. docs/cli.md
-describes the text. With --json the lines are those of weft export --as jsonl.
+describes the text. With --json the lines are as in weft export --as jsonl.
 
 Examples:
    weft dump --thread CrRendererMain --from 1.5s --to 1.6s trace.json
@@ -51,7 +51,7 @@ Examples:
 			}
 			query.several = len(found.Files) > 1 || len(found.Files) == 1 && found.Files[0].Below != ""
 			if query.several && query.json {
-				return usagef("--json: lines do not say of which file they are; weft export --as jsonl --out-dir DIR writes a file for each")
+				return usagef("--json: lines do not name their file; weft export --as jsonl --out-dir DIR writes a file for each")
 			}
 			return eachOf(c, env, found, false, func(name string, src *input) error {
 				return query.run(c.Context, env, name, src)

@@ -72,7 +72,7 @@ to -o. A folder stands for the recordings in it and below. FORM is one of:
 
 ` + forms.String() + `
 Events are complete in themselves: absolute times, the place in the nesting, names,
-typed arguments, flows, call stacks. The stacks of profiles are those of the
+typed arguments, flows, call stacks. The stacks of profiles come from the
 samples, or where a trace has none its slices, each with the time that it had for
 itself. docs/reports.md defines the numbers. "-" is standard input or output.
 
@@ -211,7 +211,7 @@ func newExportJob(c *cli.Context, env *environment, file inputs.File) (job *expo
 	job.form, job.input = &exportForms[i], file.Path
 	job.idle = c.Bool("idle") || job.form.name == cpuProfileForm
 	if c.Bool("idle") && job.form.events {
-		return nil, usagef("--idle is for profiles; --as %s has events, also those of idle threads", as)
+		return nil, usagef("--idle is for profiles; --as %s has events, including idle threads'", as)
 	}
 	if !job.form.events {
 		for _, f := range eventFormFlags() {
@@ -435,7 +435,7 @@ func (j *exportJob) writeThreads(ctx context.Context, p *profileexport.Profile) 
 	return err
 }
 
-// maxFileWord is the number of bytes of a name that go into that of a file.
+// maxFileWord is the number of bytes of a name that go into a file's name.
 const maxFileWord = 80
 
 // fileWord makes a part of a file name of a text.

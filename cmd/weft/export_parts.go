@@ -117,7 +117,7 @@ type manifest struct {
 	Files    []manifestFile `json:"files"`
 }
 
-// manifestFile is one file of a manifest. Times and ids are those of its events; 0 if it has none.
+// manifestFile is one file of a manifest. Times and ids come from its events; 0 if it has none.
 type manifestFile struct {
 	File    string         `json:"file"` // beside the manifest, or relative to it
 	Bytes   uint64         `json:"bytes"`

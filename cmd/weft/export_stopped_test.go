@@ -162,7 +162,7 @@ func TestExportKilledAtEveryStep(t *testing.T) {
 	}
 	for at := 1; ; at++ {
 		if !recording.All() && at%4 != 0 && at < 12 {
-			continue // the last steps are those of the names
+			continue // the last steps give files their names
 		}
 		dir := splitFolder(t, true)
 		before := checkManifest(t, dir)

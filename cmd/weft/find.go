@@ -60,7 +60,7 @@ Examples:
 	}
 }
 
-// findQuery is what the find command is asked for, and what it has found so far.
+// findQuery is the request to the find command, and its hits so far.
 type findQuery struct {
 	env      *environment
 	text     string
@@ -112,7 +112,7 @@ func (q *findQuery) run(c *cli.Context) error {
 	return errors.Join(q.printing.print(c, q.env, "", &q.report), failed)
 }
 
-// arrange shortens what is said of several files, or of the only one.
+// arrange shortens the results of several files, or of the only one.
 func (q *findQuery) arrange() {
 	sections := &q.report.Sections
 	if len(*sections) == 1 {

@@ -29,9 +29,9 @@ func flowsCommand(env *environment) *cli.Command {
 		Description: `Lists the flows of a trace, or shows one. A flow connects slices and instants,
 called its markers, across threads and processes.
 
-Ids are those of the input. Inputs reuse them, so the name of a flow has an id and
+Ids are the input's. Inputs reuse them, so the name of a flow has an id and
 a time at which the flow is active: flow:0x2a;120ms. The list shows the name of
-each flow; quote it in a shell. flow=853, as weft dump prints, is the flow behind
+each flow; quote it in a shell. flow=853, as weft dump prints, is the flow of
 an arrow of the converted trace.
 
 Examples:
@@ -370,15 +370,15 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 // errFound ends a walk.
 var errFound = errors.New("found")
 
-// openSlice is what is said of a slice around an event.
+// openSlice is what is printed about a slice around an event.
 type openSlice struct {
 	name  string
 	event uint32
 	flows int
 }
 
-// noFlowOfEvent is the error for an event without flow. It says whether there is such an event, and which slice around it
-// has flows: those of a slice are often wanted with what happens inside.
+// noFlowOfEvent is the error for an event without flow. It tells whether there is such an event, and which slice around it
+// has flows: flows of a slice are often wanted with what happens inside.
 func noFlowOfEvent(p *flowPrinter, event uint32) error {
 	found, last, some := error(nil), uint32(0), false
 	err := timeline.WalkNested(p.ctx, p.trace, func(item *timeline.Item, open *timeline.OpenSlices[openSlice]) error {

@@ -25,10 +25,10 @@ type branch struct {
 	through *marker // nil for a root
 }
 
-// maxIndent is the depth up to which a branch stands further to the right than the one it comes from.
+// maxIndent is the depth up to which a branch is indented further than the one it comes from.
 const maxIndent = 8
 
-// treeMarks are what stands before a branch: of its own line, the last of several another one, and of what is below.
+// treeMarks precede a branch: its own line, with another one for the last of several, and the lines below.
 const (
 	markBranch, markLast = "├─ ", "└─ "
 	markBeside, markNone = "│  ", "   "
@@ -81,7 +81,7 @@ func (t *flowText) writeTree() error {
 	for _, root := range tree.roots {
 		type place struct {
 			branch int
-			before string // what stands left of it
+			before string // the text left of it
 		}
 		for open := []place{{branch: root}}; len(open) > 0; {
 			p := open[len(open)-1]
@@ -105,7 +105,7 @@ func (t *flowText) writeTree() error {
 	return nil
 }
 
-// besideMark is what stands below the mark of a branch.
+// besideMark is the text below the mark of a branch.
 func (b *branch) besideMark() string {
 	switch {
 	case b.depth == 0:

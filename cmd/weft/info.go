@@ -89,7 +89,7 @@ func checkInfoFlags(c *cli.Context) error {
 	return nil
 }
 
-// info prints what is in one input; several says that there is one above it.
+// info prints what is in one input; several: there is one above it.
 func info(c *cli.Context, env *environment, name string, src *input, opts convert.Options, filter *selection.Filter, several bool) error {
 	said := new(convert.Report)
 	opts.Report = said
@@ -153,7 +153,7 @@ type infoReport struct {
 	Overview  *report.Overview `json:"overview"`
 }
 
-// writeInfo prints what a conversion would say of an input, with all problems.
+// writeInfo prints the report that a conversion of an input would have, with all problems.
 func writeInfo(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)

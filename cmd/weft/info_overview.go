@@ -42,7 +42,7 @@ func (s *screen) line(text string) { fmt.Fprintln(s, table.Elide(text, s.width))
 // labelWidth is the width of the column in which labels stand.
 const labelWidth = 12
 
-// row adds a line with a label; "" is that of the line before.
+// row adds a line with a label; "" repeats the line before.
 func (s *screen) row(label, text string) {
 	if text != "" {
 		s.line(cellwidth.Left("  "+label, labelWidth+2) + table.Elide(text, s.width-labelWidth-2))
@@ -243,7 +243,7 @@ func threadLines(threads []report.ThreadTime) (lines []string) {
 	return lines
 }
 
-// threadPlace names a thread for people: by what it shows, else by its process.
+// threadPlace names a thread for people: by what it shows, otherwise by its process.
 func threadPlace(t *report.ThreadTime) string {
 	line := t.ShownTID().Title(table.Elide(t.Thread, 40), "tid")
 	if t.Shows != "" && t.Shows != t.Process {

@@ -34,7 +34,7 @@ type environment struct {
 	isTerminal     func(io.Writer) bool
 	width          func(io.Writer) int // of a terminal, in columns; 0 if unknown
 
-	// beforeStep is called before output files are created, written, closed, renamed or removed; its error is that of the step.
+	// beforeStep is called before output files are created, written, closed, renamed or removed; its error becomes the step's.
 	// Tests stop the program there. nil: nothing happens.
 	beforeStep func() error
 

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, programs)
 }
 
-// programs are the programs that scripts can run beside those of the system.
+// programs are the programs that scripts can run in addition to the system's.
 var programs = map[string]func(){"weft": main, "viewer": viewer}
 
 // TestScripts runs the scripts of testdata, each named by what it shows. Beside the usual commands they have:

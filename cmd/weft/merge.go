@@ -171,7 +171,7 @@ func misnames(arg string) bool {
 // nameEndings are the endings of file names that say nothing of what is recorded.
 var nameEndings = []string{".gz", ".zst", ".zip", ".json", ".pftrace", ".perfetto-trace", ".cpuprofile", ".jslb", ".trace", ".jsonl", ".har", ".pb", ".profile", ".probelines", ".otlp"}
 
-// inputNames gives inputs without a name that of their file, with folders in front until it is unique.
+// inputNames names unnamed inputs after their files, with folders as prefixes until the name is unique.
 func inputNames(given, files []string) []string {
 	parts := make([][]string, len(files))
 	depth := make([]int, len(files))
@@ -295,7 +295,7 @@ func (j *mergeJob) readReference(c *cli.Context) error {
 		return err
 	}
 	if j.hasOffset(i) {
-		return usagef("--offset: %s is the reference, to which offsets are; give those of the other inputs", j.Sources[i].Name)
+		return usagef("--offset: %s is the reference, to which offsets are; give the offsets of the other inputs", j.Sources[i].Name)
 	}
 	j.Reference = i
 	return nil
@@ -382,7 +382,7 @@ func (j *mergeJob) named(flag, name string) (int, error) {
 // durationText matches a decimal number with a unit.
 var durationText = regexp.MustCompile(`^([+-]?)([0-9]+)(?:\.([0-9]{0,9}))?(ns|us|µs|ms|s|m|h)$`)
 
-// errTooLong says that a length of time is one that no trace can have.
+// errTooLong means a length of time that no trace can have.
 var errTooLong = errors.New("longer than 146 years")
 
 // durationOf reads a length of time exactly: "-1.5ms", "10us", "3 s".

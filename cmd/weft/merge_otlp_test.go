@@ -21,11 +21,11 @@ func TestMergeBrowserAndServer(t *testing.T) {
 	const folder = "../../testdata/traces/otlp/"
 	report, out := merged(t, "browser="+folder+"browser.json.gz", "server="+folder+"server.otlp")
 	server := report.Inputs[1]
-	// The wall clock is more exact than the arrows, and agrees with them; nothing says that the page was on the host of the server.
+	// The wall clock is more exact than the arrows, and agrees with them; the page is not known to be on the host of the server.
 	if server.By != "wall clock" || !server.AtLeast || !strings.Contains(server.Evidence, "arrows") {
 		t.Errorf("the server is placed by %s: %q", server.By, server.Evidence)
 	}
-	// From each request, and to each answer: those of the page, its icon and three of its script.
+	// From each request, and to each answer: of the page, its icon and three of its script.
 	if report.Events.Flows != 10 {
 		t.Errorf("%d arrows, want 10", report.Events.Flows)
 	}
@@ -156,8 +156,8 @@ func TestMergeSpansOfServices(t *testing.T) {
 	}
 }
 
-// The span of a document's load begins before that of the server, which is its parent: this moves no clocks, and what the fetch of the page
-// says of them counts.
+// The span of a document's load begins before the server's span, which is its parent: this moves no clocks, and the fetch of the page
+// decides.
 func TestMergeDocumentLoad(t *testing.T) {
 	const trace = "5b8efff798038103d269b633813fc60c"
 	dir := t.TempDir()

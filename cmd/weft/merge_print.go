@@ -108,7 +108,7 @@ type mergeSpan struct {
 type sameProcess struct {
 	PID    string   `json:"pid"`
 	Inputs []string `json:"inputs"`
-	By     string   `json:"by,omitempty"` // "" if nothing says that it is one process
+	By     string   `json:"by,omitempty"` // "" if it is not known to be one process
 }
 
 // checked is a relation that was not needed to place the inputs.
@@ -157,7 +157,7 @@ func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
 	return r
 }
 
-// newMergedInput returns what the report says of an input; failed is why it was left out, nil if it was not.
+// newMergedInput returns the report's entry for an input; failed is why it was left out, nil if it was not.
 func newMergedInput(j *mergeJob, i int, failed error) mergedInput {
 	p := &j.Plan.Inputs[i]
 	in := mergedInput{Name: j.Inputs[i].Name, File: j.Inputs[i].File, Format: j.Inputs[i].Format}
@@ -181,7 +181,7 @@ func newMergedInput(j *mergeJob, i int, failed error) mergedInput {
 	return in
 }
 
-// newChecked returns what the report says of a relation.
+// newChecked returns the report's entry for a relation.
 func newChecked(j *mergeJob, c *merge.Check) checked {
 	low, high := c.HasLow(), c.HasHigh()
 	return checked{
@@ -394,7 +394,7 @@ func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 // maxNotes is how many notes the text report has.
 const maxNotes = 8
 
-// clockRemarks say whose place depends on wall clocks that may be wrong: those of other hosts, or of unknown hosts.
+// clockRemarks name inputs whose place depends on wall clocks that may be wrong: other hosts', or unknown hosts'.
 func (r *mergeReport) clockRemarks(plan *merge.Plan) (lines []string) {
 	var unknown, other []string
 	for i := range r.Inputs {
@@ -407,10 +407,10 @@ func (r *mergeReport) clockRemarks(plan *merge.Plan) (lines []string) {
 		}
 	}
 	if len(unknown) > 0 {
-		lines = append(lines, fmt.Sprintf("%s: nothing says that the host is that of %s, so the error of the wall clocks is unknown; --host NAME=HOST if it is", inputNamesText(unknown), r.Reference))
+		lines = append(lines, fmt.Sprintf("%s: not known to be on the host of %s, so the error of the wall clocks is unknown; --host NAME=HOST if it is", inputNamesText(unknown), r.Reference))
 	}
 	if len(other) > 0 {
-		lines = append(lines, fmt.Sprintf("%s: the host is not that of %s, and the error of the wall clocks is unknown", inputNamesText(other), r.Reference))
+		lines = append(lines, fmt.Sprintf("%s: not on the host of %s, and the error of the wall clocks is unknown", inputNamesText(other), r.Reference))
 	}
 	return lines
 }

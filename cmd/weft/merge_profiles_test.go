@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The calls of a .cpuprofile that R1 has placed lie where the trace says that scripts ran, although they are made of its samples alone: all begin
+// The calls of a .cpuprofile that R1 has placed lie where scripts ran in the trace, although they are made of its samples alone: all begin
 // there, and nearly all of their time is there. The page works in microtasks: hardly any call lies in a FunctionCall.
 func TestMergeCPUProfileLiesInInvocations(t *testing.T) {
 	_, out := merged(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"))

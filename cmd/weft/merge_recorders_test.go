@@ -85,7 +85,7 @@ func TestReportsOfSharedThreads(t *testing.T) {
 	}
 }
 
-// Long tasks that only a further input has of a thread are none of the thread's, for reports and marks alike: also those that overlap
+// Long tasks that only a further input has of a thread do not count as the thread's, for reports and marks alike: also those that overlap
 // others, and where the thread has no long task of its own.
 func TestLongTasksOfSharedThreads(t *testing.T) {
 	const first, further = `{"ph":"X","name":"RunTask","cat":"toplevel","pid":5,"tid":5,"ts":1000,"dur":%d},` +

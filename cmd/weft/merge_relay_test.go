@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// The trace of a host, and that of a guest whose relay service has compared its clocks with those of the host. REALTIME − MONOTONIC is
+// The trace of a host, and of a guest whose relay service has compared its clocks with the host's. REALTIME − MONOTONIC is
 // 1,700,000,000 s on the host. The clock MONOTONIC of the guest is ahead by 5,000 s, its wall clock by 3 ms.
 const (
 	relayHost = `
@@ -58,9 +58,9 @@ func textTrace(t *testing.T, name, text string) string {
 	return path
 }
 
-// The relay service of a guest says how its clocks compare to those of the host: it asked at 6,000 s, when the host showed at most
+// The relay service of a guest tells how its clocks compare to the host's: it asked at 6,000 s, when the host showed at most
 // 1,000.0001 s, and had the answer at 6,000.0003 s, when it showed at least that. So it is ahead by 4,999.9999 to 5,000.0002 s. The
-// wall clocks say otherwise, which is a note: those of two hosts are never exact.
+// wall clocks say otherwise, which is a note: wall clocks of two hosts are never exact.
 func TestMergeRelay(t *testing.T) {
 	host, guest := textTrace(t, "host.pftrace", relayHost), textTrace(t, "guest.pftrace", relayGuest)
 	for _, args := range [][]string{{host, guest}, {guest, host, "--reference", "host"}} {

@@ -130,7 +130,7 @@ func (j *mergeJob) removeSpooled() {
 	}
 }
 
-// checkTwice refuses inputs that are the same bytes: those of one size are compared. paths are the files that hold the inputs.
+// checkTwice refuses inputs that are the same bytes: it compares inputs of one size. paths are the files that hold the inputs.
 func (j *mergeJob) checkTwice(ctx context.Context, paths []string) error {
 	sizes, count := make([]int64, len(paths)), map[int64]int{}
 	for i, path := range paths {

@@ -95,7 +95,7 @@ func TestMergeLeavesNoCopies(t *testing.T) {
 	}
 }
 
-// The bytes of standard input and those of a file are compared as those of two files are.
+// Standard input is compared with a file as two files are.
 func TestMergeStandardInputTwice(t *testing.T) {
 	browser, _ := shop(t)
 	c := newConsole(bytes.NewReader(recording.Read(t, browser)), false)

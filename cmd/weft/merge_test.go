@@ -158,8 +158,8 @@ func TestMergeSelfProfile(t *testing.T) {
 	}
 }
 
-// linesOfSelfProfile returns what weft dump says of the thread of a self-profile: slices, states and samples, without the numbers of events, which
-// count those of all inputs.
+// linesOfSelfProfile returns what weft dump prints of the thread of a self-profile: slices, states and samples, without the numbers of events, which
+// count events of all inputs.
 func linesOfSelfProfile(t *testing.T, path string) (lines []string) {
 	t.Helper()
 	number := regexp.MustCompile(`\tevent=\d+`)
@@ -223,7 +223,7 @@ func TestMergeTwoRecorders(t *testing.T) {
 	if len(report.SameProcesses) != 9 || len(report.Checked) == 0 || report.Checked[0].By != "same boot" || report.Checked[0].Residual == nil || *report.Checked[0].Residual != 0 {
 		t.Errorf("same processes %+v, checked %+v", report.SameProcesses, report.Checked)
 	}
-	// The processes are the same even if someone says that the clocks are not.
+	// The processes are the same even if the user states that the clocks are not.
 	report, _ = merged(t, "--offset", "native=5ms", "json="+paths[0], "native="+paths[1])
 	if n := report.Tracks; n.Processes != 9 || n.Threads != 48+1 || report.Inputs[1].Offset != 5e6 {
 		t.Errorf("%d processes, %d threads with an offset of %d", n.Processes, n.Threads, report.Inputs[1].Offset)
@@ -379,7 +379,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// ranks writes recordings like those of the ranks of a training run.
+// ranks writes recordings like a training run's ranks'.
 func ranks(t *testing.T, n, size int) (paths []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -463,7 +463,7 @@ func TestMergeEqualPids(t *testing.T) {
 			labels += fmt.Sprintln(tr.PID, tr.Name, tr.Labels)
 		}
 	}
-	for _, want := range []string{ // all made-up ids of rank 1 have the same ten million, those of rank 0 none of these
+	for _, want := range []string{ // all made-up ids of rank 1 have the same ten million, ids of rank 0 none of these
 		`(?m)^10048213 .*\[CPU input rank1\]`, `(?m)^10000000 .*\[GPU 0 input rank1\]`, `(?m)^20000000 .*\[GPU 0 input rank0\]`,
 	} {
 		if !regexp.MustCompile(want).MatchString(labels) {
@@ -507,7 +507,7 @@ func TestMergeIsDeterministic(t *testing.T) {
 	}
 }
 
-// Names of inputs are those of their files, with folders in front where these are equal.
+// Inputs are named after their files, with folders as prefixes where these are equal.
 func TestInputNames(t *testing.T) {
 	got := inputNames([]string{"", "", "b", "", "", ""}, []string{"x/a/trace.json.gz", "x/b/trace.json", "c.json", "profile.cpuprofile", "api.otlp", "io.probelines.gz"})
 	if diff := cmp.Diff([]string{"a/trace", "b/trace", "b", "profile", "api", "io"}, got); diff != "" {
@@ -551,7 +551,7 @@ func TestMergeCausality(t *testing.T) {
 	}
 }
 
-// cutRecording divides the events of a trace of Chrome: those of the browser, and those of its other processes, which are later by
+// cutRecording divides the events of a trace of Chrome: the browser's, and its other processes', which are later by
 // a shift. Neither part knows the wall clock.
 func cutRecording(t *testing.T, path string, shift int64) (browser, pages string) {
 	t.Helper()
@@ -654,7 +654,7 @@ func TestMergeServer(t *testing.T) {
 }
 
 // A trace without the samples of its profiles: the CPU profile beside it has a place only because its samples of JavaScript lie where the
-// trace says that scripts were called, of one thread. Moved by a second they do not, and it is refused.
+// trace has calls of scripts, of one thread. Moved by a second they do not, and it is refused.
 func TestMergeByInvocations(t *testing.T) {
 	text := recording.Read(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"))
 	text = bytes.ReplaceAll(text, []byte(`"ProfileChunk"`), []byte(`"ProfileNothing"`))
@@ -817,7 +817,7 @@ func TestMergeFirefoxPaused(t *testing.T) {
 	}
 }
 
-// Calls made of the samples in a trace move with it: their ends come from slices, their begins from samples.
+// Calls made of the samples in a trace move with it: their ends come from slices, their starts from samples.
 func TestMergeMovesCalls(t *testing.T) {
 	path, out := recordingNamed(t, "chrome/chrome-paired-tiny.json"), filepath.Join(t.TempDir(), "alone.pftrace")
 	c := newConsole(strings.NewReader(""), false)

@@ -19,7 +19,7 @@ import (
 // said, and the page its time origin.
 type clocks struct {
 	name, whole string
-	behind      int64 // the monotonic clock is behind the wall clock, in ns
+	behind      int64 // by how much the monotonic clock is slow against the wall clock, in ns
 	origin      int64 // of the page, by the wall clock, rounded to 100 µs
 }
 
@@ -48,7 +48,7 @@ func (c *clocks) check(t *testing.T, trace string) {
 		"ahead": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), 3_500_000_000), "behind": laterSpans(t, filepath.Join(dir, "web.jsonl.gz"), -3_500_000_000),
 		"early": laterRequests(t, filepath.Join(dir, "page.har.gz"), -3500*time.Millisecond),
 	}
-	// What is added to the times of an input to get those of the monotonic clock, and how exactly that is known.
+	// What is added to the times of an input to get times of the monotonic clock, and how exactly that is known.
 	truth := map[string]int64{
 		"server": -c.behind, "har": -c.behind, "self": c.origin - c.behind, "ahead": -c.behind - 3_500_000_000, "behind": -c.behind + 3_500_000_000,
 		"early": -c.behind + 3_500_000_000,

@@ -58,7 +58,7 @@ The exit code is 0 if all is done, 1 if files failed, 3 with --strict if data wa
 func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "out", Usage: "write the traces and the manifest to the folder `DIR`"},
-		&cli.StringFlag{Name: "root", Usage: "outputs mirror what is below `DIR`", DefaultText: "the one folder given, else the working directory"},
+		&cli.StringFlag{Name: "root", Usage: "outputs mirror what is below `DIR`", DefaultText: "the one folder given, otherwise the working directory"},
 		&cli.StringSliceFlag{Name: "files-from", Usage: "read names from `FILE`, one a line; - is standard input"},
 		&cli.BoolFlag{Name: "null", Aliases: []string{"0"}, Usage: "names of --files-from end with a NUL byte", DisableDefaultText: true},
 		&cli.GenericFlag{Name: "include", Value: &filterFlag{filters, false}, Usage: "take only files that match `GLOB`; the last --include or --exclude that matches decides"},
@@ -226,7 +226,7 @@ var byteFlags = []string{
 	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "perfetto",
 }
 
-// settings returns those of byteFlags that are not the default.
+// settings returns the byteFlags that are not the default.
 func (m *migration) settings() map[string]string {
 	defaults := map[string]string{"compress": "zstd", "packets": "compact"}
 	set := map[string]string{}

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// migrationProgress shows how far a migration is: as a line on a terminal, else as a line a minute for logs.
+// migrationProgress shows how far a migration is: as a line on a terminal, otherwise as a line a minute for logs.
 type migrationProgress struct {
 	*migration
 	mu       sync.Mutex
@@ -145,7 +145,7 @@ func runLine(r *migrate.RunTotals) string {
 	return line
 }
 
-// print writes the summary: as JSON to standard output, else for people.
+// print writes the summary: as JSON to standard output, otherwise for people.
 func (m *migration) print(s *migrate.Summary, w io.Writer) error {
 	if m.json {
 		return writeJSON(m.env.stdout, s)
@@ -223,7 +223,7 @@ func writeProblemTotals(b *strings.Builder, s *migrate.Summary) {
 	if len(s.Problems) == 0 {
 		return
 	}
-	b.WriteString("data problems, those of most files first (docs/data-problems.md):\n")
+	b.WriteString("data problems, by number of files (docs/data-problems.md):\n")
 	problems := slices.Clone(s.Problems)
 	slices.SortStableFunc(problems, func(a, b migrate.ProblemTotals) int { return cmp.Compare(b.Files, a.Files) })
 	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)

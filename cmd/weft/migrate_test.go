@@ -30,7 +30,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// migrateCorpus makes n small traces in folders, some packed, and what is none. One in fifty is damaged. The times are old, so
+// migrateCorpus makes n small traces in folders, some packed, and other files. One in fifty is damaged. The times are old, so
 // that none is young.
 func migrateCorpus(t *testing.T, dir string, n int) {
 	t.Helper()
@@ -109,7 +109,7 @@ func weftExits(t *testing.T, code int, args ...string) string {
 	return string(out)
 }
 
-// tree returns the hashes of all files below a folder but those of the state, and of the manifest.
+// tree returns the hashes of all files below a folder except the state's, and of the manifest.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -170,7 +170,7 @@ type manifestLine struct {
 	OutSHA256                                  string `json:"out_sha256"`
 }
 
-// readManifest returns the lines of a manifest or journal behind its header.
+// readManifest returns the lines of a manifest or journal after its header.
 func readManifest(t *testing.T, path string) (lines []manifestLine) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -200,7 +200,7 @@ func readJournal(t *testing.T, out string) []manifestLine {
 	return readManifest(t, name)
 }
 
-// noneWithoutRecord checks that every output has a record in the journal that says that it is done.
+// noneWithoutRecord checks that every output has a record in the journal that marks it done.
 func noneWithoutRecord(t *testing.T, out string) {
 	t.Helper()
 	recorded := map[string]bool{}

@@ -29,7 +29,7 @@ type output struct {
 }
 
 // createOutput begins to write path; "-" is standard output. An existing file is replaced only with force, and what the run
-// reads never. What is no regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
+// reads never. Anything but a regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
 func createOutput(ctx context.Context, env *environment, path string, force bool) (*output, error) {
 	if err := env.files.take(path); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func createOutput(ctx context.Context, env *environment, path string, force bool
 			o.temp = o.file.Name()
 		}
 		if err == nil && statErr == nil {
-			// As those of the file to be replaced, whatever the umask. Some file systems have none.
+			// As the file to be replaced has them, whatever the umask. Some file systems have none.
 			_ = o.file.Chmod(permissions)
 		}
 	}
@@ -90,10 +90,10 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// maxTempBase bounds how much of a name goes into that of the temporary file, which must not be too long either.
+// maxTempBase bounds how much of a name goes into the temporary file's, which must not be too long either.
 const maxTempBase = 200
 
-// createBeside makes a new file in the folder of path. Its permissions are not those of os.CreateTemp, which makes
+// createBeside makes a new file in the folder of path. It does not use os.CreateTemp, which makes
 // files that only their owner can read.
 func createBeside(path string, permissions fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)

@@ -270,7 +270,7 @@ func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, 
 	return script, nil
 }
 
-// unknownScript says that a tracer, or none, has a script with a name, and which one was meant.
+// unknownScript explains that no tracer, or only another one, has a script with a name, and which one was meant.
 func unknownScript(tracer probescripts.Tracer, name string) string {
 	message := fmt.Sprintf("unknown script %q", name)
 	if tracer != "" {

@@ -157,7 +157,7 @@ func dumped(t *testing.T, trace string) (events []dumpedEvent) {
 type firing struct {
 	before, after int64 // the program's clock
 	probe         string
-	args          []string // numbers, or texts with a colon in front, in hex; - and ! are texts that cannot be read
+	args          []string // numbers, or texts after a colon, in hex; - and ! are texts that cannot be read
 }
 
 // truthOf reads what mozsim wrote down, by thread.
@@ -254,7 +254,7 @@ var argumentsOf = map[string][]string{
 	"js_object-create": {"class", "object"}, "js_object-create-start": {"file", "class"}, "js_object-finalize": {"class", "object"},
 }
 
-// keysOf are those of the arguments, by place, that an end shares with its start.
+// keysOf are the arguments, by place, that an end shares with its start.
 var keysOf = map[string][]int{"layout": {0, 1}, "js_function": {0, 2}, "js_execute": {0}, "js_object-create-start": nil}
 
 func baseOf(probe string) string {
@@ -265,7 +265,7 @@ func baseOf(probe string) string {
 	return regexp.MustCompile(`-(start|end|done|entry|return)$`).ReplaceAllString(probe, "")
 }
 
-// nesting says of each firing of a thread how deep it lies and how it is flagged, by rule D2 of docs/formats/probes.md.
+// nesting returns how deep each firing of a thread lies and how it is flagged, by rule D2 of docs/formats/probes.md.
 // Ends of slices are not asked: depth -1.
 func nesting(firings []firing) (depths []int, flags []string) {
 	depths, flags = make([]int, len(firings)), make([]string, len(firings))
@@ -340,7 +340,7 @@ func sameArgument(name, got, truth string) bool {
 	return got == truth
 }
 
-// shownText writes bytes that are no UTF-8 as \xHH.
+// shownText writes bytes other than UTF-8 as \xHH.
 func shownText(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -385,7 +385,7 @@ func TestLiveDTrace(t *testing.T) {
 	testFirings(t, mozsim, "layout.d", "-n 14 -w 1 layout unbalanced throw")
 }
 
-// What a tracer records of a program is what the program says that it did: every firing of every thread in its order, with
+// A tracer records what the program reports itself: every firing of every thread in its order, with
 // its arguments, at a time between the program's own readings of the clock, and nested as the rules say.
 func testFirings(t *testing.T, mozsim, file, scenario string) {
 	script, err := probescripts.Find("", file)
@@ -415,7 +415,7 @@ func recordedBy(script *probescripts.Script, probe string) bool {
 	})
 }
 
-// A clockOffset is what the clock of bpftrace, which counts from the start of the machine, can be ahead of that of the
+// A clockOffset is what the clock of bpftrace, which counts from the start of the machine, can be ahead of the clock of the
 // program, which stands still while the machine is suspended.
 type clockOffset struct{ lowest, highest int64 }
 
@@ -459,7 +459,7 @@ func compareThread(t *testing.T, tid int, got []recorded, want []firing, clock *
 	}
 }
 
-// The script for plain lines says where bpftrace cuts texts, so that those of that length have a flag, and no others.
+// The script for plain lines tells where bpftrace cuts texts, so that only texts of that length have a flag.
 func testTextCut(t *testing.T, mozsim string) {
 	cuts, whole := 0, 0
 	for _, e := range dumped(t, record(t, "--script", "mozilla-text", "-c", mozsim+" -n 1 -w 1 texts")) {
@@ -482,8 +482,8 @@ func testTextCut(t *testing.T, mozsim string) {
 	}
 }
 
-// The script with system calls shows for what a function waits: the slice of the call lies in that of the function, and
-// the time off the processor in that of the call.
+// The script with system calls shows for what a function waits: the slice of the call lies in the function's, and
+// the time off the processor in the call's.
 func testSystem(t *testing.T) {
 	needTracepoints(t)
 	trace := record(t, "--script", "system", "-c", compile(t, "gcc", "example.c"))

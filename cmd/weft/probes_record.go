@@ -28,7 +28,7 @@ func probesRecordCommand(env *environment) *cli.Command {
 		UsageText: "weft probes record [flags] -c CMD|-p PID -o FILE",
 		Description: `Runs bpftrace or DTrace with a script and converts its output to a Perfetto trace.
 With -c, the tracer starts CMD and records until it ends; with -p, it records a
-running process. Ctrl-C ends the recording; weft converts what it has so far.
+running process. Ctrl-C ends the recording; weft converts the events so far.
 
 Tracing needs root, and CMD runs as root too. CMD is not a shell command: the
 tracer splits it at spaces. It cannot read from a terminal.

@@ -109,7 +109,7 @@ func (p *progress) state(elapsed time.Duration) string {
 	return fmt.Sprintf("%s read, %.0f MB/s", formatSize(read), rate/1e6)
 }
 
-// fileDone says that one more of several inputs is done.
+// fileDone counts one more of several inputs as done.
 func (p *progress) fileDone() { p.done.Add(1) }
 
 // print calls fn, which may write to the terminal. The line makes room for that.

@@ -30,7 +30,7 @@ const (
 	inputFlagsTitle  = "Flags of input and tasks"
 )
 
-// arrangingFlags are those of commands that print tables.
+// arrangingFlags are the flags of commands that print tables.
 func arrangingFlags(rows, sorted string) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
@@ -217,7 +217,7 @@ func haveIt(owners []string) string {
 type printing struct {
 	order table.Order
 	only  string       // the table that was asked for; "": all
-	shown *table.Table // that of CSV, without rows
+	shown *table.Table // the table of CSV, without rows
 }
 
 // newPrinting reads --table and the flags that arrange tables, of which forms are known without rows.
@@ -306,7 +306,7 @@ func runReport(c *cli.Context, env *environment, r *reportKind, p *printing) err
 		return err
 	}
 	result, err := r.make(c, in, rowLimit(c))
-	in.printProblems(env, r.problems) // those of the attribution included
+	in.printProblems(env, r.problems) // including the attribution's
 	in.printNotCounted(env, r.slices)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
@@ -424,14 +424,14 @@ var (
 		problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
 		problem.PacketTruncated, problem.PacketMalformed, problem.PacketInvalidState, problem.PacketUnresolvedClock,
 	)
-	// sampleProblems are those of reports on samples.
+	// sampleProblems are the problems of reports on samples.
 	sampleProblems = slices.Concat(inputProblems, problemNames(
 		problem.StackFrameUnknown, problem.StackLimit,
 		problem.ProfileMalformed, problem.ProfileLimit, problem.ProfileWithoutNodes, problem.ProfileLengthMismatch, problem.ProfileTimesMissing,
 		problem.ProfileNodeUnknownParent, problem.ProfileSampleUnknownNode,
 		problem.BadStack, problem.SelfProfileListMissing, problem.SelfProfileFrameInvalid,
 	))
-	// costProblems are those of costs, which are counted in slices.
+	// costProblems are the problems of costs, which are counted in slices.
 	costProblems = slices.Concat(inputProblems, problemNames(
 		problem.JSONNotAnEvent, problem.EventMissingPhase, problem.EventInvalidDuration,
 		problem.EndWithoutBegin, problem.CompleteWithoutDuration, problem.SliceNegativeDuration,

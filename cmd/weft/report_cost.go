@@ -24,13 +24,13 @@ const (
 	slicesByUsage = "group slices by `WHAT`: name, category, thread, process or an argument"
 )
 
-// costFlags are the flags of "report cost" beside those of all reports.
+// costFlags are the flags of "report cost" beside the flags of all reports.
 func costFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …, or all",
 			DefaultText: "the most telling one; all with --json and --csv"},
 		&cli.StringFlag{Name: "by", Value: "context", Usage: "cost: " + costByUsage + ". slices: " + strings.ReplaceAll(slicesByUsage, "`", ""), DefaultText: "context; name for slices"},
-		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are active at each moment (`HOW` exact) or at the begin of each slice (begin)"},
+		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are active at each moment (`HOW` exact) or at the start of each slice (begin)"},
 	}, contextFlags()...)
 }
 
@@ -155,8 +155,8 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 // allTypes is the --type that asks for a table for each type.
 const allTypes = "all"
 
-// mostTelling returns the type whose table says most, and the others: the pages if there are any, else the scripts, else the
-// frames, and else the first.
+// mostTelling returns the type whose table says most, and the others: the pages if there are any, otherwise the scripts, or the
+// frames, or the first.
 func mostTelling(result *costtables.Tables, types []string) (best, others []string) {
 	which := 0
 	best = []string{"Script", "Frame"}

@@ -99,7 +99,7 @@ func filesFromFlag() cli.Flag {
 	return &cli.StringFlag{Name: filesFrom, Usage: "read the names of further inputs from `FILE`, one a line; \"-\": standard input"}
 }
 
-// findInputs returns the files that names mean, and those of the list that a flag names.
+// findInputs returns the files that names mean, and the files of the list that a flag names.
 func findInputs(c *cli.Context, env *environment, names []string, flag string) (*inputs.Found, error) {
 	names = inputs.Expand(names)
 	if list := c.String(flag); c.IsSet(flag) {

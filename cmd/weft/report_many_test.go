@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Percentiles over many recordings are those of all their slices together: as if they were one recording, however they are divided
+// Percentiles over many recordings count all their slices together, as if they were one recording, however they are divided
 // among files, and in any memory.
 func TestManyPercentiles(t *testing.T) {
 	const slices, files = 1000, 7
@@ -43,7 +43,7 @@ func TestManyPercentiles(t *testing.T) {
 	}
 }
 
-// Of a file with very many long tasks some are in no row, but in the totals, which are the sums of those of the files.
+// Of a file with very many long tasks some are in no row, but in the totals, which are the sums of the files' totals.
 func TestManyTasksTotals(t *testing.T) {
 	const all, kept, others = 5000, 4096, 3
 	dir := t.TempDir()

@@ -134,7 +134,7 @@ func printVerdict(env *environment, file string, v *verdict.Verdict) error {
 	for _, t := range v.Trust {
 		line("", t.String())
 	}
-	fmt.Fprintf(&b, "\nThe tables and plots behind this: weft report all --html report.html %s\n", shellWord(printable(file)))
+	fmt.Fprintf(&b, "\nAll tables and plots: weft report all --html report.html %s\n", shellWord(printable(file)))
 	_, err := io.WriteString(env.stdout, b.String())
 	return err
 }
@@ -152,7 +152,7 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 	return out.Commit()
 }
 
-// pageInput is the input of a page. The reports of a page walk over all its events, so nobody else does.
+// pageInput is the input of a page. The reports of a page walk over all its events, so no other walk does.
 type pageInput struct {
 	*reportInput
 	loaded *load.Trace
@@ -204,7 +204,7 @@ func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, 
 	return all, nil
 }
 
-// pageSource says of what a page is: never in which folder it was.
+// pageSource names the file of a page, never its folder.
 func pageSource(name string, said *convert.Report) *reportpage.Source {
 	if name == "-" {
 		return reportpage.NewSource("", said)

@@ -227,8 +227,8 @@ func unmarshal(t *testing.T, text []byte, to any) {
 	}
 }
 
-// What a self-profile says of forced layouts by its samples, and the trace that Chrome recorded of the same run by its
-// slices, is the same: who forced, how often, in how many tasks. Only the times differ, which samples guess.
+// A self-profile's samples show the same forced layouts as the trace that Chrome recorded of the same run shows by its
+// slices: who forced, how often, in how many tasks. Only the times differ, which samples guess.
 func TestReportsAgreeOnForcedLayouts(t *testing.T) {
 	var bySamples, bySlices report.LayoutThrashing
 	testdata := filepath.Join(recording.Testdata(t), "traces")

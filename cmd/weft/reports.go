@@ -25,7 +25,7 @@ type reportKind struct {
 
 	flags     []string             // of those that not all reports have
 	without   []string             // of those that the others have
-	sections  []reportpage.Section // of its page; nil: all if it is a page only, else it has none
+	sections  []reportpage.Section // of its page; nil: all if it is a page only, otherwise no page
 	oneObject bool                 // its JSON form is one object, and not one for each row
 
 	calls    bool     // it counts calls that are made of samples
@@ -152,7 +152,7 @@ func namesOf(flags []cli.Flag) (names []string) {
 // inputFlags are the flags of "report input" and "report tasks".
 func inputFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.DurationFlag{Name: "min", Usage: "tasks: those of `TIME` or longer, such as 16ms; frames likewise", DefaultText: "50ms"},
+		&cli.DurationFlag{Name: "min", Usage: "tasks that take `TIME` or longer, such as 16ms; frames likewise", DefaultText: "50ms"},
 		&cli.StringFlag{Name: "kind", Usage: "only inputs of these `KINDS`: " + kindList() + ", or all", DefaultText: "all but move and other"},
 	}
 }
@@ -334,7 +334,7 @@ func sampleFlags() []cli.Flag {
 
 func checkSamples(c *cli.Context) error {
 	if slices.Contains(report.TreeTables()[:2], c.String("table")) && !c.IsSet("name") {
-		return usagef("--table %s: --name says of which function", c.String("table"))
+		return usagef("--table %s: name the function with --name", c.String("table"))
 	}
 	return checkBucket(c)
 }
@@ -421,7 +421,7 @@ func checkLayout(c *cli.Context) error {
 	return nil
 }
 
-// maxSmallFile bounds files that people write, such as that of --phases.
+// maxSmallFile bounds files that people write, such as --phases'.
 const maxSmallFile = 1 << 20
 
 // readSmall reads a file that people write. One that has no end is an error.

@@ -20,7 +20,7 @@ func schemaCommand(env *environment) *cli.Command {
 		Usage:     "print the schema of exported events",
 		UsageText: "weft schema --proto|--descriptors",
 		Description: `Prints the schema of the streams of weft export --as proto, whose field names are
-those of its other forms with events as well: as text for a code generator, or as
+of its other forms with events as well: as text for a code generator, or as
 a FileDescriptorSet for languages that need none.
 
 Examples:

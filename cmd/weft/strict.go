@@ -61,7 +61,7 @@ func lossesOf(r *convert.Report) losses {
 	return l
 }
 
-// allows reports whether losses are no failure.
+// allows reports whether losses do not fail the command.
 func (s strictness) allows(l losses) bool {
 	return s == "" || l.unusual == 0 && (s == strictUnusual || l.all == 0)
 }

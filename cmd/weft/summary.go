@@ -212,7 +212,7 @@ func countProblems(r *convert.Report, problems []trace.Problem) string {
 	return strings.Join(parts, ", ")
 }
 
-// notAttributed is said of what is called lost where it is copied all the same.
+// notAttributed replaces "lost" for data that is copied all the same.
 const notAttributed = "not attributed"
 
 // wordFor returns the severity of a problem for people: "lost", "repaired" or "info", or "not attributed" for what is in

@@ -16,8 +16,8 @@ func (env *environment) terminal(w io.Writer) table.Terminal {
 	return table.Terminal{Columns: env.width(w), Color: wantsColor()}
 }
 
-// wantsColor reports whether a terminal should show color: not with NO_COLOR (no-color.org), not on one that says that it is dumb, and
-// on Windows only where the program that shows the text says that it knows the sequences.
+// wantsColor reports whether a terminal should show color: not with NO_COLOR (no-color.org), not on a dumb one, and
+// on Windows only where the terminal program declares that it knows the sequences.
 func wantsColor() bool {
 	kind := os.Getenv("TERM")
 	if os.Getenv("NO_COLOR") != "" || kind == "dumb" {

@@ -130,7 +130,7 @@ func copiesOf(t *testing.T, path string, n int) (paths []string) {
 	return paths
 }
 
-// Whatever the width of a terminal: no line is longer, no number is cut, the column by which a table is sorted is there, and nobody
+// Whatever the width of a terminal: no line is longer, no number is cut, the column by which a table is sorted is there, and no one
 // reads a command line instead of the name of a process.
 func TestWidths(t *testing.T) {
 	traces := filepath.Join(recording.Testdata(t), "traces")

@@ -19,7 +19,7 @@ func viewCommand(env *environment) *cli.Command {
 		Usage:     "show a report on traces, and the traces in the Perfetto UI, in the browser",
 		UsageText: "weft view [flags] FILE|FOLDER…",
 		Description: `Shows the report on each FILE in a page of the browser, and in a second tab of it the
-Perfetto UI with the trace. Nothing of the trace leaves the machine, and nobody else on
+Perfetto UI with the trace. Nothing of the trace leaves the machine, and no one else on
 it can read it. Perfetto traces are shown as they are. Ctrl-C ends it; what the page
 shows stays.
 

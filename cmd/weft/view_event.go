@@ -38,7 +38,7 @@ func findEvent(ctx context.Context, tl *timeline.Timeline, number uint32, asItIs
 	case found != nil:
 		return found, nil
 	case idle:
-		return nil, fmt.Errorf("--event: event %d says that a thread was idle, which the Perfetto UI does not show", number)
+		return nil, fmt.Errorf("--event: event %d marks a thread as idle, which the Perfetto UI does not show", number)
 	case call:
 		return nil, fmt.Errorf("--event: event %d is a call that weft makes of samples when it converts, and this trace is shown as it is: add --js-calls refined", number)
 	case last < 0:

@@ -46,7 +46,7 @@ const (
 	maxPinned   = 3 // processes of pages whose tracks are pinned
 )
 
-// Parts of expressions for the paths of tracks. In them are no threads.
+// Parts of expressions for the paths of tracks. They contain no threads.
 const (
 	topLevel = `^(?!System$)(?:(?! > ).)*$` // processes, and tracks beside them; System has marks of clocks only
 	// Long tasks and contexts of the threads with some tids. The UI adds the tid to the name of each track of a thread.

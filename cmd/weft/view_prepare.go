@@ -81,8 +81,8 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	return nil
 }
 
-// fileName is the name under which a browser saves a trace: that of -o; of a Perfetto trace its own, without the ending of what it was
-// unpacked from; and else what convert would call it.
+// fileName is the name under which a browser saves a trace: of -o; of a Perfetto trace its own, without the ending of the container it was
+// unpacked from; otherwise convert's.
 func (v *viewing) fileName(name string, converted, asIs bool) string {
 	base := filepath.Base(name)
 	isTrace := func(name string) bool {
@@ -127,7 +127,7 @@ func (v *viewing) fit(ctx context.Context, name string, made *stored, p *progres
 	return nil, fmt.Errorf("%s: trace is %s, a page can hand over %s: %s", inputName(name), is, most, use)
 }
 
-// errTooLongForPage says that a trace is too long for a page even when it is packed.
+// errTooLongForPage means that a trace is too long for a page even when it is packed.
 var errTooLongForPage = errors.New("too long for a page")
 
 // pack packs a trace with gzip into a nameless file.
@@ -288,10 +288,10 @@ func (v *viewing) store(ctx context.Context, src *input, p *progress) (*stored, 
 	return in, err
 }
 
-// headSize is how much of an input says that it is a Perfetto trace.
+// headSize is how much of an input shows that it is a Perfetto trace.
 const headSize = 4 << 10
 
-// isPerfetto reports whether an input is a Perfetto trace, and in what it is packed. What cannot be unpacked is none; converting
+// isPerfetto reports whether an input is a Perfetto trace, and in what it is packed. What cannot be unpacked does not count; converting
 // says why.
 func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containers []string) {
 	if v.opts.From != convert.FormatAuto && v.opts.From != convert.FormatPerfetto {
@@ -336,7 +336,7 @@ type outputError struct{ error }
 
 func (e *outputError) Unwrap() error { return e.error }
 
-// write has fill write a file: that of -o, or a nameless one.
+// write has fill write a file: of -o, or a nameless one.
 func (v *viewing) write(ctx context.Context, fill func(io.Writer) error) (*stored, error) {
 	if v.output != "" {
 		return v.writeOutput(ctx, fill)

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// failureShown is how long a browser has to open a page that says that nothing could be converted.
+// failureShown is how long a browser has to open a page about an input that could not be converted.
 const failureShown = 10 * time.Second
 
 // browserComes is how long a browser has to come after it was opened.
@@ -123,7 +123,7 @@ func (v *viewing) open(ctx context.Context) <-chan bool {
 		v.print("If the browser asks whether %s may access apps on this device, allow it: that is this program.\n", v.server.UIName())
 	}
 	if v.direct && v.server.Asks() && v.port != directPort {
-		v.print("A Perfetto UI fetches from port %d only, unless it was built otherwise: if that of %s does not show the trace, leave out --port.\n",
+		v.print("A Perfetto UI fetches from port %d only, unless it was built otherwise: if the one of %s does not show the trace, leave out --port.\n",
 			directPort, v.server.UIName())
 	}
 	opened := make(chan bool, 1)
@@ -218,7 +218,7 @@ func (v *viewing) wait(ctx context.Context, failed int, opened <-chan bool) erro
 	return nil
 }
 
-// waitForHandover waits until the UI has all traces that could be converted, and the page has said of the others that they could not.
+// waitForHandover waits until the UI has all traces that could be converted, and the page has shown which could not.
 func (v *viewing) waitForHandover(ctx context.Context) {
 	for _, t := range v.traces {
 		select {

@@ -23,7 +23,7 @@ import (
 )
 
 // viewer is a program for $BROWSER in scripts. It does what the page does, without a browser: it listens to the events,
-// fetches the traces into the files viewed.0, viewed.1, …, and says that it has handed them over. What else it learned is in the file
+// fetches the traces into the files viewed.0, viewed.1, …, and reports that it has handed them over. What else it learned is in the file
 // viewed.txt.
 func viewer() {
 	if err := viewAddress(os.Args[len(os.Args)-1]); err != nil {

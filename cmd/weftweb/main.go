@@ -9,7 +9,7 @@
 //	weft.compare([base, new], {}, on)              on.progress(bytes, memory), on.report(html)
 //	weft.sum([file, …], {}, on)                    likewise
 //
-// and then on.done() or on.failed(text). bytes are those of all files that were read, memory is that in use, in bytes. Each runs one at a time.
+// and then on.done() or on.failed(text). bytes is how much of all files was read, memory is the memory in use, both in bytes. Each runs one at a time.
 // Command bundle, below it, builds the module and makes the page.
 package main
 

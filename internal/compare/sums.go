@@ -28,7 +28,7 @@ const (
 	ByContext            // costs of contexts, by type and name
 	ByCategory           // slices, by kind and categories
 	ByThread             // slices, by kind and the names of thread and process
-	ByCall               // samples, by the functions on the stack; times are those of a function and all it calls
+	ByCall               // samples, by the functions on the stack; times count a function and all it calls
 )
 
 var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread", ByCall: "call"}

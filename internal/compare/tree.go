@@ -34,7 +34,7 @@ func compareSizes(a, b Row) int {
 // size is how much a row changed, up or down.
 func size(r *Row) timeline.Nanos { return max(r.Change, -r.Change) }
 
-// largest returns those of the rows of a tree that changed most, up to a limit (0: none), with the calls around them, in the order of the tree.
+// largest returns the rows of a tree that changed most, up to a limit (0: none), with the calls around them, in the order of the tree.
 func (r *Result) largest(shown func(*Row) bool, limit int) (kept []Row, all int) {
 	order := []int{}
 	for i := range r.Rows {

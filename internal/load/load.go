@@ -53,7 +53,7 @@ func One(ctx context.Context, src io.Reader, opts Options) (*Trace, error) {
 }
 
 // Surveyed is One for a trace that is reported on and written: survey looks at it before it is attributed, as one that was read without
-// attribution, and completes that one's report. What it finds wrong is not in the trace that Surveyed returns, which is that of One.
+// attribution, and completes that one's report. Its problems are not in the trace that Surveyed returns, which is One's.
 func Surveyed(ctx context.Context, src io.Reader, opts Options, survey func(*Trace) error) (*Trace, error) {
 	return load(ctx, opts, survey, func(l *loader) error { return l.readOne(ctx, src, l.readFormat) })
 }
@@ -70,7 +70,7 @@ func (t *Trace) closeAttribution() error {
 	return err
 }
 
-// load reads, resolves and attributes; survey is that of Surveyed, or nil.
+// load reads, resolves and attributes; survey is Surveyed's, or nil.
 func load(ctx context.Context, opts Options, survey func(*Trace) error, read func(l *loader) error) (*Trace, error) {
 	began := time.Now()
 	if err := opts.complete(); err != nil {

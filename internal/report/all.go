@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// All is what all reports say of a trace, in short: what fits a page. What a trace has no data for is nil or empty. Times are
+// All has all reports about a trace, in short: what fits a page. Parts without data are nil or empty. Times are
 // nanoseconds; points in time are on the trace's clock.
 type All struct {
 	Recording Recording      `json:"recording"`
@@ -106,7 +106,7 @@ type AllSpans struct {
 	Services   int            `json:"services"`
 }
 
-// AllProbes says that a trace has slices of probes, and what their argument says that tells most: the text of a query, or a path.
+// AllProbes are a trace's slices of probes, and the values of their most telling argument: the text of a query, or a path.
 type AllProbes struct {
 	Argument string       `json:"argument,omitempty"`
 	Values   []SliceGroup `json:"values"` // the first AllRows
@@ -122,7 +122,7 @@ const AllRows = 20
 // AllOptions say what an All has. The zero AllOptions are for all of the trace.
 type AllOptions struct {
 	Selected *selection.Selection // nil: the whole trace
-	// Slices asks for All.Slices of any trace. Else it is there only where devices worked, or where weft does not know the kinds of work: else
+	// Slices asks for All.Slices of any trace. Otherwise it is there only where devices worked, or where weft does not know the kinds of work: elsewhere
 	// names of slices say less than all other parts.
 	Slices bool
 }
@@ -422,7 +422,7 @@ func (c *allCollector) addProbes() bool {
 	return true
 }
 
-// newTasks returns the collector of long tasks, which has those of sampled threads.
+// newTasks returns the collector of long tasks, which has the sampled threads' tasks.
 func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	opts := TaskOptions{Include: c.include()}
 	if c.selected != nil {
@@ -533,7 +533,7 @@ func (c *allCollector) addProfiles() error {
 	return nil
 }
 
-// addCosts adds the tables of costs that say most: of pages, entities and scripts, else of the contexts that there are, else of
+// addCosts adds the tables of costs that say most: of pages, entities and scripts, otherwise of the contexts that there are, or of
 // threads.
 func (c *allCollector) addCosts() error {
 	tables := costtables.Of(c.attributed)
@@ -583,7 +583,7 @@ func (c *allCollector) addFlows(ctx context.Context) error {
 	return nil
 }
 
-// GCTime returns how long the garbage collector ran, and of what that is a part: of the busy time if slices say it, else of the sampled time.
+// GCTime returns how long the garbage collector ran, and the whole it is part of: the busy time if slices show it, otherwise the sampled time.
 func (a *All) GCTime() (time, of timeline.Nanos, bySlices bool) {
 	if u := a.Utilisation; u != nil && u.By == KindsOfWork {
 		if kind := slices.Index(u.Kinds, "gc"); kind >= 0 {

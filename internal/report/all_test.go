@@ -131,7 +131,7 @@ func TestTreeOfSteps(t *testing.T) {
 	}
 }
 
-// A profile of two functions; one calls itself. Samples without a function and those of the collector are left out, with their time.
+// A profile of two functions; one calls itself. Samples without a function and the collector's are left out, with their time.
 func TestTreeOfSamples(t *testing.T) {
 	const text = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)","url":"","lineNumber":-1,"columnNumber":-1},"children":[2,5,6]},
 		{"id":2,"callFrame":{"functionName":"main","url":"http://a.example/x.js","lineNumber":0,"columnNumber":0},"children":[3]},

@@ -39,7 +39,7 @@ type busyLane[T any] struct {
 
 // busySlice is an open slice.
 type busySlice[T any] struct {
-	timed  bool // else its time is that of the slice around it
+	timed  bool // otherwise its time counts for the slice around it
 	sleeps bool
 	told   bool  // it says its CPU time, or a slice around it does
 	depth  int32 // number of timed slices around it
@@ -110,7 +110,7 @@ func (t *busyThread[T]) innermost() *T {
 }
 
 // item takes in an item of the walk. note says what to note of a slice that begins in others, and charge gets the time since the event
-// before of the thread, if it was busy: it was that of the innermost slice that has an end.
+// before of the thread, if it was busy: it belongs to the innermost slice that has an end.
 func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note func(*timeline.Item, *timeline.OpenSlices[busySlice[T]]) T,
 	charge func(t *busyThread[T], thread timeline.TrackID, slice *T, from, to timeline.Nanos),
 ) {

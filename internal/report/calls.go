@@ -13,7 +13,7 @@ import (
 
 // Calls says how often functions of script were called.
 type Calls struct {
-	// Sampled says that calls were found in samples, which see only some of them: the numbers are lower bounds.
+	// Sampled means that calls were found in samples, which see only some of them: the numbers are lower bounds.
 	Sampled bool           `json:"sampled"`
 	Rows    []FunctionCall `json:"rows"` // by number of calls, then file and function
 	// Uncounted is the number of calls that are in no row, because there are too many functions.
@@ -31,7 +31,7 @@ type FunctionCall struct {
 
 // CallOptions say how calls are counted.
 type CallOptions struct {
-	// Sampled says that the samples are counted even if the trace has events of calls. The two know different calls, so that
+	// Sampled counts the samples even if the trace has events of calls. The two know different calls, so that
 	// numbers of both in one table could not be compared: without it samples are counted only if there are no such events.
 	Sampled bool
 	// Selected is the part of the trace in which calls are counted; nil: all of it.
@@ -39,7 +39,7 @@ type CallOptions struct {
 }
 
 // CountCalls goes through a timeline, which is nested, and counts the calls of functions of script: the probes
-// js_function-entry and Chrome's FunctionCall events, which are calls from the browser into script, else those that samples
+// js_function-entry and Chrome's FunctionCall events, which are calls from the browser into script, otherwise the calls that samples
 // have seen. The error is one of the timeline's temporary files, or ctx's.
 func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*Calls, error) {
 	events := newCallCounter()

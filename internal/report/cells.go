@@ -22,7 +22,7 @@ const (
 // detailed is the number of tasks, or inputs, that people get to see in detail.
 const detailed = 3
 
-// placeCell says where something happened: for people in short, with the number by which --thread finds it, or that of its recording.
+// placeCell says where something happened: for people in short, with the number by which --thread finds it, or its number in its recording.
 func placeCell(t *ThreadID) table.Cell {
 	c := threadCell(t)
 	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {

@@ -17,7 +17,7 @@ type Chart struct {
 	Rows  []ChartRow     // one for each thread of the Utilisation
 }
 
-// ChartRow has the slices of a thread. Those that do not nest, and those of a stream beside the thread, are below the others.
+// ChartRow has the slices of a thread. Slices that do not nest, and slices of a stream beside the thread, are below the others.
 type ChartRow struct {
 	Depths int          // number of levels
 	Slices []ChartSlice // by start; at one start the outer ones first

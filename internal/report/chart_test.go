@@ -42,7 +42,7 @@ func chartOf(t *testing.T, events string, limit int) (*Utilisation, *Chart) {
 	return use.done(nil), use.chart.done()
 }
 
-// texts says of each row of a chart what it has.
+// texts describes each row of a chart.
 func (c *Chart) texts() (rows []string) {
 	for _, row := range c.Rows {
 		var b strings.Builder
@@ -98,7 +98,7 @@ func TestChartAdapts(t *testing.T) {
 			t.Errorf("%d: another chart the second time", limit)
 		}
 		if c == nil && limit == 1 {
-			continue // half of one is none
+			continue // half a pair does not count
 		}
 		kept, time := 0, timeline.Nanos(0)
 		for _, s := range c.Rows[0].Slices {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/selection"
 )
 
-// The CPU time of a thread is that of its outermost slices that tell it.
+// The CPU time of a thread comes from its outermost slices that have it.
 func TestCPUTimeOfThreads(t *testing.T) {
 	u := allOf(t, `{"traceEvents":[
 		{"ph":"X","name":"task","ts":0,"dur":100,"tts":0,"tdur":20,"pid":1,"tid":1},{"ph":"X","name":"inside","ts":10,"dur":50,"tts":1,"tdur":10,"pid":1,"tid":1},
@@ -24,7 +24,7 @@ func TestCPUTimeOfThreads(t *testing.T) {
 	}
 }
 
-// A thread that sleeps in a system call is not busy, wherever it is called, and that is no task.
+// A thread that sleeps in a system call is not busy, wherever it is called, and that is not a task.
 func TestSleepingIsNotBusy(t *testing.T) {
 	const text = `{"traceEvents":[
 		{"ph":"X","cat":"app","name":"work","ts":0,"dur":100000,"pid":1,"tid":1},{"ph":"X","cat":"syscall","name":"futex","ts":10000,"dur":60000,"pid":1,"tid":1},

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Job is what the trace of one process of a distributed training says of its place among the others.
+// Job is the place of one process of a distributed training among the others, by its trace.
 type Job struct {
 	Rank      int64  `json:"rank"`                 // of several that were merged: of the reference
 	Ranks     int    `json:"ranks,omitempty"`      // how many were merged; 0: one alone
@@ -31,7 +31,7 @@ type Device struct {
 	Copies  int64            `json:"copies"` // of memory, and fills
 	Bytes   int64            `json:"bytes"`  // copied and filled, where slices say so
 
-	// Window is the time from the begin of the first work on any device of the trace to the end of the last, Busy that in
+	// Window is the time from the start of the first work on any device of the trace to the end of the last, Busy the time in
 	// which the device worked, Idle the rest.
 	Window timeline.Nanos `json:"window_ns"`
 	Busy   timeline.Nanos `json:"busy_ns"`
@@ -137,7 +137,7 @@ type streamWork struct {
 	any         bool
 }
 
-// busyTimes adds up the times in which a device does what kinds of work. Work is given in the order of its begins, so all that
+// busyTimes adds up the times in which a device does what kinds of work. Work is given in the order of its starts, so all that
 // is known of the future is when each kind of work ends.
 type busyTimes struct {
 	any   bool
@@ -303,7 +303,7 @@ func (c *deviceCounter) stream(thread timeline.TrackID, device int64) *streamWor
 	return s
 }
 
-// deviceName returns what an input says of the model of a device.
+// deviceName returns the model of a device by an input.
 func (c *deviceCounter) deviceName(input string, device int64) string {
 	prefix, suffix := factOf(input, "deviceProperties["), "].id"
 	for _, a := range c.tl.Attributes() {
@@ -366,7 +366,7 @@ func (s *streamWork) begin(from, to timeline.Nanos) {
 	s.next, s.until = max(s.next, second), max(s.until, to)
 }
 
-// beginStep takes in what may be the begin of a step.
+// beginStep handles what may be the start of a step.
 func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o *openSum) {
 	number, ok := strings.CutPrefix(string(it.Name), producers.StepPrefix)
 	if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil || it.Dur == timeline.NoTime {
@@ -450,7 +450,7 @@ func compareRanks(a, b *int64) int {
 	return cmp.Compare(*a, *b)
 }
 
-// job returns what the trace says of its place in a distributed training; nil: nothing.
+// job returns the place of the trace in a distributed training; nil: unknown.
 func (c *deviceCounter) job() *Job {
 	rank := c.attribute(rankFact)
 	if !rank.IsInt {

@@ -34,7 +34,7 @@ func number[T any, N table.Integer](key string, of func(*T) N) table.Of[T] {
 	return table.Counts(key, key, of)
 }
 
-// uncounted says that rows lack something for lack of room.
+// uncounted warns that rows lack something, because there are too many.
 func (l *Layout) uncounted(r *table.Report) *table.Report {
 	if l.Uncounted > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("too many rows: %d slices or calls are in none", l.Uncounted))

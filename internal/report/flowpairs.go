@@ -13,7 +13,7 @@ import (
 // FlowPairs says which threads hand work to which, by the arrows of flows, and how long it waits. Times are nanoseconds.
 type FlowPairs struct {
 	Arrows int64 `json:"arrows"` // of all flows
-	// Within is the number of arrows within one thread, which are in no pair, Uncounted that of arrows of pairs for which there is no room.
+	// Within is the number of arrows within one thread, which are in no pair, Uncounted the number of arrows of pairs for which there is no room.
 	Within    int64      `json:"within_threads"`
 	Uncounted int64      `json:"uncounted"`
 	Pairs     []FlowPair `json:"pairs"` // the longest delays in all first

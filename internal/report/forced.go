@@ -36,7 +36,7 @@ type ThreadForced struct {
 	Unforced ForcedTime `json:"unforced"`
 }
 
-// ForcedTime is time in style and in layout, and the number of samples or slices behind it.
+// ForcedTime is time in style and in layout, and the number of samples or slices that it comes from.
 type ForcedTime struct {
 	Count       int64          `json:"count"`
 	StyleCount  int64          `json:"style_count"`
@@ -47,14 +47,14 @@ type ForcedTime struct {
 }
 
 // StackForced is what one call stack forced. An episode is one time of forcing: an unbroken row of samples, or a slice of
-// style, or of layout, or one of style with that of layout after it. A run is a busy run, or an outermost slice.
+// style, or of layout, or one of style with the layout after it. A run is a busy run, or an outermost slice.
 type StackForced struct {
 	Frames []Frame `json:"frames"` // outermost first
 	ForcedTime
 	Episodes          int            `json:"episodes"`
 	Runs              int            `json:"runs"`
 	MaxPerRun         timeline.Nanos `json:"max_ns_per_run"`
-	MaxPerRunCount    int64          `json:"max_ns_per_run_count"` // of samples or slices behind MaxPerRun
+	MaxPerRunCount    int64          `json:"max_ns_per_run_count"` // samples or slices in MaxPerRun
 	MaxEpisodesPerRun int            `json:"max_episodes_per_run"`
 
 	// Thrashing: two episodes or more in one run, or 30 ms and more.

@@ -98,7 +98,7 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 	return nil
 }
 
-// layout adds a slice of style or layout to those of its thread. It was forced if script runs around it, or if Chrome
+// layout adds a slice of style or layout to its thread's. It was forced if script runs around it, or if Chrome
 // noted the stack of the script: Chrome does that for nothing else.
 func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, around, inside *openSlice) error {
 	if err := it.ReadArgs(); err != nil {
@@ -182,7 +182,7 @@ func (c *reader) callFrame(it *timeline.Item) (frameID, error) {
 }
 
 // stackTrace returns the stack that Chrome noted in the arguments of a slice, innermost function first: the lines are those
-// that run. 0 is none.
+// that run. 0 means no stack.
 func (c *reader) stackTrace(it *timeline.Item) stackID {
 	for arg := range c.tl.ArgList(it.Args) {
 		if key := string(arg.Key); key != "beginData" && key != "data" || arg.Kind != timeline.ArgDict {

@@ -154,7 +154,7 @@ func (f *frameFinder) item(it *timeline.Item) error {
 	return nil
 }
 
-// read reads what Chrome says of a frame.
+// read reads Chrome's data about a frame.
 func (f *frameFinder) read(reporter timeline.Arg, frame *frameFacts, key *frameKey) {
 	for arg := range f.args.Members(reporter) {
 		switch string(arg.Key) {

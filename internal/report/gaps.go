@@ -59,10 +59,10 @@ const (
 	GapUnknown    GapCause = "unknown"    // it is not known what launched it
 )
 
-// gapCauses are those of streams, in the order of their columns.
+// gapCauses are the causes of streams, in the order of their columns.
 var gapCauses = []GapCause{GapHost, GapCollective, GapKernel, GapCopy, GapOther, GapUnknown}
 
-// Idle says of a stream for how long it waited for what.
+// Idle is how long a stream waited, by cause.
 type Idle struct {
 	ThreadID
 	Rank   *int64                      `json:"rank,omitempty"`
@@ -72,7 +72,7 @@ type Idle struct {
 	By     map[GapCause]timeline.Nanos `json:"by_cause"`
 }
 
-// Launch says of a stream how long work waited after the host launched it: from the begin of the call. Queue is the number of slices of the
+// Launch is how long work of a stream waited after the host launched it: from the start of the call. Queue is the number of slices of the
 // stream that were launched before and had not begun.
 type Launch struct {
 	ThreadID
@@ -88,7 +88,7 @@ type Launch struct {
 	QueueMax int64           `json:"queue_max"`
 }
 
-// Arrival says of a device when it came to the collectives that several devices have in common: the n-th of a name on each.
+// Arrival is when a device came to the collectives that several devices have in common: the n-th of a name on each.
 type Arrival struct {
 	Rank        *int64           `json:"rank,omitempty"`
 	Device      int64            `json:"device"`

@@ -28,7 +28,7 @@ func TestGapsOfStreams(t *testing.T) {
 		call(3, 60, 5), kernel("c", 0, 7, 3, 70, 10), // 70–80: launched at 60, 20 µs after the stream was idle: host, 30 µs
 		call(4, 66, 1), kernel("ncclDevKernel_AllReduce", 0, 9, 4, 75, 25), // 75–100
 		call(5, 68, 1), kernel("d", 0, 7, 5, 100, 10), // 100–110: launched at 68, and a collective ran until 100: 20 µs
-		kernel("e", 0, 9, 99, 105, 25),               // 105–130 on stream 9: nobody knows what launched it: 5 µs
+		kernel("e", 0, 9, 99, 105, 25),               // 105–130 on stream 9: its launch is unknown: 5 µs
 		call(6, 90, 1), kernel("f", 0, 7, 6, 130, 1), // 130–131: launched at 90, and a kernel ran on stream 9: 20 µs
 	}
 	r := collectSlices(t, strings.Join(events, ","), report.SliceOptions{Gaps: true})
@@ -61,7 +61,7 @@ func TestGapsOfStreams(t *testing.T) {
 	if idle.Gaps != 4 || idle.Time != micros(73) || idle.By[report.GapHost] != micros(30) || idle.By[report.GapOther] != micros(3) {
 		t.Errorf("idle %+v", idle)
 	}
-	// Delays of stream 7, from the begin of the call: 10, 21, 10, 32, 40. When d was launched (68) c had not begun (70), when f was (90) d had not
+	// Delays of stream 7, from the start of the call: 10, 21, 10, 32, 40. When d was launched (68) c had not begun (70), when f was (90) d had not
 	// (100); before the others nothing was in the queue.
 	l := r.Gaps.Launches[0]
 	if l.Launches != 5 || l.DelayP50 != micros(21) || l.DelayMax != micros(40) || *l.MaxAt != micros(90) || l.QueueMax != 1 || l.QueueP50 != 0 {
@@ -73,7 +73,7 @@ func TestGapsOfStreams(t *testing.T) {
 func TestArrivals(t *testing.T) {
 	r := collectSlices(t, strings.Join([]string{
 		kernel("ncclAll", 0, 7, 1, 10, 40), kernel("ncclAll", 1, 7, 2, 30, 20), kernel("ncclAll", 2, 7, 3, 15, 35), // the second is 15 late after the third
-		kernel("ncclAll", 0, 7, 4, 100, 10), kernel("ncclAll", 1, 7, 5, 100, 10), kernel("ncclAll", 2, 7, 6, 100, 10), // nobody is late
+		kernel("ncclAll", 0, 7, 4, 100, 10), kernel("ncclAll", 1, 7, 5, 100, 10), kernel("ncclAll", 2, 7, 6, 100, 10), // none is late
 		kernel("ncclOther", 2, 7, 7, 200, 10), // alone
 	}, ","), report.SliceOptions{Gaps: true})
 	var got []string
@@ -85,7 +85,7 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// Without devices, gaps are those of the threads that work most, or of those asked for, and arrows of flows say who ends them.
+// Without devices, gaps come from the threads that work most, or the requested ones, and arrows of flows say who ends them.
 func TestGapsOfThreads(t *testing.T) {
 	events := `
 		{"ph":"X","pid":1,"tid":2,"name":"first","ts":0,"dur":100},

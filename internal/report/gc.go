@@ -22,7 +22,7 @@ type ThreadGC struct {
 	Covered    timeline.Nanos `json:"covered_ns"`  // time of all samples
 	AllSamples int64          `json:"all_samples"` // of the thread, collector or not
 	Stacks     GCSources      `json:"stacks_from"`
-	// Unmarked says that the states are guessed from stacks, as those of a self-profile without markers: no collection is
+	// Unmarked means that the states are guessed from stacks, as in a self-profile without markers: no collection is
 	// known then.
 	Unmarked bool `json:"unmarked"`
 

@@ -48,8 +48,8 @@ func InputKinds() []InputKind {
 // a button and the click.
 type Interaction struct {
 	Kind InputKind `json:"kind"`
-	// Type is that of the event that was answered last, in the words of the trace: "pointerup", "KeyDown". Its times are those of
-	// the interaction.
+	// Type is the type of the event that was answered last, in the words of the trace: "pointerup", "KeyDown". Its times are
+	// the interaction's.
 	Type          string         `json:"type"`
 	ID            string         `json:"id"`                       // of this event as a context
 	InteractionID int64          `json:"interaction_id,omitempty"` // by which the browser joins events
@@ -91,7 +91,7 @@ type InputPhase struct {
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
 	Own      Work           `json:"own"`     // for the input
-	Others   Work           `json:"others"`  // for others, or for an unknown context: the input waits behind it
+	Others   Work           `json:"others"`  // for others, or for an unknown context: the input waits for it
 	Idle     timeline.Nanos `json:"idle_ns"` // without slices
 }
 
@@ -117,13 +117,13 @@ const MaxDetailed = 256
 // from other inputs.
 type InputOptions struct {
 	Kinds []InputKind // nil: all but MoveInput and OtherInput
-	// Include says of a time whether inputs that happen then count; nil: all do.
+	// Include reports whether inputs that happen at a time count; nil: all do.
 	Include func(start, latency timeline.Nanos) bool
-	// Thread says of a thread whether inputs that it handles count; nil: all do.
+	// Thread reports whether inputs that a thread handles count; nil: all do.
 	Thread func(timeline.TrackID) bool
 	// Brief leaves out what ran for the inputs, which takes another pass over the trace.
 	Brief bool
-	// Details says of how many inputs at most it is found out what ran for them, the slowest first, of the kinds that DetailKind
+	// Details is for how many inputs at most the work for them is found, the slowest first, of the kinds that DetailKind
 	// accepts. 0: MaxDetailed; nil: of all kinds.
 	Details    int
 	DetailKind func(InputKind) bool
@@ -153,12 +153,12 @@ func (c *inputCollector) done() *Inputs {
 	return &c.out
 }
 
-// inputFacts is what the trace says of an input event.
+// inputFacts are the trace's data about an input event.
 type inputFacts struct {
 	*attribution.Input
 	from, to timeline.Nanos // of processing
 	known    bool           // from and to are
-	shown    bool           // end is when the answer was shown, else when the last listener returned
+	shown    bool           // end is when the answer was shown, otherwise when the last listener returned
 	end      timeline.Nanos // when it was answered, by what the page has measured; NoTime: unknown
 	process  timeline.TrackID
 	main     timeline.TrackID // 0: unknown
@@ -216,7 +216,7 @@ func newInputCollector(tl *timeline.Timeline, attributed *attribution.Result, op
 	return c
 }
 
-// notAsked says of a set of contexts that nobody has asked yet for which input it is.
+// notAsked marks a set of contexts whose input was not looked up yet.
 const notAsked = -1
 
 // inputOf returns the index of the input for which a set of contexts is, plus one; 0: none.
@@ -376,7 +376,7 @@ func (f *inputFacts) add(from, to timeline.Nanos) {
 	f.from, f.to = min(f.from, from), max(f.to, to)
 }
 
-// latency returns the time until an input was answered: by what the page has measured, else by what the browser says.
+// latency returns the time until an input was answered: as the page measured it, or the browser.
 func (f *inputFacts) latency() timeline.Nanos {
 	if f.end != timeline.NoTime {
 		return f.end - f.Start
@@ -436,11 +436,11 @@ func (c *inputCollector) join() {
 	}
 }
 
-// sameEvent is how far the times may be apart at which Firefox says that one event of the system happened: it rounds them.
+// sameEvent is how far the times may be apart that Firefox gives for one event of the system: it rounds them.
 const sameEvent = 2 * timeline.Microsecond
 
 // joinDispatches finds the inputs of Firefox that are one event of the system, dispatched under several names: keydown and
-// keypress. They were handled from the begin of the first to the end of the last.
+// keypress. They were handled from the start of the first to the end of the last.
 func (c *inputCollector) joinDispatches() {
 	var order []int
 	for i := range c.facts {
@@ -471,7 +471,7 @@ type systemEvent struct {
 }
 
 // joinTimings finds the inputs of Chrome that are one event of the system, dispatched under several names: pointerdown and mousedown
-// have the same time stamp, but only the first has the id of its interaction. They were handled from the begin of the first to the end of
+// have the same time stamp, but only the first has the id of its interaction. They were handled from the start of the first to the end of
 // the last.
 func (c *inputCollector) joinTimings() {
 	firsts := map[systemEvent]int{}

@@ -54,7 +54,7 @@ func timing(id int, typ string, start, processing, processed, end, interaction i
 		id, start, typ, start/1000, start%1000, processing/1000, processing%1000, processed/1000, processed%1000, interaction, id, end)
 }
 
-// click is a button that was pressed at 100 ms and let go at 200 ms. The release waits 30 ms behind a timer, of which 20 ms are
+// click is a button that was pressed at 100 ms and let go at 200 ms. The release waits 30 ms for a timer, of which 20 ms are
 // after it; its listener runs from 220 to 260 ms, forces a layout of 10 ms, and the answer is shown at 300 ms, after 15 ms of
 // painting.
 var click = `{"traceEvents":[` +
@@ -119,7 +119,7 @@ func TestInputAmongManyNames(t *testing.T) {
 }
 
 // One event of the system is dispatched under several names, of which only the first has the id of the interaction: it is one input,
-// processed from the begin of the first to the end of the last. Events of other times, kinds and processes are inputs of their own.
+// processed from the start of the first to the end of the last. Events of other times, kinds and processes are inputs of their own.
 func TestEventsOfTheSystem(t *testing.T) {
 	other := strings.ReplaceAll(timing(9, "mousedown", 100_000, 101_000, 102_000, 110_000, 0), `"pid":1`, `"pid":2`)
 	text := `{"traceEvents":[` + strings.Join([]string{
@@ -186,7 +186,7 @@ func TestNamesOfInputs(t *testing.T) {
 	}
 }
 
-// Why a click was slow: it waited behind something else.
+// Why a click was slow: it waited for something else.
 func ExampleCollectInputs() {
 	ctx := context.Background()
 	trace, err := convert.Open(ctx, strings.NewReader(click), convert.Options{})

@@ -99,7 +99,7 @@ func (c *inputCollector) windowOf(set attribution.SetID) *inputWindow {
 	return &c.windows[c.byFact[i-1]-1]
 }
 
-// pass takes in the begin or end of a slice in the second pass: the time since the event before it on the thread was that of the
+// pass handles the start or end of a slice in the second pass: the time since the event before it on the thread belongs to the
 // innermost slice that has an end.
 func (c *inputCollector) pass(it *timeline.Item, open *timeline.OpenSlices[openWork]) {
 	n := open.Len()

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// eventTiming is what Chrome says of an event. Times are nanoseconds.
+// eventTiming is Chrome's data about an event. Times are nanoseconds.
 type eventTiming struct {
 	pid              int64
 	interaction      int64
@@ -126,7 +126,7 @@ func checkInteraction(t *testing.T, in *report.Interaction, events []eventTiming
 }
 
 // Press and release of a button are answered by one frame, so processing lasts until the last of their listeners has returned, and
-// until other listeners of the page have that the frame waits for; not those of movements, of another frame or of another process.
+// until other listeners of the page have for which the frame waits; not listeners of movements, of another frame or process.
 func TestProcessingUntilTheFrame(t *testing.T) {
 	const frame = 200_000
 	other := strings.ReplaceAll(timing(9, "keydown", 100_000, 180_000, 190_000, frame, 9), `"pid":1`, `"pid":2`)

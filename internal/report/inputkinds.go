@@ -4,7 +4,7 @@ import "strings"
 
 // inputWords are parts of the names of input events, by what people call them: of events of documents, of the browser
 // (RawKeyDown, GestureTap), and of EventLatency (MOUSE_PRESSED). Underscores and capitals do not matter. The first one counts. What follows from an
-// input, such as beforeinput, is none of them.
+// input, such as beforeinput, has no kind.
 var inputWords = []struct {
 	word string
 	kind InputKind

@@ -11,7 +11,7 @@ import (
 )
 
 // Report prints inputs: a table with a row for each, one with what ran meanwhile, and details of the first. Limit is the number of inputs;
-// 0: all. Selected says that they are about a part of the trace.
+// 0: all. Selected means that they are about a part of the trace.
 func (r *Inputs) Report(limit int, selected bool) *table.Report {
 	shown := cut(r.Inputs, limit)
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
@@ -97,7 +97,7 @@ func manyInputsText(t *table.Totals) string {
 	return text
 }
 
-// onlyOmitted says that all inputs are of other kinds.
+// onlyOmitted is the message that all inputs are of other kinds.
 func onlyOmitted[K ~string](omitted map[K]int64) string {
 	return "no such inputs; there are others: " + omittedText(omitted)
 }
@@ -201,7 +201,7 @@ var phaseTitles = map[string]string{
 	"delay": "input delay", "processing": "processing", "presentation": "presentation", "latency": "meanwhile",
 }
 
-// inputDetails says of an input in lines why it took its time.
+// inputDetails explains in lines why an input took its time.
 func inputDetails(r *Inputs, in *Interaction, n int) table.Detail {
 	title := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, table.Printable(in.Type), table.MomentText(in.Start-r.Start), table.Millis(in.Latency))
 	switch {
@@ -285,7 +285,7 @@ func eventsText(events []InputEvent) string {
 	return strings.Join(types, ", ")
 }
 
-// receivedText says why nobody worked for an input at first; "" if somebody did.
+// receivedText explains why no thread worked for an input at first; "" if one did.
 func receivedText(in *Interaction) string {
 	first := in.Received
 	if first == nil {

@@ -17,7 +17,7 @@ import (
 // any other text too: a number that a probe fired with, or a name of LayoutOptions.Phases.
 const ()
 
-// LayoutOptions say which slices are phases of layout, beside those of the probes layout-start and layout-end.
+// LayoutOptions choose the slices that are phases of layout, beside the slices of the probes layout-start and layout-end.
 type LayoutOptions struct {
 	// Phases are the phases of slices by the names of the slices, for traces of any origin. Nil means the events of Chrome
 	// and the markers of Firefox, which docs/reports.md lists.
@@ -33,7 +33,7 @@ func PaintOptions() []string { return []string{"PrePaint", "Rasterize", "Composi
 
 // Layout is what a trace says about phases of layout.
 type Layout struct {
-	// Probes says that there are layout probes, so that ByDTrace is the way to count time that their script has.
+	// Probes means that there are layout probes, so that ByDTrace is the way to count time that their script has.
 	Probes bool
 	// UnbalancedStarts counts the slices whose own end is missing, UnmatchedEnds the ends of probes without a start.
 	UnbalancedStarts, UnmatchedEnds int64
@@ -95,7 +95,7 @@ const (
 	ByDTrace TimeMode = iota
 	// Exclusive counts the time in which a slice is the innermost one of layout on its thread.
 	Exclusive
-	// Inclusive counts the whole time of slices; those of one context and phase within each other count once.
+	// Inclusive counts the whole time of slices; slices of one context and phase within each other count once.
 	Inclusive
 )
 
@@ -178,7 +178,7 @@ func (l *Layout) Counts() []LayoutCount {
 	return rows
 }
 
-// DefaultMode returns the way to count time that fits the trace: ByDTrace if there are probes, else Exclusive.
+// DefaultMode returns the way to count time that fits the trace: ByDTrace if there are probes, otherwise Exclusive.
 func (l *Layout) DefaultMode() TimeMode {
 	if l.Probes {
 		return ByDTrace

@@ -290,7 +290,7 @@ func TestOrderOfLayoutRows(t *testing.T) {
 	}
 }
 
-// An end at the time at which the thread fires again comes first: else it would be that of the new start.
+// An end at the time at which the thread fires again comes first: otherwise it would end the new start.
 func TestUnmatchedEndBeforeStart(t *testing.T) {
 	reflow := firing{context: 16, phase: "reflow"}
 	all := []paired{
@@ -380,7 +380,7 @@ func browserTrace(t *testing.T) *timeline.Timeline {
 	tr.addSlice(styles, "Styles", "Layout", 4000, 8000, markerArgs(12)) // crosses Layout
 	tr.addSlice(0, "Paint", "any", 20000, 1000, frameArg("data", "F1")) // no category, but a frame
 	tr.addSlice(0, "PrePaint", category, 30000, 1000, frameArg("data", "F1"))
-	tr.addSlice(0, "Paint", "game", 40000, 1000, nil)             // of somebody else
+	tr.addSlice(0, "Paint", "game", 40000, 1000, nil)             // of another producer
 	tr.addSlice(0, "Styles", "game", 41000, 1000, nil)            // the same
 	tr.addSlice(0, "Layout", "v8.cpu_profiler", 42000, 1000, nil) // a function
 	tr.addSlice(0, "Composite #3", "Graphics", 50000, 1000, markerArgs(12))

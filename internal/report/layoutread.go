@@ -15,7 +15,7 @@ type layoutReader struct {
 	known  []bool        // by NameID: phases has the name
 	phases []*phaseEvent // by NameID
 
-	threads []*layoutThread        // by TrackID; those of one thread share one
+	threads []*layoutThread        // by TrackID; tracks of one thread share one
 	last    []timeline.Nanos       // by TrackID: when the last slice began, or instant or sample was
 	open    map[uint64]*openLayout // by ordinal
 	pending map[pendingKey]*pendingStart
@@ -63,7 +63,7 @@ type pendingStart struct {
 	ending  bool           // a slice that begins then ends later
 }
 
-// start is the time of a start; 0 is none, as in the script.
+// start is the time of a start; 0 means no start, as in the script.
 type start struct {
 	at   timeline.Nanos
 	cell *layoutCell
@@ -150,7 +150,7 @@ func (c *layoutReader) item(it *timeline.Item) error {
 func isLayoutStart(name string) bool { return name == "layout-start" }
 func isLayoutEnd(name string) bool   { return name == "layout-end" || name == "layout-done" }
 
-// start returns what a slice says of layout; false if it is something else.
+// start returns the layout data of a slice; false if it is something else.
 func (c *layoutReader) start(it *timeline.Item) (layoutStart, bool) {
 	if p, ok := readProbe(c.tl, it.Args, isLayoutStart); ok {
 		c.out.Probes = true

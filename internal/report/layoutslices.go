@@ -44,7 +44,7 @@ func (o *LayoutOptions) events() map[string]phaseEvent {
 	return events
 }
 
-// layoutStart is a slice of layout at its begin.
+// layoutStart is a slice of layout at its start.
 type layoutStart struct {
 	key      layoutKey
 	function string
@@ -54,7 +54,7 @@ type layoutStart struct {
 	missing probeFlag
 }
 
-// isDevTools reports whether one of an event's categories is that of the performance panel.
+// isDevTools reports whether one of an event's categories is the performance panel's.
 func isDevTools(category []byte) bool {
 	for one := range bytes.SplitSeq(category, []byte{','}) {
 		if bytes.HasSuffix(bytes.TrimSpace(one), []byte(producers.DevToolsCategory)) {
@@ -64,7 +64,7 @@ func isDevTools(category []byte) bool {
 	return false
 }
 
-// phaseOf returns the kind of phase that an event stands for, nil for none, and the name by which it was found: that of the
+// phaseOf returns the kind of phase of an event, or nil, and the name by which it was found: the name of the
 // event or, in Firefox, of the marker. Names of events are looked at once.
 func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 	if marker := c.markerName(it.Args); marker != nil {
@@ -176,7 +176,7 @@ var probeFlags = map[string]probeFlag{
 	"unbalanced": flagUnbalanced, "never_ended": flagNeverEnded, "end_without_start": flagEndWithoutStart,
 }
 
-// endArgStart is in front of the name of an argument in which the end of a slice differs.
+// endArgStart prefixes the name of an argument in which the end of a slice differs.
 const endArgStart = "end."
 
 // probe is a slice or instant that a probe has made.
@@ -189,7 +189,7 @@ type probe struct {
 // maxProbeArgs bounds the arguments of a probe that are looked at: the reports need three.
 const maxProbeArgs = 16
 
-// readProbe returns the probe that has made a slice or instant; false if it was none, or none that is wanted.
+// readProbe returns the probe that has made a slice or instant; false if there is no probe, or an unwanted one.
 func readProbe(tl *timeline.Timeline, args timeline.Args, wanted func(name string) bool) (p probe, ok bool) {
 	for arg := range tl.ArgList(args) {
 		if !ok {
@@ -225,7 +225,7 @@ func (p *probe) setEnd(name string, value timeline.Arg) {
 	}
 }
 
-// arg returns the argument that is declared under a name, else the one at the place where the browser's probes have it, if
+// arg returns the argument that is declared under a name, otherwise the one at the place where the browser's probes have it, if
 // that has no name of others; nil if there is none.
 func (p *probe) arg(name string, place int, others ...string) *probeArg {
 	for i := range p.args {

@@ -205,7 +205,7 @@ func (c *loadCollector) passed(key string, event loadEvent, at timeline.Nanos) {
 	}
 }
 
-// marker takes in a marker of Firefox. Those of one load start together on one thread; the url is in the names of some.
+// marker handles a marker of Firefox. Markers of one load start together on one thread; the url is in the names of some.
 func (c *loadCollector) marker(it *timeline.Item, event loadEvent) {
 	if !hasEnd(&it.Head) || !strings.HasPrefix(string(it.Category), "DOM") {
 		return

@@ -20,7 +20,7 @@ import (
 type Overview struct {
 	Recording Recording `json:"recording"`
 
-	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first, those of the browser itself last
+	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first, the browser's own last
 	Processes  []ProcessTime          `json:"processes"`  // likewise
 	Threads    []ThreadTime           `json:"threads"`    // likewise
 	Categories []CategoryCount        `json:"categories"` // the most events first
@@ -45,7 +45,7 @@ type PageTime struct {
 type ProcessTime struct {
 	Process string           `json:"process"`
 	PID     timeline.InputID `json:"pid"`
-	Labels  []string         `json:"labels,omitempty"` // what the input says of it, such as titles of tabs
+	Labels  []string         `json:"labels,omitempty"` // the input's labels of it, such as titles of tabs
 	Shows   string           `json:"shows,omitempty"`  // the url that its threads show
 	Threads int              `json:"threads"`          // with events
 	Busy    timeline.Nanos   `json:"busy_ns"`
@@ -191,7 +191,7 @@ func (c *overviewCollector) sampledThreads(ctx context.Context) (map[timeline.Tr
 	return threads, nil
 }
 
-// sampled returns the number of samples of a thread, and the time for which they stand.
+// sampled returns the number of samples of a thread, and the time that they represent.
 func (t *Thread) sampled() (n int64, time timeline.Nanos) {
 	for i := range t.observations {
 		n += int64(t.observations[i].count)
@@ -269,10 +269,10 @@ func IsOwnPage(url string) bool {
 	return false
 }
 
-// IsPage reports whether a url is that of a page of the reader's: a document, and not one of the browser itself.
+// IsPage reports whether a url belongs to a page of the reader's: a document, and not one of the browser itself.
 func IsPage(url string) bool { return isURL(url) && !IsOwnPage(url) }
 
-// isURL reports whether the url of a page is that of a document. Pages that were only opened to be filled, about:blank, do not count.
+// isURL reports whether the url of a page is a document's. Pages that were only opened to be filled, about:blank, do not count.
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // maxCategories bounds the categories that are counted.

@@ -48,7 +48,7 @@ var browser = `{"metadata":{"user-agent":"Mozilla/5.0 (X11; Linux x86_64) AppleW
 	{"ph":"X","cat":"gpu","name":"Swap","ts":2000,"dur":7000,"pid":9,"tid":9},
 	` + timing(1, "click", 70_000, 71_000, 72_000, 80_000, 7) + `]}`
 
-// A stream of a device is busy as long as any of its kernels runs, also those that overlap others, and in a window as far as they lie in it.
+// A stream of a device is busy while any of its kernels runs, including kernels that overlap others, and in a window as far as they lie in it.
 func TestOverviewCountsSlicesThatOverlap(t *testing.T) {
 	kernel := func(ts, dur int) string {
 		return fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":%d,"args":{"device":0,"stream":7}}`, ts, dur)

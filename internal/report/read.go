@@ -73,7 +73,7 @@ const (
 	stateRole
 )
 
-// stateSources says of the tracks that hold the states of their thread what makes them.
+// stateSources names what makes the tracks that hold the states of their thread.
 var stateSources = map[timeline.Role]string{
 	timeline.RolePageStates: "js_self_profiling",
 	timeline.RoleV8States:   "legacy_v8",
@@ -178,7 +178,7 @@ func (c *reader) at(id timeline.TrackID) *sampledThread {
 	return c.threads[id]
 }
 
-// item takes in one item of the timeline; open are the slices around it, of which only those of threads are asked for.
+// item handles one item of the timeline; open are the slices around it, used only on threads.
 func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	r := c.roles[it.Track]
 	switch {
@@ -253,7 +253,7 @@ func (ct *sampledThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos
 
 func clampCount(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// counted reports whether the states say of each sample which one it has.
+// counted reports whether the states count their samples, so that each sample has one.
 func (ct *sampledThread) counted() bool {
 	var n int64
 	for _, s := range ct.states {
@@ -285,7 +285,7 @@ func measure(samples []observation) {
 	}
 }
 
-// joinByCount gives every state as many samples as it says. Samples that know no time of their own share that of the state,
+// joinByCount gives every state its number of samples. Samples without times of their own share the time of the state,
 // each until the next one: the form in which they were written may have rounded their times and left out their weights. Not
 // so in Firefox, whose states go on where samples are missing.
 func (ct *sampledThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
@@ -411,7 +411,7 @@ func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable
 	o.state = t.states.id(s.inferredState(t.Source, o.script != 0))
 }
 
-// inferredState is the state of a sample if no track says it: that of V8's own frames, else by whether there is a stack, with
+// inferredState is the state of a sample if no track has it: by V8's own frames, otherwise by whether there is a stack, with
 // script on it. In Firefox a stack may be one of the browser alone, whose category is Other then (firefox.md 3).
 func (s sampledStack) inferredState(source string, script bool) string {
 	switch {

@@ -124,7 +124,7 @@ func (f *recordingFacts) system() string {
 
 // recorded returns when the recording began.
 func (f *recordingFacts) recorded(start timeline.Nanos) string {
-	if at := f.text["trace-capture-datetime"]; at != "" { // Chrome writes UTC, without zeros in front
+	if at := f.text["trace-capture-datetime"]; at != "" { // Chrome writes UTC, without leading zeros
 		if t, err := time.Parse(chromeTime, at); err == nil {
 			return t.Format(time.RFC3339)
 		}

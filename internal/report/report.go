@@ -10,7 +10,7 @@
 // It works on a resolved timeline and knows no input format, so that a recording and the Perfetto trace made of it give
 // the same numbers. Of a sampled thread it uses
 //
-//   - the call-stack samples. If their weights are nanoseconds they are the time that a sample stands for; else a sample
+//   - the call-stack samples. If their weights are nanoseconds they are the time that a sample represents; otherwise a sample
 //     lasts until the next one (v8profile.SampleLength);
 //   - the state track below the thread, which has a role of timeline (RoleV8States, …) and records what the thread was doing at each
 //     sample. Without one it is script where there is a stack, and idle where there is none;
@@ -66,7 +66,7 @@ type ThreadID struct {
 }
 
 // RecordedAs is a process of one of several recordings whose pid is a number that weft made, because another recording has a process of
-// that pid. The zero RecordedAs is that of all other processes.
+// that pid. All other processes have the zero RecordedAs.
 type RecordedAs struct {
 	PID   int64
 	Input string // the name of its recording; "": not known
@@ -80,7 +80,7 @@ func recordedTrack(process *timeline.Track) RecordedAs {
 	return RecordedAs{process.RecordedPID, process.Input}
 }
 
-// Shown returns the pid for people: that of the recording.
+// Shown returns the pid for people: the recording's.
 func (r RecordedAs) Shown(pid timeline.InputID) timeline.InputID {
 	switch {
 	case r == RecordedAs{}:
@@ -117,7 +117,7 @@ func (t *ThreadID) Title() string {
 	return thread + " of " + process
 }
 
-// Title names a process for people, with its number, by what it has in the timeline.
+// Title names a process for people, with its number, from its name and id in the timeline.
 func (r RecordedAs) Title(process string, pid timeline.InputID) string {
 	return r.Shown(pid).Title(timeline.Program(process), "pid")
 }
@@ -173,7 +173,7 @@ func (p *Profiles) span() (start, end timeline.Nanos) {
 	return start, end
 }
 
-// ErrTooManyBuckets says that Options.Bucket is too short for the time that the trace covers.
+// ErrTooManyBuckets means that Options.Bucket is too short for the time that the trace covers.
 var ErrTooManyBuckets = errors.New("too many buckets")
 
 // maxBuckets bounds the length of tables by time.

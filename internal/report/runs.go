@@ -44,7 +44,7 @@ func (r *run) explainedByGC() bool {
 	return r.dur >= timeline.LongTaskLength && r.dur-r.gc < timeline.LongTaskLength
 }
 
-// GCSources counts where the stacks of the samples of the garbage collector come from: their own, that of the sample
+// GCSources counts where the stacks of the samples of the garbage collector come from: their own, the stack of the sample
 // before or after them in the busy run, or nowhere.
 type GCSources struct {
 	Own      int64 `json:"own"`
@@ -67,8 +67,8 @@ func (s *GCSources) add(name string, n int64) {
 	}
 }
 
-// findRuns finds the busy runs, and lends the collections in each a stack of script: that of the nearest earlier observation
-// that has one, else that of the nearest later one.
+// findRuns finds the busy runs, and lends the collections in each a stack of script: the stack of the nearest earlier observation
+// that has one, otherwise of the nearest later one.
 func (t *Thread) findRuns() {
 	counts := GCSources{}
 	all := t.observations
@@ -96,7 +96,7 @@ func (t *Thread) findRuns() {
 	}
 }
 
-// lendStacks gives collections without script that of a neighbour.
+// lendStacks gives collections without script a neighbour's stack.
 func (t *Thread) lendStacks(r *run, counts *GCSources) {
 	var previous stackID
 	next := r.first

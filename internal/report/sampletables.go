@@ -180,7 +180,7 @@ func (t *ThreadSamples) functions() *table.Table {
 	})...)
 }
 
-// classTimes is a column with the time of one class of states and the samples behind it.
+// classTimes is a column with the time of one class of states and its samples.
 func classTimes[T any](name string, of func(*T) ClassTime) table.Of[T] {
 	return table.CountedTimes(name+"_ns", name+"_samples", name, func(row *T) (timeline.Nanos, int64) { return of(row).Time, of(row).Samples })
 }
@@ -306,7 +306,7 @@ func (t *ThreadForced) Table() *table.Table {
 // UnknownStack is shown where nothing is known of the stack.
 const UnknownStack = "(no stack)"
 
-// stackColumns say of a stack, outermost first, what its innermost function is, and who called it: for people only the nearest callers.
+// stackColumns show the innermost function of a stack, and who called it: for people only the nearest callers.
 func stackColumns[T any](of func(*T) []Frame) []table.Of[T] {
 	innermost := func(row *T) Frame {
 		frames := of(row)

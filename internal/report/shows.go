@@ -64,8 +64,8 @@ func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 }
 
 // threadsShow returns the urls that threads show, by track: of a page the url of the frame for which a thread that runs script
-// worked longest, of a worker that of the script that ran longest. Threads that run no script show nothing; script says of a thread
-// that it does though no slice shows it.
+// worked longest, of a worker the url of the script that ran longest. Threads that run no script show nothing; script reports that a thread
+// does so although no slice shows it.
 func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) bool) map[timeline.TrackID]string {
 	best := [...]map[timeline.TrackID]shown{{}, {}} // of pages and of scripts
 	for k, t := range times {
@@ -91,7 +91,7 @@ func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) b
 	return urls
 }
 
-// FindShown finds out what the sampled threads show: what an attribution says, else the url of the script that is outermost on most of
+// FindShown finds out what the sampled threads show: by an attribution, otherwise the url of the script that is outermost on most of
 // their time. The error is one of the temporary files.
 func (p *Profiles) FindShown(attributed *attribution.Result) error {
 	times, err := urlTimes(attributed)

@@ -115,7 +115,7 @@ type SliceOptions struct {
 	Argument string
 	// Include says which slices count; nil: all. Those that do not count take self time from the slice around them as well.
 	Include func(*timeline.Item) bool
-	// Length is told the length of each slice that has one, in the order of groups and lengths; nil: nobody is.
+	// Length receives the length of each slice that has one, in the order of groups and lengths; nil: not needed.
 	Length func(kind SliceKind, group string, length timeline.Nanos) error
 	// Gaps asks for the gaps of streams, and in traces without devices of the threads that work most; with Threads of all threads that Include
 	// accepts slices of.
@@ -185,7 +185,7 @@ type slicePlace struct {
 	owner timeline.TrackID
 }
 
-// groupKey tells groups apart: by the id of an interned text or of a track, else by text.
+// groupKey tells groups apart: by the id of an interned text or of a track, otherwise by text.
 type groupKey struct {
 	kind SliceKind
 	id   uint32
@@ -213,7 +213,7 @@ type groupSum struct {
 type openSum struct {
 	group     int32 // -1: it does not count
 	timed     bool  // the input has an end for it
-	outermost bool  // of those of its group at this place
+	outermost bool  // among its group's at this place
 	ts, dur   timeline.Nanos
 	inside    timeline.Nanos // in slices directly inside
 	cpu       timeline.CPUTime
@@ -252,7 +252,7 @@ func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
 	return p
 }
 
-// ownerOf returns the thread that a track is or is below, else the process, else the track itself.
+// ownerOf returns the thread that a track is or is below, or the process, or the track itself.
 func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	owner := id
 	for up := id; up != 0; up = tl.TrackParent(up) {
@@ -383,7 +383,7 @@ func (c *sliceCounter) groupOf(kind SliceKind, it *timeline.Item) int32 {
 	return c.newGroup(key, text)
 }
 
-// newGroup makes a group, or returns that of others if there are too many.
+// newGroup makes a group, or returns the group of others if there are too many.
 func (c *sliceCounter) newGroup(key groupKey, text []byte) int32 {
 	name, owner := string(text), (*ThreadID)(nil)
 	if c.opts.By == ByThread || c.opts.By == ByProcess {
@@ -404,7 +404,7 @@ func (c *sliceCounter) newGroup(key groupKey, text []byte) int32 {
 	return id
 }
 
-// processOf returns the process that a track is below, else the track.
+// processOf returns the process that a track is below, otherwise the track.
 func (c *sliceCounter) processOf(id timeline.TrackID) timeline.TrackID {
 	owner := c.places[id].owner
 	if c.tl.TrackKind(owner) == timeline.ThreadTrack && c.tl.TrackKind(c.tl.TrackParent(owner)) == timeline.ProcessTrack {
@@ -452,7 +452,7 @@ func (c *sliceCounter) quantiles(ctx context.Context) error {
 	})
 }
 
-// atRank stores the i-th of n sorted lengths in those of the percentiles that it is.
+// atRank stores the i-th of n sorted lengths in the percentiles that it is.
 func atRank(i, n int64, length timeline.Nanos, p50, p95, p99 *timeline.Nanos) {
 	if i == extsort.Percentile(n, 50) {
 		*p50 = length

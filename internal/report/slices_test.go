@@ -50,7 +50,7 @@ func find(t *testing.T, r *report.Slices, kind report.SliceKind, name string) re
 	return report.SliceGroup{}
 }
 
-// Time inside is that of who is inside; a slice in another of its group counts once in the total.
+// Time inside belongs to the inner slice; a slice in another of its group counts once in the total.
 func TestSelfAndTotal(t *testing.T) {
 	r := collectSlices(t, `
 		{"ph":"X","pid":1,"tid":2,"name":"outer","ts":100,"dur":100,"tts":10,"tdur":60},

@@ -17,7 +17,7 @@ var kindTitles = map[SliceKind]string{
 }
 
 // Report prints slices: tables of devices and steps, and one for each kind. By is what slices are grouped by, as people asked for it, ""
-// by name; selected says that they are a part of the trace.
+// by name; selected means that they are a part of the trace.
 func (r *Slices) Report(by string, selected bool) *table.Report {
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(struct {
 		Table string `json:"table"`

@@ -23,7 +23,7 @@ type CriticalSpan struct {
 }
 
 // criticalPath finds the critical path below a span: from its end backwards, always into the child that ended last. A child counts while its
-// parent runs. Of children that overlap only the one that ended last counts: nobody waited for the others.
+// parent runs. Of children that overlap only the one that ended last counts: the parent did not wait for the others.
 type criticalPath struct {
 	reader *spanReader
 	root   *pathSpan
@@ -34,7 +34,7 @@ type criticalPath struct {
 // pathSpan is a span of the trace.
 type pathSpan struct {
 	spanFacts
-	end  timeline.Nanos // not after that of its parent, on the path
+	end  timeline.Nanos // not after its parent's, on the path
 	kids []*pathSpan
 }
 

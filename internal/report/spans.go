@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Spans says what the spans of distributed traces did: those of OpenTelemetry, and the requests of HTTP archives. Times are nanoseconds; points
+// Spans sums up the spans of distributed traces: OpenTelemetry's, and the requests of HTTP archives. Times are nanoseconds; points
 // in time are on the trace's clock.
 type Spans struct {
 	Start      timeline.Nanos `json:"start_ns"` // of the trace
@@ -26,7 +26,7 @@ type Spans struct {
 	Others    int64 `json:"others"`
 	Forgotten int64 `json:"forgotten"`
 	Early     int64 `json:"early"`
-	// Roots is the number of spans without a parent, RootErrors that of those among them that failed. Requests is the number of spans that are
+	// Roots is the number of spans without a parent, RootErrors how many of them failed. Requests is the number of spans that are
 	// requests of an HTTP archive, Bytes what came in answer to them, and Late the number that was sent after all pages were loaded.
 	Roots      int64 `json:"roots"`
 	RootErrors int64 `json:"root_errors"`
@@ -89,8 +89,8 @@ type SpanFailure struct {
 	Origins int64 `json:"origins"`
 }
 
-// ServiceCall sums up how one service calls another: a span whose parent is of another service; or a client's span without such a child, which says
-// whom it calls. Its times are those of the span that was called.
+// ServiceCall sums up how one service calls another: a span whose parent is of another service; or a client's span without such a child, which names
+// whom it calls. Its times are the called span's.
 type ServiceCall struct {
 	From   string         `json:"from"`
 	To     string         `json:"to"`
@@ -107,7 +107,7 @@ type SpanOptions struct {
 	Include func(*timeline.Item) bool // nil: all
 	Path    bool                      // asks for the critical path of the longest span that counts, if possible one without parent
 	Loaded  timeline.Nanos            // when the pages of an archive were loaded; 0: not known
-	// Length is told the length of each span that has one; nil: nobody is.
+	// Length receives the length of each span that has one; nil: not needed.
 	Length func(service, operation string, length timeline.Nanos) error
 }
 
@@ -177,7 +177,7 @@ type span struct {
 	drawn     *waterfallSpan
 }
 
-// row returns what a span says of itself.
+// row returns the row of a span.
 func (s *span) row() SpanRow {
 	return SpanRow{Service: s.service, Operation: s.operationName, URL: s.url, Start: s.start, Length: s.length, Wait: s.wait, Bytes: s.bytes, Failed: s.failed, Message: s.message}
 }
@@ -220,7 +220,7 @@ func (c *spanCollector) item(it *timeline.Item, open *timeline.OpenSlices[*span]
 	return nil
 }
 
-// begin takes in a slice that begins; it returns nil if that is no span.
+// begin handles the start of a slice; it returns nil if that is not a span.
 func (c *spanCollector) begin(it *timeline.Item) (*span, error) {
 	facts, ok, err := c.reader.read(it)
 	if err != nil || !ok {
@@ -351,7 +351,7 @@ func slowestOf(list []SpanRow) []SpanRow {
 	return cut(list, AllRows)
 }
 
-// row returns the index of the row of some names; if there are too many, that of all others.
+// row returns the index of the row of some names; if there are too many, of all others.
 func row[R any](out *Spans, index map[string]int, rows *[]R, names []string, newRow func(names []string) R) int {
 	key := strings.Join(names, "\x00")
 	i, ok := index[key]
@@ -440,7 +440,7 @@ func (c *spanCollector) quantiles(ctx context.Context) error {
 	return err
 }
 
-// spanFacts is what a span says of itself.
+// spanFacts are the data of a span.
 type spanFacts struct {
 	id, parent             spanID
 	service, operationName string
@@ -470,7 +470,7 @@ func newSpanReader(tl *timeline.Timeline) *spanReader {
 		for name := range strings.SplitSeq(path, ".") {
 			wanted[name] = true
 		}
-		wanted[path] = true // as inputs write attributes that are no trees
+		wanted[path] = true // as inputs write attributes that do not form trees
 	}
 	r.args = tl.SelectArgs(func(name string) bool { return wanted[name] })
 	return r
@@ -543,7 +543,7 @@ func (r *spanReader) ofOTLP(f *spanFacts, a *spanArgs, it *timeline.Item) {
 	}
 }
 
-// service returns the name of the service on whose track a span is: that of its process, without the number that tells it from others.
+// service returns the name of the service on whose track a span is: its process's name, without the number that tells it from others.
 func (r *spanReader) service(track timeline.TrackID) string {
 	owner := ownerOf(r.tl, track)
 	if r.tl.TrackKind(owner) == timeline.ThreadTrack && r.tl.TrackParent(owner) != 0 {

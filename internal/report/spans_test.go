@@ -121,7 +121,7 @@ func TestSpansOfArchives(t *testing.T) {
 	}
 }
 
-// A span that starts before its parent, as clocks that differ have it, is no request of its own.
+// A span that starts before its parent, as clocks that differ have it, is not a request of its own.
 func TestEarlySpansAreNoRoots(t *testing.T) {
 	r := collectSpans(t, `{"resourceSpans":[`+service("shop", spanJSON("01", "", "GET /", "SERVER", 10, 100, ""))+","+
 		service("prices", spanJSON("02", "01", "GET", "SERVER", 5, 40, `,"status":{"code":2}`), spanJSON("03", "99", "orphan", "SERVER", 50, 60, ""))+`]}`, report.SpanOptions{})

@@ -29,7 +29,7 @@ func (r *Spans) Report() *table.Report {
 		out.Notes = append(out.Notes, fmt.Sprintf("too many rows: %s spans are in rows called %s", table.Thousands(r.Others), OthersGroup))
 	}
 	if r.Early > 0 {
-		out.Notes = append(out.Notes, table.Plural(r.Early, "span starts before its parent", "spans start before their parents")+", as clocks differ: their time is not taken off the self time of the parent, and they are no calls of services")
+		out.Notes = append(out.Notes, table.Plural(r.Early, "span starts before its parent", "spans start before their parents")+", as clocks differ: their time is not taken off the self time of the parent, and they do not count as calls of services")
 	}
 	if r.Forgotten > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s were forgotten before they ended: their later children count as spans without a parent", table.Count(r.Forgotten, "span")))

@@ -32,7 +32,7 @@ func (f Frame) Location() string {
 	return text
 }
 
-// frameID and stackID are indexes into a stackTable; 0 is none.
+// frameID and stackID are indexes into a stackTable; 0 means none.
 type (
 	frameID uint32
 	stackID uint32
@@ -168,7 +168,7 @@ func (t *stackTable) scriptOf(id stackID) stackID {
 	return script
 }
 
-// isScript tells functions of script by where they are: those of the browser are in libraries and source files.
+// isScript tells functions of script by where they are: the browser's are in libraries and source files.
 func (f Frame) isScript() bool {
 	return strings.Contains(f.URL, "://") || f.URL == "self-hosted" || strings.HasSuffix(f.URL, ".js")
 }
@@ -181,7 +181,7 @@ func (t *stackTable) function(id frameID, source string) frameID {
 	return id
 }
 
-// Limits of lists of frames. When those of a trace have maxListed frames, further ones have the innermost shortList.
+// Limits of lists of frames. When a trace's have maxListed frames, further ones have the innermost shortList.
 const (
 	maxListed = 1 << 22
 	shortList = 64

@@ -265,7 +265,7 @@ type functionPaths struct {
 	steps []pathStep
 }
 
-// pathStep is a function that others call. The first one is none: what is outermost follows it.
+// pathStep is a function that others call. The first one is empty: what is outermost follows it.
 type pathStep struct {
 	treeStep
 	depth int32
@@ -322,7 +322,7 @@ func (p *functionPaths) shared(stacks *stackTable) (n int) {
 	return n
 }
 
-// setOrigins says of each node where its code is: on which host, or if most is on one, in which file.
+// setOrigins sets where the code of each node is: on which host, or if most is on one, in which file.
 func (b *treeBuilder) setOrigins() {
 	times, all := map[string]timeline.Nanos{}, timeline.Nanos(0)
 	for i := range b.nodes[1:] {
@@ -440,7 +440,7 @@ func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]
 	return nil
 }
 
-// nodeOf returns the node of a slice that begins within that of a node. A number at the end of the name, after a #, does not count: PyTorch
+// nodeOf returns the node of a slice that begins within a node's. A number at the end of the name, after a #, does not count: PyTorch
 // calls each step by its number.
 func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) int32 {
 	name, text := uint32(it.NameID), it.Name

@@ -68,7 +68,7 @@ type PathStep struct {
 // TaskSplit says where a task could be divided into shorter ones.
 type TaskSplit struct {
 	PathStep
-	// Inside says that the time is in the step itself and not in its parts: that it has to be divided, not its parts
+	// Inside means that the time is in the step itself and not in its parts: that it has to be divided, not its parts
 	// from each other.
 	Inside bool `json:"inside"`
 }
@@ -79,7 +79,7 @@ type TaskOptions struct {
 	Min timeline.Nanos
 	// Include says which slices are asked about: a task counts if it is one, or has one inside; nil: all tasks count.
 	Include func(*timeline.Item) bool
-	// Thread says of a thread whether tasks on it count; nil: on all.
+	// Thread reports whether tasks on a thread count; nil: on all.
 	Thread func(timeline.TrackID) bool
 }
 
@@ -89,7 +89,7 @@ const (
 	maxPath  = 16      // steps of a path
 )
 
-// CollectTasks goes through a timeline, which is nested, and finds its long tasks: those of event loops; on threads without, where
+// CollectTasks goes through a timeline, which is nested, and finds its long tasks: tasks of event loops; on threads without, where
 // samples follow each other without an idle one; and in traces without event loops the outermost slices of other threads. The
 // attribution says for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
 func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) (*Tasks, error) {
@@ -174,7 +174,7 @@ func newTaskCollector(ctx context.Context, tl *timeline.Timeline, attributed *at
 			others = append(others, id)
 		}
 	}
-	if !anyLoop { // else nobody waits for threads without
+	if !anyLoop { // otherwise nothing waits for threads without
 		for _, id := range others {
 			c.bases[id] = OutermostWork
 		}
@@ -302,8 +302,8 @@ func (c *taskCollector) keepLongest() {
 	}
 }
 
-// splitOf finds the place on a path at which most would be won by a division: it follows what takes longest for as long as
-// that is most of the time, or long by itself.
+// splitOf finds the place on a path at which most would be won by a division: it follows what takes longest while
+// that takes most of the time, or is long by itself.
 func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 	if len(path) == 0 || path[0].Parts == 0 {
 		return nil
@@ -317,7 +317,7 @@ func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 }
 
 // Telling returns the name and the place of what says most about a task: the innermost step of its path that takes half of it or more and
-// has a name; else the function or slice with the most self time.
+// has a name; otherwise the function or slice with the most self time.
 func (t *Task) Telling() (name, location string) {
 	tells := func(name string) bool { // that it is a task says nothing
 		return name != "" && name != "(anonymous)" && !strings.HasPrefix(name, "0x") && (t.Basis != LoopTasks || name != t.Name)

@@ -130,7 +130,7 @@ func TestPlaceToSplit(t *testing.T) {
 	}
 }
 
-// A task that never ends has no length, and tasks that are not asked for are none.
+// A task that never ends has no length, and unwanted tasks do not count.
 func TestWhatIsNoTask(t *testing.T) {
 	const events = `[
 		{"ph":"B","pid":1,"tid":2,"name":"endless","ts":0},

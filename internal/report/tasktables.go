@@ -38,7 +38,7 @@ func (r *Tasks) Report(limit int, only string) *table.Report {
 	return out
 }
 
-// noTask says that there are no tasks from a length on.
+// noTask is the message that there are no tasks from a length on.
 func noTask(length timeline.Nanos) string {
 	return fmt.Sprintf("no task takes %s or longer", table.WholeMillis(length))
 }
@@ -56,7 +56,7 @@ func (r *Tasks) summary() string {
 		table.WholeMillis(r.Min), table.Count(len(threads), "thread"), table.Millis(r.Blocking))
 }
 
-// taskName is the name of a task: for people that of what says most about it.
+// taskName is the name of a task: for people the name of its most telling part.
 func taskName(t *Task) table.Cell {
 	name, _ := t.Telling()
 	return table.Cell{Text: t.Name, Short: table.Elide(cmp.Or(name, "(none)"), nameWidth), Note: producers.RecorderNote(name)}
@@ -190,7 +190,7 @@ func mainContext(list []ContextTime) string {
 	return ""
 }
 
-// taskDetails says of a task in lines what it did and what can be split.
+// taskDetails shows in lines what a task did and what can be split.
 func taskDetails(r *Tasks, t *Task, n int) table.Detail {
 	title := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, table.Millis(t.Duration), table.MomentText(t.Start-r.Start), placeCell(&t.ThreadID).Short,
 		table.Elide(t.ProcessTitle(), MaxName))

@@ -17,7 +17,7 @@ type Utilisation struct {
 	Start timeline.Nanos `json:"start_ns"` // of the first slice, or busy sample, on a thread
 	End   timeline.Nanos `json:"end_ns"`   // of the last
 	Step  timeline.Nanos `json:"step_ns"`  // the time is divided in steps of this length, the last of which may end after End
-	// Kinds are the kinds of work: those of attribution.md, or what By says.
+	// Kinds are the kinds of work: as in attribution.md, or by By.
 	Kinds   []string    `json:"kinds"`
 	By      KindBasis   `json:"by"`
 	Threads []ThreadUse `json:"threads"`      // the busiest first, at most maxUsedThreads

@@ -196,7 +196,7 @@ func (t *waterfallTrace) nest() (tops []*waterfallSpan) {
 	return tops
 }
 
-// below reports whether a span is, by what spans say of their parents, another one or below it; also if they go in a circle.
+// below reports whether a span is, by the parents of spans, another one or below it; also if they go in a circle.
 func (s *waterfallSpan) below(top *waterfallSpan, byID map[spanID]*waterfallSpan) bool {
 	for range len(byID) {
 		if s == top {

@@ -328,7 +328,7 @@ func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 	return err
 }
 
-// producerCategory returns the kind of work that a category of Firefox says, "DOM,DOMEvent": by the type of the marker, else by
+// producerCategory returns the kind of work of a category of Firefox, "DOM,DOMEvent": by the type of the marker, otherwise by
 // the first part. Its markers may be called by a label.
 func producerCategory(category []byte) producers.Category {
 	main, typ, ok := strings.Cut(string(category), ",")
@@ -371,7 +371,7 @@ func (r *workReader) keyOf(it *timeline.Item, s *openWork) (partKey, error) {
 	key := partKey{name: string(it.Name), category: s.category}
 	var f Frame
 	typ := r.frameOf(r.args.List(it.Args), &f)
-	if _, own, _ := bytes.Cut(it.Category, []byte{','}); typ != "" && !s.call && string(own) != typ { // Firefox's is that of the marker
+	if _, own, _ := bytes.Cut(it.Category, []byte{','}); typ != "" && !s.call && string(own) != typ { // Firefox's is the marker's
 		key.name += " " + typ
 	}
 	if f.Function != "" && !s.call {

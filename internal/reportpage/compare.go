@@ -147,7 +147,7 @@ func changeBar(change, most timeline.Nanos) markup {
 // maxDots bounds the recordings of a side that a row shows.
 const maxDots = 50
 
-// strip draws the value of each recording: those of base above those of new.
+// strip draws the value of each recording: base above new.
 func strip(row *compare.Row) markup {
 	most := timeline.Nanos(1)
 	for _, values := range [][]timeline.Nanos{row.Base, row.New} {

@@ -12,8 +12,8 @@ var css string
 // document is a page that is written: what all pages have around what they say.
 type document struct{ writer }
 
-// begin writes everything above the numbers; heading is a verdict, which has the class rating, "": the title is the heading. selected says of which
-// part of a trace the page is, "": all of it.
+// begin writes everything above the numbers; heading is a verdict, which has the class rating, "": the title is the heading. selected names the
+// part of a trace that the page shows, "": all of it.
 func (d *document) begin(title string, heading, rating markup, subtitle []markup, selected string) {
 	d.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
 	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n",
@@ -41,7 +41,7 @@ func (d *document) begin(title string, heading, rating markup, subtitle []markup
 
 // end writes everything below the sections; data is what the script gets, as JSON, "": nothing.
 func (d *document) end(data string) {
-	d.p("</main>\n<footer><p>Made by weft. All numbers are those of <code>weft report</code> and <code>weft compare</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere.</p></footer>\n")
+	d.p("</main>\n<footer><p>Made by weft. All numbers match <code>weft report</code> and <code>weft compare</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere.</p></footer>\n")
 	if data != "" {
 		d.p("<script type=\"application/json\" id=data>%s</script>\n", markup(data))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// family is a group of kinds of work that has a colour: those of Chrome's DevTools, which people know.
+// family is a group of kinds of work that has a colour: the colours of Chrome's DevTools, which people know.
 type family struct {
 	class, name string
 	kinds       []string
@@ -33,7 +33,7 @@ func familyOf(kind string) string {
 	return "other"
 }
 
-// familyName returns the name of a family, and of other classes that of the kind.
+// familyName returns the name of a family, and of other classes the kind's.
 func familyName(class, kind string) string {
 	for i := range families {
 		if families[i].class == class {
@@ -43,7 +43,7 @@ func familyName(class, kind string) string {
 	return kind
 }
 
-// kindClasses returns the classes of the kinds of a utilisation: families of the kinds of work, else numbers.
+// kindClasses returns the classes of the kinds of a utilisation: families of the kinds of work, otherwise numbers.
 func kindClasses(u *report.Utilisation) (classes []string) {
 	for i, kind := range u.Kinds {
 		switch {

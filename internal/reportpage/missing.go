@@ -68,7 +68,7 @@ type term struct {
 // glossary has the words of the page.
 var glossary = []term{
 	{"slice", "A stretch of time in which a thread, or something else, did one thing that has a name. Slices nest.", nil},
-	{"self time", "The time of a slice or function without that of the slices or functions inside it.", []Section{Costs, Code, Slices, Tasks}},
+	{"self time", "The time of a slice or function without the slices or functions inside it.", []Section{Costs, Code, Slices, Tasks}},
 	{"busy", "Time in which a thread has an open slice, or a sample that is not idle. It may have waited for a CPU meanwhile.", []Section{Busy}},
 	{"on a CPU", "Time in which the operating system let the thread run.", []Section{Busy, Tasks}},
 	{"long task", "A task of 50 ms or more: the thread answers nothing meanwhile. What is beyond 50 ms is its blocking time.", []Section{Tasks}},

@@ -1,7 +1,7 @@
 // Package reportpage draws reports as a page of HTML: one file that needs no network, no server and no other file, prints, and can be read
 // without JavaScript.
 //
-// Its tables are those of internal/report (look and show, in table.go); what is around them is read from the structs of that package. Plots are SVG made here; a small script (the folder script) makes
+// Its tables come from internal/report (look and show, in table.go); what is around them is read from the structs of that package. Plots are SVG made here; a small script (the folder script) makes
 // the timeline and flame graphs answer to pointer and keyboard. The page forbids itself everything else by its Content-Security-Policy,
 // which names style and script by their hashes: there are no style attributes.
 //
@@ -23,7 +23,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Source says of what a page is.
+// Source is the file of a page.
 type Source struct {
 	Name       string   // base name of the file; "": standard input
 	Format     string   // of the input

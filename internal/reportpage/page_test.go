@@ -163,7 +163,7 @@ func TestMissingContexts(t *testing.T) {
 	}
 }
 
-// A page says that nothing is missing only if nothing is: what most recordings of a format lack is told apart.
+// A page claims that nothing is missing only if nothing is: what most recordings of a format lack is told apart.
 func TestMissing(t *testing.T) {
 	lost := []trace.Problem{{Name: "flow_end_without_start", Severity: "lost", Count: 3, Sentence: "Flows end."}}
 	info := []trace.Problem{{Name: "flow_fan_out", Severity: "info", Count: 3, Sentence: "Flows fork."}}

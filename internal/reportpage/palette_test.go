@@ -35,7 +35,7 @@ func linear(t *testing.T, colour string) (rgb [3]float64) {
 	return rgb
 }
 
-// contrast is that of WCAG 2.
+// contrast is WCAG 2's.
 func contrast(t *testing.T, a, b string) float64 {
 	light := func(c string) float64 {
 		rgb := linear(t, c)
@@ -87,7 +87,7 @@ func palettes() map[string]map[string]string {
 			themes[name][m[1]] = m[2]
 		}
 	}
-	if paper := themes["paper"]; paper != nil { // what it does not set is that of the light theme
+	if paper := themes["paper"]; paper != nil { // what it does not set comes from the light theme
 		for k, v := range themes["light"] {
 			if paper[k] == "" {
 				paper[k] = v

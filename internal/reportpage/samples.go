@@ -26,7 +26,7 @@ func (p *page) layout() {
 		addForced(&unforced, &t.Unforced)
 		thrashing += t.Thrashing
 	}
-	p.p("<p class=lead>Script forced style %s and layout %s, for <b>%s</b> in all; the browser took %s for style and layout that nobody forced.", times(forced.StyleCount), times(forced.LayoutCount),
+	p.p("<p class=lead>Script forced style %s and layout %s, for <b>%s</b> in all; the browser took %s for style and layout that was not forced.", times(forced.StyleCount), times(forced.LayoutCount),
 		length(forced.Total), length(unforced.Total))
 	if thrashing > 0 {
 		p.p(" <b>%s</b> did so again and again: twice or more in one task, or for 30 ms.", table.Plural(thrashing, "call stack", "call stacks"))

@@ -19,7 +19,7 @@ type Sum struct {
 	failed []error
 }
 
-// summed is what is said of a recording.
+// summed is the sum of a recording.
 type summed struct {
 	name, heading, change string
 }
@@ -63,7 +63,7 @@ func (s *Sum) Add(ctx context.Context, name string, t *load.Trace) error {
 	return s.fold.Add(name, &table.Report{Sections: []table.Section{{Tables: manyTables(all)}}})
 }
 
-// Fail says that a recording could not be read.
+// Fail records that a recording could not be read.
 func (s *Sum) Fail(err error) { s.failed = append(s.failed, err) }
 
 // Page writes the page.

@@ -15,11 +15,11 @@ const wideColumns = 6
 
 // look is how a page shows a table of a report, beside its cells.
 type look struct {
-	title    string             // for those who do not see it; "": that of the table
+	title    string             // for readers who do not see it; "": the table's
 	fold     string             // what a click opens it with; "": it is open
 	before   string             // the key of the column before which bars are; "": there are none
 	barTitle string             // of the bars
-	bar      func(i int) markup // of a row; nil: as long as the number in the column, of a class
+	bar      func(i int) markup // of a row; nil: by the number in the column, of a class
 	class    string
 	spare    uint8            // people do without columns whose Spare is larger; 0: without none
 	at       func(i int) span // where the timeline shows a row; nil: nowhere
@@ -153,7 +153,7 @@ func shown(c *table.Column, v *table.Cell) string {
 	return c.Format(v)
 }
 
-// span is a time of the trace that the timeline can show, or the waterfall; the zero span is none.
+// span is a time of the trace that the timeline can show, or the waterfall; the zero span means no time.
 type span struct {
 	from, dur timeline.Nanos
 	known     bool

@@ -78,7 +78,7 @@ func (p *page) pins() (pins []pin) {
 	return pins
 }
 
-// rows returns the threads of the timeline in its order: those of the reader's pages first, those of the browser's own last, else the
+// rows returns the threads of the timeline in its order: threads of the reader's pages first, of the browser's own last, otherwise the
 // busiest first.
 func (p *page) rows() (order []int) {
 	threads := p.all.Utilisation.Threads

@@ -160,7 +160,7 @@ func (j *judge) sliceTiles() {
 	}
 }
 
-// other judges a recording that has no times: what it holds.
+// other judges a recording without times by its contents.
 func (j *judge) other() {
 	c := &j.Counts
 	switch {

@@ -5,7 +5,7 @@ import "github.com/weft-trace/weft/internal/timeline"
 // Rating says how good a number is, by a threshold that is public.
 type Rating string
 
-// The ratings; "" is that of numbers without a threshold.
+// The ratings; "" for numbers without a threshold.
 const (
 	Good Rating = "good"
 	Fair Rating = "fair"

@@ -302,7 +302,7 @@ func phaseWord(phase string) string {
 	return map[string]string{"connect": "connections", "blocked": "their turn", "dns": "names of hosts"}[phase]
 }
 
-// afterLoad says that a request was sent after the page was loaded, if so.
+// afterLoad tells whether a request was sent after the page was loaded.
 func (j *judge) afterLoad(r *report.SpanRow, load *report.Load) string {
 	if load != nil && load.Loaded != nil && r.Start > load.Start+*load.Loaded {
 		return ", after the page was loaded"

@@ -168,7 +168,7 @@ func rawCPU(events []chromeEvent, pid, tid int64) (cpu, of float64) {
 	return cpu, of
 }
 
-// Requests and heaps of a recording of Chrome are those of its events.
+// Requests and heaps of a recording of Chrome match its events.
 func TestTruthNetwork(t *testing.T) {
 	input := recording.Bytes(t, "traces/chrome/chrome-devtools-small.json.gz")
 	type event struct {
@@ -353,7 +353,7 @@ func TestTruthProfile(t *testing.T) {
 		"tile Functions: ", "tile Busy: "+table.Percent(micros(all-idle), micros(all)), fmt.Sprintf("seen in %d samples", len(p.Samples)))
 }
 
-// The largest content of a page of Firefox is that of its marker.
+// The largest content of a page of Firefox is its marker's.
 func TestTruthFirefox(t *testing.T) {
 	input := recording.Bytes(t, "traces/firefox/gecko/ff-gecko-tiny.json.gz")
 	painted := 0.0
@@ -524,7 +524,7 @@ func rawSpans(input []byte) (spans []rawSpan) {
 	return spans
 }
 
-// The spans that fail, and the ones from which the errors come, are those of the file.
+// The spans that fail, and the ones from which the errors come, match the file.
 func TestTruthService(t *testing.T) {
 	input := recording.Bytes(t, "traces/otlp/collector.proto.gz")
 	spans := rawSpans(input)
@@ -560,7 +560,7 @@ func TestTruthService(t *testing.T) {
 	}
 }
 
-// Requests, failures, the load and the slowest request are those of the archive.
+// Requests, failures, the load and the slowest request match the archive.
 func TestTruthArchive(t *testing.T) {
 	input := recording.Bytes(t, "clocks/node/page.har.gz")
 	var file struct {

@@ -255,8 +255,8 @@ type judge struct {
 
 	shows map[report.ThreadID]string // the urls of threads
 	main  *report.ThreadUse          // the thread that the verdict is about; nil: none
-	tasks []report.Task              // long tasks without those of the recorder
-	noise []report.Task              // those of the recorder
+	tasks []report.Task              // long tasks without the recorder's
+	noise []report.Task              // the recorder's
 }
 
 func newJudge(all *report.All, lost uint64) *judge {
@@ -310,7 +310,7 @@ func (j *judge) ofPage() bool {
 	return j.main.Shows != "" || j.main.Thread == producers.ChromeRendererMain || j.main.Thread == producers.GeckoMain
 }
 
-// mainThread returns the busiest thread of a page of the reader, else of a page, else the one that ran longest.
+// mainThread returns the busiest thread of a page of the reader, or of a page, or the one that ran longest.
 func (j *judge) mainThread() *report.ThreadUse {
 	list := j.Utilisation.Threads
 	for _, is := range []func(t *report.ThreadUse) bool{

@@ -51,7 +51,7 @@ func (j *judge) web() {
 	j.webTiles(&f)
 }
 
-// pageName returns the name of a page by its url: the host alone, if the url is that of a script, by which a thread may be known.
+// pageName returns the name of a page by its url: the host alone, if the url is a script's, by which a thread may be known.
 func pageName(url string) string {
 	short := ShortURL(url)
 	host, path, _ := strings.Cut(short, "/")
@@ -142,7 +142,7 @@ func (j *judge) webHeading(f *webFacts) {
 	}
 }
 
-// waitingHeading says that the machine was what made the page slow.
+// waitingHeading blames the machine for a slow page.
 func (j *judge) waitingHeading(f *webFacts, cpu, of timeline.Nanos) {
 	j.out.Why[0] = text("Something else kept the machine busy, or the thread slept: lengths here are work and waiting.") // in place of what the heading says
 	rating := blocking.rate(f.blocked)

@@ -49,7 +49,7 @@ func partName(function, location string) Part {
 	}
 }
 
-// mainly says in a sentence what a task did: mostly one thing only if that is half of it or more, else by the kinds of work.
+// mainly sums up in a sentence what a task did: mostly one thing only if that is half of it or more, otherwise by the kinds of work.
 func mainly(t *report.Task) Text {
 	part := largestPart(t)
 	switch kinds := largestKinds(&t.Work); {
@@ -115,7 +115,7 @@ func (j *judge) trust() {
 	}
 }
 
-// threadName names a thread in a sentence: by its page, else by itself.
+// threadName names a thread in a sentence: by its page, otherwise by itself.
 func (j *judge) threadName(t *report.ThreadUse) Text {
 	if report.IsPage(t.Shows) {
 		return text("The main thread of %s", name(ShortURL(t.Shows)))
@@ -126,7 +126,7 @@ func (j *judge) threadName(t *report.ThreadUse) Text {
 // moment writes a time since the start of the recording.
 func (j *judge) moment(at timeline.Nanos) Part { return length(at - j.Start) }
 
-// cpuIssue says that the machine kept the main thread waiting.
+// cpuIssue is about a machine that kept the main thread waiting.
 func (j *judge) cpuIssue() {
 	cpu, of, ok := onCPU(j.main)
 	if !ok || !waits(cpu, of) {
@@ -191,7 +191,7 @@ func taskName(t *report.Task) Text {
 	if p := largestPart(t); p != nil && p.Self >= t.Duration-t.Duration/2 && (p.Location != "" || t.Basis != report.SampledTasks) {
 		return text("%s", partName(p.Name, p.Location))
 	}
-	var named *report.PathStep // the innermost that has a place in code, else the outermost that says something
+	var named *report.PathStep // the innermost that has a place in code, otherwise the outermost with a telling name
 	for i := range t.Path {
 		if s := &t.Path[i]; i > 0 && s.Name != "" && !isWrapper(s.Name) && s.Duration >= t.Duration-t.Duration/2 && (named == nil || s.Location != "") {
 			named = s
@@ -277,7 +277,7 @@ func (j *judge) isBrowsers(url string) bool {
 	return j.out.Kind == WebPage && (report.IsOwnPage(url) || url != "" && !strings.Contains(url, "://"))
 }
 
-// functionIssues are about the functions with the most self time of the thread that the verdict is about, else of the first one.
+// functionIssues are about the functions with the most self time of the thread that the verdict is about, or of the first one.
 func (j *judge) functionIssues(most int) {
 	i := -1
 	if j.main != nil {

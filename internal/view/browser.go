@@ -40,7 +40,7 @@ func redirection(address string) string {
 		`"><title>weft view</title><p><a href="` + address + `">weft view</a></p>` + "\n"
 }
 
-// writePrivate writes a page into a new file that nobody but the user can read, and browsers can.
+// writePrivate writes a page into a new file that only the user and browsers can read.
 func writePrivate(page string) (name string, err error) {
 	folder := "" // the system's for temporary files
 	if home, err := os.UserHomeDir(); err == nil && runtime.GOOS == "linux" {

@@ -130,7 +130,7 @@ func TestOpenBrowser(t *testing.T) {
 		t.Errorf("after its use: %v", err)
 	}
 
-	if err := s.OpenBrowser(); err != nil { // nobody comes
+	if err := s.OpenBrowser(); err != nil { // no browser comes
 		t.Fatal(err)
 	}
 	s.Close()

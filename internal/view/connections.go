@@ -131,7 +131,7 @@ func noteState(c net.Conn, _ http.ConnState) {
 	}
 }
 
-// connKey is that of the connection in the context of a request.
+// connKey is the key of the connection in the context of a request.
 type connKey struct{}
 
 // withConn is http.Server.ConnContext.
@@ -148,7 +148,7 @@ func trust(r *http.Request) {
 	}
 }
 
-// A patientWriter bounds the time that each piece of an answer takes to write, instead of that of the whole.
+// A patientWriter bounds the time that each piece of an answer takes to write, instead of the time for the whole.
 type patientWriter struct {
 	http.ResponseWriter
 	patience time.Duration

@@ -17,7 +17,7 @@ type Report struct {
 // Report gives the report of a trace, once it is made.
 func (t *Trace) Report(r Report) { t.update(func() { t.report = &r }) }
 
-// Unreported says that there is no report.
+// Unreported records that there is no report.
 func (t *Trace) Unreported() { t.update(func() { t.unreported = true }) }
 
 // serveReport gives the report. It is framed by the page, without the rights of its origin (the attribute sandbox), and its policy lets
@@ -36,7 +36,7 @@ func (t *Trace) serveReport(w http.ResponseWriter, _ *http.Request) {
 	w.Write(report.HTML)
 }
 
-// policy returns the policy of a report. It says nothing of what is in HTML: else a script that got into it would be allowed.
+// policy returns the policy of a report. It does not name what is in HTML: otherwise a script that got into it would be allowed.
 func (r *Report) policy() string {
 	return "default-src 'none'; script-src '" + r.ScriptHash + "'; style-src '" + r.StyleHash + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 }

@@ -1,7 +1,7 @@
 // Package view shows traces in the Perfetto UI of the user's browser. A Server listens on the loopback interface and serves one
 // page, which frames the UI, fetches a trace from its own origin, and posts it to the UI; OpenBrowser opens the page.
 //
-// The user trusts the Server with traces that nobody else may read: not other users of the machine, who can connect to every port and
+// The user trusts the Server with traces that no one else may read: not other users of the machine, who can connect to every port and
 // read every command line, and not the pages of other web sites, which run in the same browser. So the Server
 //
 //  1. listens on 127.0.0.1, and there is no way to have it listen elsewhere;
@@ -120,7 +120,7 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Ports returns the ports that the server listens on: its own, and that of a UI from files.
+// Ports returns the ports that the server listens on: its own, and the port of a UI from files.
 func (s *Server) Ports() []int {
 	if s.ui == nil {
 		return []int{portOf(s.listener)}
@@ -129,7 +129,7 @@ func (s *Server) Ports() []int {
 }
 
 // Address returns the address of the page, or of a Direct server the link of the UI. It contains the secret: it may be shown to the
-// user and to nobody else.
+// user and to no one else.
 func (s *Server) Address() string {
 	if s.opts.Direct {
 		return s.opts.UI.link("url=" + s.root() + directName)
@@ -238,7 +238,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// Close ends the server: Serve returns if it was called, and nobody connects any more.
+// Close ends the server: Serve returns if it was called, and no connection is accepted any more.
 func (s *Server) Close() {
 	s.end.Do(func() {
 		close(s.ended)
@@ -271,6 +271,6 @@ func newHTTPServer(h http.Handler) *http.Server {
 		ConnContext:                  withConn,
 		ConnState:                    noteState,
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     log.New(io.Discard, "", 0), // of requests; there is nobody to tell
+		ErrorLog:                     log.New(io.Discard, "", 0), // errors of requests, which interest no one
 	}
 }

@@ -137,7 +137,7 @@ func wantRefused(t *testing.T, what string, got answer, status int) {
 	}
 }
 
-// Rule 1: nobody on another machine can connect, and no address but 127.0.0.1 of this one answers; the port of a UI from files is no exception.
+// Rule 1: no other machine can connect, and no address but 127.0.0.1 of this one answers; the same holds for the port of a UI from files.
 func TestListensOnLoopbackOnly(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, uiFolder(t, map[string]string{"index.html": "x"}))})
 	addresses, err := net.InterfaceAddrs()
@@ -201,7 +201,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// wantRefusedOrBad accepts 400 as well, which package http answers to what is no Host at all.
+// wantRefusedOrBad accepts 400 as well, which package http answers to an invalid Host.
 func wantRefusedOrBad(t *testing.T, what string, got answer) {
 	t.Helper()
 	if got.status == http.StatusBadRequest {
@@ -446,7 +446,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// The report may be framed by the page and by nobody else. It runs the script that it is said to have and no other that is in it, and there
+// The report may be framed by the page and by no other page. It runs the script that it is said to have and no other that is in it, and there
 // is nothing before it is made.
 func TestReport(t *testing.T) {
 	s := startServer(t, Options{})
@@ -482,7 +482,7 @@ func element(t *testing.T, html, name string) string {
 	return found[0][1]
 }
 
-// Rule 9: who sends nothing is cut off. Until then it keeps nobody out, see TestLockout.
+// Rule 9: who sends nothing is cut off. Until then it keeps no one out, see TestLockout.
 func TestSlowRequests(t *testing.T) {
 	s := startServer(t, Options{})
 	server := newHTTPServer(s)
@@ -744,7 +744,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// When the server has ended nobody can connect.
+// When the server has ended, connections are refused.
 func TestEnd(t *testing.T) {
 	s, err := Listen(Options{UI: openUI(t, DefaultUI)})
 	if err != nil {

@@ -63,7 +63,7 @@ func PinNames(regex string) Command {
 	return Command{"dev.perfetto.PinTracksByRegex", []string{regex, "name"}}
 }
 
-// PinPaths pins the tracks whose paths match: the names of those around a track and its own, with " > " between them. Those of threads are
+// PinPaths pins the tracks whose paths match: the names of the tracks around a track and its own, with " > " between them. Paths of threads are
 // not among them.
 func PinPaths(regex string) Command {
 	return Command{"dev.perfetto.PinTracksByRegex", []string{regex, "path"}}
@@ -96,7 +96,7 @@ func (s *Server) Add(name string) *Trace {
 	return t
 }
 
-// Progress says that so many bytes of the input were read; size is all of it, -1 if that is not known.
+// Progress reports how many bytes of the input were read; size is all of it, -1 if that is not known.
 func (t *Trace) Progress(read, size int64) {
 	t.update(func() { t.state, t.read, t.size = converting, read, size })
 }
@@ -217,7 +217,7 @@ type traceState struct {
 	Tracks     []string `json:"tracks,omitempty"`
 }
 
-// scroll is a part of the timeline in seconds, as the UI is asked to scroll to it. They are rounded, which is no harm for that.
+// scroll is a part of the timeline in seconds, as the UI is asked to scroll to it. They are rounded, which does no harm here.
 type scroll struct {
 	Start float64 `json:"start"`
 	End   float64 `json:"end"`

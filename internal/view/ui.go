@@ -46,7 +46,7 @@ func (u *UI) IsRelease() bool { return u.files != nil || u.origin == DefaultUI }
 // uiHost matches hosts as they may stand in a Content-Security-Policy.
 var uiHost = regexp.MustCompile(`^(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?$`)
 
-// uiPath matches the paths of UIs, such as those of older versions on ui.perfetto.dev.
+// uiPath matches the paths of UIs, such as older versions' on ui.perfetto.dev.
 var uiPath = regexp.MustCompile(`^[A-Za-z0-9./_~-]*$`)
 
 // uiAt returns the UI at an address.
@@ -149,7 +149,7 @@ func (f *uiFiles) openFolder(where string) error {
 func (f *uiFiles) openArchive(where string) error {
 	archive, err := zip.OpenReader(where)
 	if err != nil {
-		return fmt.Errorf("is no folder and no zip archive of the Perfetto UI: %w", err)
+		return fmt.Errorf("is neither a folder nor a zip archive of the Perfetto UI: %w", err)
 	}
 	members := map[string]*zip.File{}
 	for _, m := range archive.File {
@@ -186,7 +186,7 @@ func (f *uiFiles) index() ([]byte, error) {
 	return text, err
 }
 
-// uiPolicy returns the policy of a UI from files: it may run what comes with it, and talk to nobody else (rule 8).
+// uiPolicy returns the policy of a UI from files: it may run what comes with it, and talk to no one else (rule 8).
 func uiPolicy(index []byte) string {
 	scripts := "'self' 'unsafe-eval'"
 	for _, script := range inlineScripts(index) {
@@ -232,7 +232,7 @@ func cspHash(text []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// contentTypes are those of the files of the UI; the tables of systems differ.
+// contentTypes has the types of the UI's files, because the tables of systems differ.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".json": "application/json", ".map": "application/json", ".png": "image/png", ".scss": "text/css; charset=utf-8", ".svg": "image/svg+xml",

@@ -34,7 +34,7 @@ func TestUIAddresses(t *testing.T) {
 	}
 }
 
-// uiFilesOf are files like those of a release: an inline script, one that is a file, and folders.
+// uiFilesOf are files like a release's: an inline script, one that is a file, and folders.
 var uiFilesOf = map[string]string{
 	"index.html":            "<!doctype html><script src=\"a.js\"></script><SCRIPT type='text/javascript'>\r\nlet a = '<b>';\r\n</SCRIPT ><script>b</script>",
 	"v58/frontend.js":       "alert()",
@@ -96,7 +96,7 @@ func writeArchive(t *testing.T, more ...string) string {
 	return name
 }
 
-// Rule 8: a UI from files is of another origin, may run its own scripts and talk to nobody else; and only its files are served.
+// Rule 8: a UI from files is of another origin, may run its own scripts and talk to no one else; and only its files are served.
 func TestUIFiles(t *testing.T) {
 	folder := writeFolder(t)
 	secret := filepath.Join(filepath.Dir(folder), "outside")
@@ -162,7 +162,7 @@ func TestUIFiles(t *testing.T) {
 	}
 }
 
-// A UI from files that fetches the trace itself may connect to the server, too, and to nobody else.
+// A UI from files that fetches the trace itself may connect to the server, too, and to no other.
 func TestDirectUIFiles(t *testing.T) {
 	s := startServer(t, Options{UI: openUI(t, writeFolder(t)), Direct: true})
 	policy := askAt(t, s.Ports()[1], "GET", "/").header.Get("Content-Security-Policy")
@@ -186,7 +186,7 @@ func TestNotAUI(t *testing.T) {
 	for where, want := range map[string]string{
 		filepath.Join(empty, "missing"): "no such file",
 		empty:                           "has no index.html",
-		text:                            "no zip archive",
+		text:                            "nor a zip archive",
 	} {
 		if _, err := OpenUI(where); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", where, err)

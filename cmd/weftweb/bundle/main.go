@@ -95,7 +95,7 @@ func goSupport() ([]byte, error) {
 	return os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
 }
 
-// pageParts are the files of folder page, the worker with Go's own script in front.
+// pageParts are the files of folder page, the worker after Go's own script.
 type pageParts struct {
 	html, style, script, worker string
 
