@@ -62,7 +62,7 @@ func (t *Trees) Add(side Side, list []report.StackTree) {
 // sum adds a time as far as it fits.
 func sum(to *timeline.Nanos, n timeline.Nanos) { *to += min(max(n, 0), math.MaxInt64-*to) }
 
-// at returns the callsite of a frame in another one. A function is that of the other side if its file is, whatever its line.
+// at returns the callsite of a frame in another one. Functions of both sides match by name and file, whatever the line.
 func (t *Trees) at(around *callsite, frame report.Frame) *callsite {
 	key := report.Frame{Function: frame.Function, URL: frame.URL}
 	at := around.inner[key]
@@ -85,11 +85,11 @@ type Difference struct {
 	Depth int
 	Total [2]timeline.Nanos // by Side
 	Self  [2]timeline.Nanos
-	Start timeline.Nanos // where it begins, if each takes its Width
+	Start timeline.Nanos // where it starts, if each is as long as its Width
 	Width timeline.Nanos // its time of the side that has more, or what is in it if that is more
 }
 
-// Differences returns the callsites, each followed by what is in it, the longest first, and what they take together.
+// Differences returns the callsites, each followed by what is in it, the longest first, and the sum of their widths.
 func (t *Trees) Differences() (list []Difference, width timeline.Nanos) {
 	list = t.differences(nil, &t.root, 0, 0)
 	for i := range list {

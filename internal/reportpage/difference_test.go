@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The flame graph of a difference says of each function what became of its own time. Its heading is the largest change. However many boxes there are, the
+// The flame graph of a difference gives the change of the own time of each function. Its heading is the largest change. However many boxes there are, the
 // page stays small.
 func TestDifference(t *testing.T) {
 	const ms = 1000 * timeline.Microsecond
