@@ -229,7 +229,7 @@ func runCompare(c *cli.Context, env *environment) error {
 		result.Tree((*compare.Row).Size)
 	}
 	if result.Others+stacks.Others > 0 {
-		fmt.Fprintf(env.stderr, "too many names: some of what happened is in rows called %s, or only in what calls it\n", compare.Others)
+		fmt.Fprintf(env.stderr, "too many names: some of what happened is in rows called %s, and some calls count for their callers only\n", compare.Others)
 	}
 	if c.IsSet("html") {
 		err = query.writePage(c, env, result, stacks)
@@ -276,8 +276,8 @@ func failCompare(c *cli.Context, env *environment, name string, err error) error
 	return err
 }
 
-// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are empty. Those
-// of stacks are if no page is asked for.
+// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are empty. Without
+// a page stacks are always empty.
 func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts convert.Options) (sums, stacks *compare.Sums, err error) {
 	filter, err := readSelection(c)
 	if err != nil {

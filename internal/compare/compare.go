@@ -46,7 +46,7 @@ type Key struct {
 	Name     string
 	Location string             // of functions: the file
 	Depth    int                // of calls: the number of those around
-	Caller   unique.Handle[Key] // zero: it is no call, or outermost
+	Caller   unique.Handle[Key] // zero: nothing calls it
 }
 
 // Value is what one recording has of a key.

@@ -29,7 +29,7 @@ const (
 	ByCategory           // slices, by kind and categories
 	ByThread             // slices, by kind and the names of thread and process
 	ByCall               // samples, by the functions on the stack; times count a function and all it calls
-	ByStack              // as ByCall, but below threads, and slices by the names around them where no thread has samples: a flame graph
+	ByStack              // calls below their threads or, without samples, slices by those around: what a flame graph shows
 )
 
 var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread", ByCall: "call", ByStack: "stack"}
