@@ -88,8 +88,7 @@ type compareQuery struct {
 	by       compare.By
 	opts     compare.Options
 	printing *printing
-	trees    *compare.Trees // for a page; nil: none is wanted
-	failOver string         // as written; "": not set
+	failOver string // as written; "": not set
 	limit    compare.Limit
 }
 
@@ -118,9 +117,6 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 	}
 	if q.printing, err = newPrinting(c, q.forms()); err != nil {
 		return nil, err
-	}
-	if c.IsSet("html") {
-		q.trees = new(compare.Trees)
 	}
 	return q, q.readInputs(c, env)
 }
@@ -224,19 +220,19 @@ func runCompare(c *cli.Context, env *environment) error {
 	if query.ofSamples() {
 		opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
 	}
-	comparison, err := query.read(c, env, opts)
+	comparison, flame, err := query.read(c, env, opts)
 	if err != nil {
 		return err
 	}
-	result := comparison.Result(query.opts)
+	result, stacks := comparison.Result(query.opts), flame.Result(query.opts)
 	if query.by == compare.ByCall {
-		result.Tree()
+		result.Tree((*compare.Row).Size)
 	}
-	if result.Others > 0 {
-		fmt.Fprintf(env.stderr, "too many names: some of what happened is in rows called %s\n", compare.Others)
+	if result.Others+stacks.Others > 0 {
+		fmt.Fprintf(env.stderr, "too many names: some of what happened is in rows called %s, and some calls count for their callers only\n", compare.Others)
 	}
 	if c.IsSet("html") {
-		err = query.writePage(c, env, result)
+		err = query.writePage(c, env, result, stacks)
 	} else {
 		err = query.printing.print(c, env, "", query.report(c, result))
 	}
@@ -246,28 +242,30 @@ func runCompare(c *cli.Context, env *environment) error {
 	return query.checkLimit(env, result)
 }
 
-// read takes in all recordings.
-func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Options) (*compare.Comparison, error) {
-	comparison := compare.NewComparison(len(q.inputs[0]) + len(q.inputs[1]))
+// read takes in all recordings; flame is empty if no page is asked for.
+func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Options) (comparison, flame *compare.Comparison, err error) {
+	recordings := len(q.inputs[0]) + len(q.inputs[1])
+	comparison, flame = compare.NewComparison(recordings), compare.NewComparison(recordings)
 	unknown, read := error(nil), false
 	for side, names := range q.inputs {
 		for _, name := range names {
-			sums, err := q.sumUp(c, env, compare.Side(side), name, opts)
+			sums, stacks, err := q.sumUp(c, env, name, opts)
 			switch missing := (*selection.UnknownError)(nil); {
 			case errors.As(err, &missing):
 				unknown = cmp.Or(unknown, err) // another recording may have it
 			case err != nil:
-				return nil, failCompare(c, env, name, err)
+				return nil, nil, failCompare(c, env, name, err)
 			default:
 				read = true
 			}
 			comparison.Add(compare.Side(side), inputName(name), sums)
+			flame.Add(compare.Side(side), inputName(name), stacks)
 		}
 	}
 	if !read {
-		return nil, failCompare(c, env, q.inputs[0][0], unknown)
+		return nil, nil, failCompare(c, env, q.inputs[0][0], unknown)
 	}
-	return comparison, nil
+	return comparison, flame, nil
 }
 
 // failCompare writes the line of an input that failed, if the output is for programs.
@@ -278,19 +276,20 @@ func failCompare(c *cli.Context, env *environment, name string, err error) error
 	return err
 }
 
-// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are empty.
-func (q *compareQuery) sumUp(c *cli.Context, env *environment, side compare.Side, name string, opts convert.Options) (*compare.Sums, error) {
+// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are empty. Without
+// a page stacks are always empty.
+func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts convert.Options) (sums, stacks *compare.Sums, err error) {
 	filter, err := readSelection(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in, err := openTrace(c, env, name, opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	stacks = &compare.Sums{Length: moment.SpanOf(in.timeline).Length()}
 	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err != nil {
-		length := moment.SpanOf(in.timeline).Length()
-		return &compare.Sums{Length: length}, errors.Join(err, in.Close())
+		return stacks, stacks, errors.Join(err, in.Close())
 	}
 	problems := costProblems
 	if q.ofSamples() {
@@ -298,12 +297,12 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, side compare.Side
 	}
 	in.printProblems(env, problems)
 	in.printNotCounted(env, !q.ofSamples())
-	sums, err := compare.SumUp(c.Context, in.timeline, q.by, in.selected)
-	if err == nil && q.trees != nil {
-		err = q.trees.Read(c.Context, side, in.timeline, in.selected)
+	sums, err = compare.SumUp(c.Context, in.timeline, q.by, in.selected)
+	if err == nil && c.IsSet("html") {
+		stacks, err = compare.SumUp(c.Context, in.timeline, compare.ByStack, in.selected)
 	}
 	if err = errors.Join(err, in.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", inputName(name), err)
+		return nil, nil, fmt.Errorf("%s: %w", inputName(name), err)
 	}
-	return sums, nil
+	return sums, stacks, nil
 }

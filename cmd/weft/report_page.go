@@ -231,11 +231,11 @@ func selectionText(c *cli.Context) string {
 }
 
 // writePage writes a comparison as a page.
-func (q *compareQuery) writePage(c *cli.Context, env *environment, r *compare.Result) error {
+func (q *compareQuery) writePage(c *cli.Context, env *environment, r, stacks *compare.Result) error {
 	shown := *r // names without folders
 	shown.Base, shown.New = withoutFolders(r.Base), withoutFolders(r.New)
 	page := &reportpage.Comparison{
-		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by, Per: q.per(), Result: &shown, Trees: q.trees, KeepURLs: c.Bool("keep-urls"),
+		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by, Per: q.per(), Result: &shown, Stacks: stacks, KeepURLs: c.Bool("keep-urls"),
 	}
 	if text := selectionText(c); text != "" {
 		page.Selected = "what " + text + " selects"

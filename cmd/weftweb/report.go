@@ -61,7 +61,7 @@ func read(ctx context.Context, src *file, fn func(*load.Trace) error) error {
 // compareFiles gives on.report the page that weft compare --html makes of two files.
 func compareFiles(files []*file, _, on js.Value) error {
 	ctx := context.Background()
-	c, trees := compare.NewComparison(len(files)), new(compare.Trees)
+	c, flame := compare.NewComparison(len(files)), compare.NewComparison(len(files))
 	for side, src := range files {
 		err := read(ctx, src, func(t *load.Trace) error {
 			sums, err := compare.SumUp(ctx, t.Timeline, compare.BySlice, nil)
@@ -69,7 +69,11 @@ func compareFiles(files []*file, _, on js.Value) error {
 				return err
 			}
 			c.Add(compare.Side(side), src.name, sums)
-			return trees.Read(ctx, compare.Side(side), t.Timeline, nil)
+			stacks, err := compare.SumUp(ctx, t.Timeline, compare.ByStack, nil)
+			if err == nil {
+				flame.Add(compare.Side(side), src.name, stacks)
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -77,7 +81,7 @@ func compareFiles(files []*file, _, on js.Value) error {
 	}
 	var page bytes.Buffer
 	err := reportpage.WriteComparison(&page, &reportpage.Comparison{
-		Title: files[0].name + " → " + files[1].name, By: compare.BySlice, Per: "recording", Result: c.Result(compare.Options{}), Trees: trees,
+		Title: files[0].name + " → " + files[1].name, By: compare.BySlice, Per: "recording", Result: c.Result(compare.Options{}), Stacks: flame.Result(compare.Options{}),
 	})
 	if err == nil {
 		on.Call("report", page.String())

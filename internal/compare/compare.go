@@ -20,7 +20,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
+	"unique"
 
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -44,17 +44,28 @@ const (
 type Key struct {
 	Kind     string // the kind of slices, or the type of contexts; "" for functions, categories and threads
 	Name     string
-	Location string // of functions: the file
-	Callers  string // of calls: the path of the one around; "": it is outermost
+	Location string             // of functions: the file
+	Depth    int                // of calls: the number of those around
+	Caller   unique.Handle[Key] // zero: nothing calls it
 }
-
-// path is what Callers is of the calls in a call.
-func (k *Key) path() string { return k.Callers + k.Name + "\n" + k.Location + "\n" }
 
 // Value is what one recording has of a key.
 type Value struct {
-	Self  timeline.Nanos // time without what is inside and counts itself
+	Time  timeline.Nanos // without what is inside and counts itself; of calls with what they call
 	Count int64          // of slices or samples
+	Own   timeline.Nanos // of calls: time without what they call
+
+	Line, Column int64 // of calls: where the function is in its file; 0: not known
+}
+
+// add adds as far as numbers go.
+func (v *Value) add(more Value) {
+	v.Time += min(max(more.Time, 0), math.MaxInt64-v.Time)
+	v.Count += min(max(more.Count, 0), math.MaxInt64-v.Count)
+	v.Own += min(max(more.Own, 0), math.MaxInt64-v.Own)
+	if v.Line == 0 {
+		v.Line, v.Column = more.Line, more.Column
+	}
 }
 
 // Sums are the values of one recording.
@@ -105,26 +116,31 @@ func (c *Comparison) Add(side Side, name string, s *Sums) {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, func(a, b Key) int { // the most time first: those have rows of their own
-		return cmp.Or(cmp.Compare(s.Values[b].Self, s.Values[a].Self), compareKeys(a, b))
+		return cmp.Or(cmp.Compare(s.Values[b].Time, s.Values[a].Time), compareKeys(a, b))
 	})
 	for _, k := range keys {
 		row := c.row(k)
+		if row == nil {
+			continue
+		}
 		for len(row[side]) <= at {
 			row[side] = append(row[side], Value{})
 		}
-		v := s.Values[k]
-		sum := &row[side][at]
-		sum.Self += min(max(v.Self, 0), math.MaxInt64-sum.Self)
-		sum.Count += min(max(v.Count, 0), math.MaxInt64-sum.Count)
+		row[side][at].add(s.Values[k])
 	}
 }
 
-// row returns the values of a key, or of all others if there are too many.
+// row returns the values of a key, or of all others if there are too many; nil: it is a call whose time counts for its caller alone.
 func (c *Comparison) row(k Key) *[sides][]Value {
 	if row := c.rows[k]; row != nil {
 		return row
 	}
-	if len(c.rows) >= min(maxKeys, max(maxValues/c.expected, 1)) || c.text+k.size() > maxText {
+	full := len(c.rows) >= min(maxKeys, max(maxValues/c.expected, 1)) || c.text+k.size() > maxText
+	if k.Depth > 0 && (full || c.rows[k.Caller.Value()] == nil) {
+		c.others++
+		return nil
+	}
+	if full {
 		k = Key{Kind: k.Kind, Name: Others}
 		c.others++
 		if row := c.rows[k]; row != nil {
@@ -137,10 +153,14 @@ func (c *Comparison) row(k Key) *[sides][]Value {
 	return row
 }
 
-func (k *Key) size() int { return len(k.Name) + len(k.Location) + len(k.Callers) }
+func (k *Key) size() int { return len(k.Name) + len(k.Location) }
 
 func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Location, b.Location), cmp.Compare(a.Callers, b.Callers))
+	order := cmp.Or(cmp.Compare(a.Depth, b.Depth), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Location, b.Location))
+	if order != 0 || a.Caller == b.Caller {
+		return order
+	}
+	return compareKeys(a.Caller.Value(), b.Caller.Value())
 }
 
 // Verdict says what became of a key.
@@ -170,6 +190,10 @@ type Row struct {
 	Location string `json:"location,omitempty"`
 	Depth    int    `json:"depth,omitempty"` // of calls: the number of functions around
 	key      Key
+
+	// Of calls: the median times without what they call, by Side, and where the function is, in the last recording that says so.
+	Own          [sides]timeline.Nanos `json:"-"`
+	Line, Column int64                 `json:"-"`
 
 	// The times and counts of all recordings, in their order; 0 where a recording has nothing of the key.
 	Base       []timeline.Nanos `json:"base_ns"`
@@ -218,9 +242,14 @@ func (c *Comparison) Result(opts Options) *Result {
 	r.Smallest = test.Smallest()
 	r.Testable = r.Smallest < Alpha
 	for k, values := range c.rows {
-		row := Row{Kind: k.Kind, Name: k.Name, Location: k.Location, Depth: strings.Count(k.Callers, "\n") / 2, key: k}
-		row.Base, row.BaseCounts = opts.values(values[Base], r.Base)
-		row.New, row.NewCounts = opts.values(values[New], r.New)
+		row := Row{Kind: k.Kind, Name: k.Name, Location: k.Location, Depth: k.Depth, key: k}
+		row.Base, row.BaseCounts, row.Own[Base] = opts.values(values[Base], r.Base)
+		row.New, row.NewCounts, row.Own[New] = opts.values(values[New], r.New)
+		for _, v := range slices.Concat(values[:]...) {
+			if v.Line > 0 {
+				row.Line, row.Column = v.Line, v.Column
+			}
+		}
 		row.judge(r.Testable, test)
 		r.Rows = append(r.Rows, row)
 	}
@@ -297,27 +326,27 @@ func compareRows(a, b Row) int {
 		return 0
 	}
 	group := func(r *Row) Verdict { return max(r.Verdict, Faster) }
-	size := func(t timeline.Nanos) timeline.Nanos { return max(t, -t) }
-	return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(last(&a), last(&b)), cmp.Compare(size(b.Change), size(a.Change)),
-		cmp.Compare(max(b.BaseMedian, b.NewMedian), max(a.BaseMedian, a.NewMedian)),
+	return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(last(&a), last(&b)), cmp.Compare(b.Size(), a.Size()), cmp.Compare(b.Longest(), a.Longest()),
 		compareKeys(a.key, b.key))
 }
 
-// values returns the values of all recordings of a side.
-func (o *Options) values(values []Value, recordings []Recording) (times []timeline.Nanos, counts []int64) {
+// values returns the values of all recordings of a side, of own times the median.
+func (o *Options) values(values []Value, recordings []Recording) (times []timeline.Nanos, counts []int64, own timeline.Nanos) {
 	times, counts = make([]timeline.Nanos, len(recordings)), make([]int64, len(recordings))
+	owns := make([]timeline.Nanos, len(recordings))
 	for i, v := range values {
-		times[i], counts[i] = v.Self, v.Count
+		times[i], counts[i], owns[i] = v.Time, v.Count, v.Own
 		if o.PerSecond {
-			times[i] = timeline.Nanos(perSecond(int64(v.Self), recordings[i].Length))
+			times[i] = perSecond(v.Time, recordings[i].Length)
 			counts[i] = perSecond(v.Count, recordings[i].Length)
+			owns[i] = perSecond(v.Own, recordings[i].Length)
 		}
 	}
-	return times, counts
+	return times, counts, median(owns)
 }
 
 // perSecond divides a number that is not negative by a length, rounded down, up to the largest there is. Nothing happens in no time.
-func perSecond(n int64, length timeline.Nanos) int64 {
+func perSecond[T ~int64](n T, length timeline.Nanos) T {
 	if length <= 0 {
 		return 0
 	}
@@ -326,7 +355,7 @@ func perSecond(n int64, length timeline.Nanos) int64 {
 		return math.MaxInt64
 	}
 	quotient, _ := bits.Div64(high, low, uint64(length))
-	return int64(min(quotient, math.MaxInt64))
+	return T(min(quotient, math.MaxInt64))
 }
 
 // judge compares both sides of a row.
@@ -364,6 +393,12 @@ func (r *Row) judge(testable bool, test *rankTester) {
 	}
 }
 
+// Size is how much a row changed, up or down.
+func (r *Row) Size() timeline.Nanos { return max(r.Change, -r.Change) }
+
+// Longest is the median of the side that takes longer.
+func (r *Row) Longest() timeline.Nanos { return max(r.BaseMedian, r.NewMedian) }
+
 // limits returns the smallest and the largest time of any recording.
 func (r *Row) limits() (smallest, largest timeline.Nanos) {
 	return min(slices.Min(r.Base), slices.Min(r.New)), max(slices.Max(r.Base), slices.Max(r.New))
@@ -397,7 +432,7 @@ func (r *Row) Over(l Limit) bool {
 	if r.Verdict == Undecided && slices.Min(r.New) <= slices.Max(r.Base) || r.Verdict != Undecided && r.Verdict != Slower {
 		return false
 	}
-	if r.Change <= 0 || max(r.BaseMedian, r.NewMedian) < l.Least {
+	if r.Change <= 0 || r.Longest() < l.Least {
 		return false
 	}
 	changeHigh, changeLow := bits.Mul64(uint64(r.Change), 1e6)

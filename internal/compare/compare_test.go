@@ -16,7 +16,7 @@ import (
 func sumsOf(times map[string]timeline.Nanos) *Sums {
 	s := &Sums{Length: 1e9, Values: map[Key]Value{}}
 	for name, t := range times {
-		s.Values[Key{Name: name}] = Value{t, 1}
+		s.Values[Key{Name: name}] = Value{Time: t, Count: 1}
 	}
 	return s
 }
@@ -206,9 +206,9 @@ func TestTooFewRecordings(t *testing.T) {
 // Per second, a recording of twice the length with twice the time is the same.
 func TestPerSecond(t *testing.T) {
 	c := NewComparison(2)
-	c.Add(Base, "short", &Sums{Length: 2e9, Values: map[Key]Value{{Name: "a"}: {300, 4}}})
-	c.Add(New, "long", &Sums{Length: 4e9, Values: map[Key]Value{{Name: "a"}: {600, 8}}})
-	if row := c.Result(Options{PerSecond: true}).Rows[0]; row.Verdict != Equal || row.BaseMedian != 150 || row.BaseCount() != 2 || row.NewCount() != 2 {
+	c.Add(Base, "short", &Sums{Length: 2e9, Values: map[Key]Value{{Name: "a"}: {Time: 300, Count: 4, Own: 100}}})
+	c.Add(New, "long", &Sums{Length: 4e9, Values: map[Key]Value{{Name: "a"}: {Time: 600, Count: 8, Own: 200}}})
+	if row := c.Result(Options{PerSecond: true}).Rows[0]; row.Verdict != Equal || row.BaseMedian != 150 || row.BaseCount() != 2 || row.NewCount() != 2 || row.Own != [2]timeline.Nanos{50, 50} {
 		t.Errorf("per second: %+v", row)
 	}
 	if row := c.Result(Options{}).Rows[0]; row.Change != 300 || row.BaseCount() != 4 || row.NewCount() != 8 {
@@ -228,8 +228,8 @@ func TestPerSecond(t *testing.T) {
 // Sums that no number holds stay at the largest one, and limits are compared exactly.
 func TestLargeNumbers(t *testing.T) {
 	c := NewComparison(2)
-	c.Add(Base, "a", &Sums{Values: map[Key]Value{{Name: "x"}: {math.MaxInt64 - 1, math.MaxInt64}}})
-	c.Add(New, "b", &Sums{Values: map[Key]Value{{Name: "x"}: {math.MaxInt64, -5}}})
+	c.Add(Base, "a", &Sums{Values: map[Key]Value{{Name: "x"}: {Time: math.MaxInt64 - 1, Count: math.MaxInt64}}})
+	c.Add(New, "b", &Sums{Values: map[Key]Value{{Name: "x"}: {Time: math.MaxInt64, Count: -5}}})
 	row := c.Result(Options{}).Rows[0]
 	if row.BaseMedian != math.MaxInt64-1 || row.NewMedian != math.MaxInt64 || row.NewCount() != 0 {
 		t.Errorf("%+v", row)
@@ -244,7 +244,7 @@ func TestManyNames(t *testing.T) {
 	c := NewComparison(maxValues / 10) // 10 rows
 	s := &Sums{Values: map[Key]Value{}}
 	for i := range 100 {
-		s.Values[Key{Name: fmt.Sprint(i)}] = Value{timeline.Nanos(i + 1), 1}
+		s.Values[Key{Name: fmt.Sprint(i)}] = Value{Time: timeline.Nanos(i + 1), Count: 1}
 	}
 	c.Add(Base, "a", s)
 	c.Add(New, "b", s)

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/tables"
@@ -29,20 +29,21 @@ const (
 	ByCategory           // slices, by kind and categories
 	ByThread             // slices, by kind and the names of thread and process
 	ByCall               // samples, by the functions on the stack; times count a function and all it calls
+	ByStack              // calls below their threads or, without samples, slices by those around: what a flame graph shows
 )
 
-var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread", ByCall: "call"}
+var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread", ByCall: "call", ByStack: "stack"}
 
 // ByNames returns what ParseBy takes.
 func ByNames() []string { return bys[:ByCall] }
 
-// String returns "slice", "function", "context", "category", "thread" or "call".
+// String returns "slice", "function", "context", "category", "thread", "call" or "stack".
 func (b By) String() string { return bys[b] }
 
 // MarshalText returns String.
 func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// ParseBy is the inverse of String, but for ByCall.
+// ParseBy is the inverse of String, but for ByCall and ByStack.
 func ParseBy(text string) (By, error) {
 	if b := slices.Index(ByNames(), text); b >= 0 {
 		return By(b), nil
@@ -60,6 +61,8 @@ func SumUp(ctx context.Context, tl *timeline.Timeline, by By, selected *selectio
 		return s, s.functions(ctx, tl, selected)
 	case ByCall:
 		return s, s.calls(ctx, tl, selected)
+	case ByStack:
+		return s, s.stacks(ctx, tl, selected)
 	case ByContext:
 		return s, s.contexts(ctx, tl, selected)
 	case ByCategory:
@@ -73,8 +76,7 @@ func SumUp(ctx context.Context, tl *timeline.Timeline, by By, selected *selectio
 // add adds to the value of a key.
 func (s *Sums) add(k Key, v Value) {
 	sum := s.Values[k]
-	sum.Self += min(max(v.Self, 0), math.MaxInt64-sum.Self)
-	sum.Count += min(max(v.Count, 0), math.MaxInt64-sum.Count)
+	sum.add(v)
 	s.Values[k] = sum
 }
 
@@ -98,7 +100,7 @@ func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *sele
 		if g.Owner != nil {
 			name = placeName(g.Owner)
 		}
-		s.add(Key{Kind: g.Kind.String(), Name: name}, Value{g.Self, g.Count})
+		s.add(Key{Kind: g.Kind.String(), Name: name}, Value{Time: g.Self, Count: g.Count})
 	}
 	return nil
 }
@@ -129,7 +131,7 @@ func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *s
 			self := f.Self
 			self.Idle = report.ClassTime{}
 			if sum := self.Sum(); sum != (report.ClassTime{}) {
-				s.add(Key{Name: f.Function, Location: f.URL}, Value{sum.Time, sum.Samples})
+				s.add(Key{Name: f.Function, Location: f.URL}, Value{Time: sum.Time, Count: sum.Samples})
 			}
 		}
 	}
@@ -139,22 +141,44 @@ func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *s
 // calls adds up the samples of all threads by the functions on the stack.
 func (s *Sums) calls(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
 	profiles, err := report.Collect(ctx, tl, selected)
-	if err != nil {
-		return err
+	if err == nil {
+		s.AddTrees(profiles.CallTrees(), false)
 	}
-	for _, tree := range profiles.CallTrees() {
-		var at []Key // the call at each depth
-		for i := range tree.Nodes {
-			n := &tree.Nodes[i]
-			k := Key{Name: n.Function, Location: n.URL}
-			if n.Depth > 0 {
-				k.Callers = at[n.Depth-1].path()
+	return err
+}
+
+// stacks adds up the trees of a report's flame graphs.
+func (s *Sums) stacks(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
+	rules := attribution.Rules{}
+	report.SelectCosts(&rules, selected)
+	all, err := report.CollectAll(ctx, tl, rules, report.AllOptions{Selected: selected})
+	if err == nil {
+		s.AddTrees(all.StackTrees, true)
+	}
+	return err
+}
+
+// AddTrees adds up trees by the calls around each, the outermost of which are threads if byThread.
+func (s *Sums) AddTrees(trees []report.StackTree, byThread bool) {
+	for i := range trees {
+		tree, threads := &trees[i], 0
+		var around []unique.Handle[Key]
+		add := func(k Key, v Value) {
+			if k.Depth > 0 {
+				k.Caller = around[k.Depth-1]
 			}
-			at = append(at[:n.Depth], k)
-			s.add(k, Value{Self: n.Total})
+			around = append(around[:k.Depth], unique.Make(k))
+			s.add(k, v)
+		}
+		if byThread {
+			add(Key{Name: placeName(&tree.ThreadID)}, Value{Time: tree.Total})
+			threads = 1
+		}
+		for k := range tree.Nodes {
+			n := &tree.Nodes[k]
+			add(Key{Name: n.Function, Location: n.URL, Depth: threads + n.Depth}, Value{Time: n.Total, Own: n.Self, Line: n.Line, Column: n.Column})
 		}
 	}
-	return nil
 }
 
 // Unnamed is the name of a key of contexts and threads that are known by ids alone: another recording has other ids.
@@ -198,7 +222,7 @@ func (s *Sums) contexts(ctx context.Context, tl *timeline.Timeline, selected *se
 		for i := range t.Rows {
 			row := &t.Rows[i]
 			if row.Self > 0 || row.Slices > 0 {
-				s.add(Key{Kind: typ, Name: contextName(row)}, Value{row.Self, row.Slices})
+				s.add(Key{Kind: typ, Name: contextName(row)}, Value{Time: row.Self, Count: row.Slices})
 			}
 		}
 	}

@@ -3,36 +3,29 @@ package compare
 import (
 	"cmp"
 	"slices"
+	"unique"
 
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Tree brings rows of calls into the order of the tree: each is followed by what it calls, the largest change first.
-func (r *Result) Tree() {
-	within := map[string][]Row{}
-	rows := slices.Clone(r.Rows)
-	slices.SortFunc(rows, compareSizes)
-	for _, row := range rows {
-		within[row.key.Callers] = append(within[row.key.Callers], row)
+// Tree brings rows of calls into the order of the tree: each is followed by what it calls, the largest by size first.
+func (r *Result) Tree(size func(*Row) timeline.Nanos) {
+	within := map[unique.Handle[Key]][]Row{}
+	slices.SortFunc(r.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(size(&b), size(&a)), compareKeys(a.key, b.key)) })
+	for _, row := range r.Rows {
+		within[row.key.Caller] = append(within[row.key.Caller], row)
 	}
 	r.Rows = r.Rows[:0]
-	var add func(path string)
-	add = func(path string) { // as deep as trees of calls are
-		for _, row := range within[path] {
+	var add func(caller unique.Handle[Key])
+	add = func(caller unique.Handle[Key]) { // as deep as trees of calls are
+		for _, row := range within[caller] {
 			r.Rows = append(r.Rows, row)
-			add(row.key.path())
+			add(unique.Make(row.key))
 		}
 	}
-	add("")
+	add(unique.Handle[Key]{})
 }
-
-func compareSizes(a, b Row) int {
-	return cmp.Or(cmp.Compare(size(&b), size(&a)), compareKeys(a.key, b.key))
-}
-
-// size is how much a row changed, up or down.
-func size(r *Row) timeline.Nanos { return max(r.Change, -r.Change) }
 
 // largest returns the rows of a tree that changed most, up to a limit (0: none), with the calls around them, in the order of the tree.
 func (r *Result) largest(shown func(*Row) bool, limit int) (kept []Row, all int) {
@@ -42,7 +35,7 @@ func (r *Result) largest(shown func(*Row) bool, limit int) (kept []Row, all int)
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size(&r.Rows[b]), size(&r.Rows[a])) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.Rows[b].Size(), r.Rows[a].Size()) })
 	keep, n := make([]bool, len(r.Rows)), 0
 	for _, at := range order {
 		if limit > 0 && n >= limit {
@@ -71,14 +64,14 @@ func (r *Result) TreeTable(perSecond bool, shown func(*Row) bool, limit int) *ta
 	rows, all := r.largest(shown, limit)
 	most := timeline.Nanos(0)
 	for i := range rows {
-		most = max(most, size(&rows[i]))
+		most = max(most, rows[i].Size())
 	}
 	second := unit(perSecond)
 	return table.New(table.Table{Name: "tree", What: "functions", All: all}, rows,
 		table.Times("base_ns", "base ms"+second, func(row *Row) timeline.Nanos { return row.BaseMedian }).Spare(3),
 		table.Times("new_ns", "new ms"+second, func(row *Row) timeline.Nanos { return row.NewMedian }).Spare(2),
 		table.Cells(table.Column{Key: "change_ns", Title: "change ms" + second, Kind: table.ChangeKind}, func(row *Row) table.Cell { return table.Number(row.Change) }),
-		table.Shares("of largest", func(row *Row) (part, all timeline.Nanos) { return size(row), most }).Spare(1),
+		table.Shares("of largest", func(row *Row) (part, all timeline.Nanos) { return row.Size(), most }).Spare(1),
 		table.Cells(table.Column{Key: "change_permille", Title: "change", Kind: table.RatioKind}, ratioCell),
 		table.Texts("verdict", "verdict", func(row *Row) string { return row.Verdict.String() }).Words().Only(r.Testable),
 		table.Counts("depth", "", func(row *Row) int { return row.Depth }),

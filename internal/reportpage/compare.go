@@ -18,7 +18,7 @@ type Comparison struct {
 	Per      string     // "recording" or "second"
 	Selected string     // the part of the recordings that is compared; "": all of them
 	Result   *compare.Result
-	Trees    *compare.Trees // nil: there is no flame graph
+	Stacks   *compare.Result // by compare.ByStack: the flame graph
 	KeepURLs bool
 }
 
@@ -116,7 +116,7 @@ func (p *comparisonPage) changes(title string, rows []compare.Row) {
 	p.legend([]part{{"gc", "slower", 1}, {"painting", "faster", 1}, {"other", "each recording of base", 1}, {"loading", "each recording of new", 1}})
 	most := timeline.Nanos(0)
 	for _, row := range rows[:min(len(rows), comparedRows)] {
-		most = max(most, row.Change, -row.Change)
+		most = max(most, row.Size())
 	}
 	note := "Times are medians of the recordings."
 	if more := len(rows) - comparedRows; more > 0 {

@@ -1,9 +1,11 @@
 package reportpage
 
 import (
+	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -18,7 +20,7 @@ func (p *comparisonPage) heading() markup {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		counts := row.Verdict == compare.Slower || row.Verdict == compare.Faster || !r.Testable && row.Change != 0
-		if counts && !row.Async() && (most == nil || max(row.Change, -row.Change) > max(most.Change, -most.Change)) {
+		if counts && !row.Async() && (most == nil || row.Size() > most.Size()) {
 			most = row
 		}
 	}
@@ -45,18 +47,45 @@ func (p *comparisonPage) heading() markup {
 	}
 }
 
+// differenceBox is a call in the flame graph: as wide as the time of the side that has more, or what is in it if that is more.
+type differenceBox struct {
+	*compare.Row
+	start, width timeline.Nanos
+}
+
+// differenceBoxes lays out calls, each followed by what it calls.
+func differenceBoxes(calls []compare.Row) (boxes []differenceBox, width timeline.Nanos) {
+	deepest := 0
+	for i := range calls {
+		deepest = max(deepest, calls[i].Depth)
+	}
+	boxes, inside := make([]differenceBox, len(calls)), make([]timeline.Nanos, deepest+2)
+	for i := range slices.Backward(calls) {
+		c := &calls[i]
+		boxes[i] = differenceBox{Row: c, width: max(c.Longest(), inside[c.Depth+1])}
+		inside[c.Depth+1] = 0
+		inside[c.Depth] += min(boxes[i].width, math.MaxInt64-inside[c.Depth])
+	}
+	ends := make([]timeline.Nanos, deepest+2) // of the last box of each depth
+	for i := range boxes {
+		b := &boxes[i]
+		b.start = ends[b.Depth]
+		b.width = min(b.width, math.MaxInt64-b.start)
+		ends[b.Depth], ends[b.Depth+1] = b.start+b.width, b.start
+	}
+	return boxes, ends[0]
+}
+
 // flame writes the flame graph of the difference.
 func (p *comparisonPage) flame() {
-	if p.Trees == nil {
-		return
-	}
-	all, width := p.Trees.Differences()
+	p.Stacks.Tree((*compare.Row).Longest)
+	all, width := differenceBoxes(p.Stacks.Rows)
 	if width == 0 {
 		return
 	}
-	var list []compare.Difference
+	var list []differenceBox
 	for least := max(width/1000, 1); ; least *= 2 {
-		list = slices.DeleteFunc(slices.Clone(all), func(d compare.Difference) bool { return d.Width < least })
+		list = slices.DeleteFunc(slices.Clone(all), func(b differenceBox) bool { return b.width < least })
 		if len(list) <= maxBoxes {
 			break
 		}
@@ -70,17 +99,17 @@ func (p *comparisonPage) flame() {
 	p.p("<div class=\"scroll flame\" tabindex=0 role=region aria-label=\"Flame graph of the difference\"><svg width=\"100%%\" height=%d role=img aria-label=\"Flame graph of the difference; the table below has the numbers\">", rows*rowHeight)
 	p.p("<svg width=\"100%%\" height=%d viewBox=\"0 0 %d %d\" preserveAspectRatio=none>", rows*rowHeight, flameUnits, rows*rowHeight)
 	for i := range list {
-		d := &list[i]
-		x := scaled(d.Start, width, flameUnits)
-		w := max(scaled(d.Start+d.Width, width, flameUnits)-x, 1)
-		p.p("<rect class=%s x=%d y=%d width=%d height=%d><title>%s</title></rect>", markup(ownChange(d, width)), x, d.Depth*rowHeight, w, rowHeight-1, p.said(d))
+		b := &list[i]
+		x := scaled(b.start, width, flameUnits)
+		w := max(scaled(b.start+b.width, width, flameUnits)-x, 1)
+		p.p("<rect class=%s x=%d y=%d width=%d height=%d><title>%s</title></rect>", markup(ownChange(b.Row, width)), x, b.Depth*rowHeight, w, rowHeight-1, p.said(b.Row))
 	}
 	p.p("</svg>")
 	for i := range list {
-		d := &list[i]
-		room := scaled(d.Width, width, flameUnits) / (flameUnits / 1000) / labelUnits * 16 / 10
+		b := &list[i]
+		room := scaled(b.width, width, flameUnits) / (flameUnits / 1000) / labelUnits * 16 / 10
 		if room >= 4 {
-			p.p("<text x=\"%s\" dx=3 y=%d>%s</text>", percent(d.Start, width), d.Depth*rowHeight+13, cut(p.clean(d.Function), room))
+			p.p("<text x=\"%s\" dx=3 y=%d>%s</text>", percent(b.start, width), b.Depth*rowHeight+13, cut(p.clean(b.Name), room))
 		}
 	}
 	p.p("</svg></div>\n")
@@ -90,9 +119,9 @@ func (p *comparisonPage) flame() {
 	p.p("</section>\n")
 }
 
-// ownChange is the class of a box: what became of its self time.
-func ownChange(d *compare.Difference, all timeline.Nanos) string {
-	switch change := d.Self[compare.New] - d.Self[compare.Base]; {
+// ownChange is the class of a box: what became of its own time.
+func ownChange(r *compare.Row, all timeline.Nanos) string {
+	switch change := r.Own[compare.New] - r.Own[compare.Base]; {
 	case change >= all/100 && change > 0:
 		return "gc"
 	case -change >= all/100 && change < 0:
@@ -101,14 +130,14 @@ func ownChange(d *compare.Difference, all timeline.Nanos) string {
 	return "other"
 }
 
-// said are the numbers of a callsite, and where it is.
-func (p *comparisonPage) said(d *compare.Difference) markup {
-	text := p.phrase("%s: %s before, %s now", d.Function, length(d.Total[compare.Base]), length(d.Total[compare.New]))
-	if d.Self != [2]timeline.Nanos{} {
-		text += p.phrase("; itself %s before, %s now", length(d.Self[compare.Base]), length(d.Self[compare.New]))
+// said are the numbers of a call, and where it is.
+func (p *comparisonPage) said(r *compare.Row) markup {
+	text := p.phrase("%s: %s before, %s now", r.Name, length(r.BaseMedian), length(r.NewMedian))
+	if before, now := r.Own[compare.Base], r.Own[compare.New]; max(before, now) > 0 {
+		text += p.phrase("; itself %s before, %s now", length(before), length(now))
 	}
-	if place := d.Location(); place != "" {
-		text += p.phrase(" – %s", place)
+	if r.Location != "" {
+		text += p.phrase(" – %s", report.Frame{URL: r.Location, Line: r.Line, Column: r.Column}.Location())
 	}
 	return text
 }

@@ -295,7 +295,7 @@ func comparison(name string, rows int) *Comparison {
 			Kind: kind, Name: name, Location: name, Base: []timeline.Nanos{4e6, 5e6}, New: []timeline.Nanos{5e6 + change}, BaseCounts: []int64{1, 1}, NewCounts: []int64{1}, BaseMedian: 4e6, NewMedian: 4e6 + change, Change: change, Ratio: &ratio, P: &p, Q: &p, Verdict: verdict,
 		})
 	}
-	return &Comparison{Title: name, Per: "recording", Selected: name, Result: r}
+	return &Comparison{Title: name, Per: "recording", Selected: name, Result: r, Stacks: new(compare.Result)}
 }
 
 func writeComparison(t testing.TB, c *Comparison) string {
