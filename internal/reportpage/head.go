@@ -73,8 +73,10 @@ func (p *page) issues(sections []section) {
 	p.p("<section id=issues aria-labelledby=issues-title>\n<h2 id=issues-title class=hide>What to change</h2>\n<ol class=issues>\n")
 	for i := range list {
 		x := &list[i]
-		p.p("<li class=%s%s><h3>%s</h3><p>%s</p><p class=do>%s</p><p class=more><span class=whose>%s</span>", markup(x.Class), p.shown(x.Show), p.marked(x.Title), p.marked(x.Proof),
-			p.marked(x.Action), whose[x.Class])
+		p.p("<li class=%s%s><h3>%s</h3><p>%s</p><p class=do>%s</p><p class=more>", markup(x.Class), p.shown(x.Show), p.marked(x.Title), p.marked(x.Proof), p.marked(x.Action))
+		if p.verdict.Kind == verdict.WebPage || x.Class != verdict.Yours { // elsewhere it would say nothing
+			p.p("<span class=whose>%s</span>", whose[x.Class])
+		}
 		if id := Section(x.Section); has(sections, id) {
 			p.p(" <a href=\"#%s\">%s</a>", markup(id), p.sectionName(id))
 		}
@@ -85,7 +87,7 @@ func (p *page) issues(sections []section) {
 
 // whose says who can change something.
 var whose = map[verdict.Class]string{
-	verdict.Yours: "yours", verdict.Browser: "the browser’s", verdict.Machine: "the machine’s", verdict.Recorder: "the recorder’s",
+	verdict.Yours: "your page", verdict.Browser: "the browser", verdict.Machine: "the machine", verdict.Recorder: "the recorder",
 }
 
 // shown returns the attributes of what is to be looked at: its time, and its row of the timeline.

@@ -34,7 +34,7 @@ func (j *judge) job() {
 	case n == 1:
 		j.heading("", "%s was busy for %s of %s", name(j.deviceTitle(least)), percent(busy, window), length(window))
 	default:
-		j.heading("", "%s were busy for %s of the time, so kernels set the pace, not the host", count(n, "device"), percent(busy, window))
+		j.heading("", "%s were busy for %s of the time: only faster kernels make it faster", count(n, "device"), percent(busy, window))
 	}
 	kernel := j.topGroup(report.Kernels)
 	j.deviceTiles(busy, window, communication, hidden)
@@ -127,7 +127,7 @@ func (j *judge) topGroup(kind report.SliceKind) *report.SliceGroup {
 
 // causeActions say what to do about gaps of a stream, by what it waits for.
 var causeActions = map[report.GapCause][2]string{
-	report.GapHost:       {"the host to launch work", "Launch earlier or in larger pieces: fuse kernels, use CUDA graphs, do not synchronize."},
+	report.GapHost:       {"the CPU to launch work", "Launch earlier or in larger pieces: fuse kernels, use CUDA graphs, do not synchronize."},
 	report.GapCollective: {"communication", "Overlap communication with computation, or send less at a time."},
 	report.GapKernel:     {"kernels of other streams", "Let streams depend less on each other."},
 	report.GapCopy:       {"copies", "Copy ahead of time, from pinned memory."},

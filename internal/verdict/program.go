@@ -20,9 +20,9 @@ func (j *judge) probes() {
 		return
 	}
 	top := &p.Values[0]
-	what, label := p.Argument, "Most time"
-	if what == "query" || what == "sql" {
-		what = "statement"
+	what, label, action := p.Argument, "Most time", "Do it less often, or keep its result."
+	if what == "query" || what == "sql" || what == "statement" {
+		what, action = "statement", "Ask the database for its plan (EXPLAIN), or run it less often."
 	}
 	if top.Max >= top.Total-top.Total/10 { // one run; slices within it have the text too
 		label = "Slowest"
@@ -30,16 +30,19 @@ func (j *judge) probes() {
 	} else {
 		j.heading("", "The %s with the most time took %s in all, the longest run %s: “%s”", what, length(top.Total), length(top.Max), quote(top.Name))
 	}
-	j.out.Why = append(j.out.Why, text("That is %s of the %s of %s.", percent(top.Total, all), length(all), count(p.Count, "different "+p.Argument+" text")))
+	j.out.Why = append(j.out.Why, text("That is %s of the %s that %s took.", percent(top.Total, all), length(all), count(p.Count, "different "+what)))
 	for i := range p.Values[:min(len(p.Values), 3)] {
 		v := &p.Values[i]
+		proof := text("%s of the time of all.", percent(v.Total, all))
+		if v.Max < v.Total-v.Total/10 {
+			proof = text("%s of the time of all, in %s, the longest %s.", percent(v.Total, all), count(v.Count, "slice"), length(v.Max))
+		}
 		j.issue(Issue{
-			Title: text("“%s” takes %s", quote(v.Name), length(v.Total)), Proof: text("%s of the time of all; %s, the longest %s.", percent(v.Total, all), count(v.Count, "slice"), length(v.Max)),
-			Action: text("Find out why it is slow, or run it less often."), Class: Yours, Gain: v.Total, Show: momentOf(v), Section: "slices",
+			Title: text("“%s” takes %s", quote(v.Name), length(v.Total)), Proof: proof, Action: text("%s", action), Class: Yours, Gain: v.Total, Show: momentOf(v), Section: "slices",
 		}, 50)
 	}
 	j.tile(Tile{Label: label, Value: table.Length(top.Total), Note: quote(top.Name).Text, Section: "slices"})
-	j.tile(Tile{Label: "Different texts", Value: table.Thousands(p.Count), Note: "of the argument " + p.Argument})
+	j.tile(Tile{Label: "Different " + what + "s", Value: table.Thousands(p.Count), Note: "in the argument " + p.Argument})
 	j.sliceTiles()
 }
 
@@ -74,7 +77,7 @@ func (j *judge) program() {
 	default:
 		j.heading("", "Thread %s was busy for %s of %s", name(t.ThreadTitle()), percent(t.Busy, window), length(window))
 	}
-	j.out.Why = append(j.out.Why, text("The busiest thread, %s, worked for %s of %s.", name(t.ThreadTitle()), percent(t.Busy, window), length(window)))
+	j.out.Why = append(j.out.Why, text("The busiest thread, %s, was busy for %s of %s.", name(t.ThreadTitle()), percent(t.Busy, window), length(window)))
 	j.cpuIssue()
 	if len(j.tasks) > 0 && j.tasks[0].Basis == report.LoopTasks {
 		j.taskIssues()
@@ -135,7 +138,7 @@ func (j *judge) groupIssues() {
 	n := 0
 	for i := range j.Slices.Groups {
 		g := &j.Slices.Groups[i]
-		if g.Kind != report.ThreadSlices || g.Self <= 0 || g.Name == "" || n == 2 || report.Sleeps(g.Name) && j.out.Kind == Probes {
+		if g.Kind != report.ThreadSlices || g.Self <= 0 || g.Name == "" || n == 2 || g.Self < j.kindTime(report.ThreadSlices)/50 || report.Sleeps(g.Name) && j.out.Kind == Probes {
 			continue
 		}
 		n++

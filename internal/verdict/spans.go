@@ -68,7 +68,7 @@ func (j *judge) service() {
 		j.heading("", "%s were answered; the slowest, %s, took %s", count(s.Roots, "request"), name(root.Operation), length(root.Length))
 	}
 	if origin != nil {
-		j.out.Why = append(j.out.Why, text("%s of %s fails first: “%s”%s.", name(origin.Operation), name(origin.Service), message(origin.Message), j.cameThrough(origin)))
+		j.out.Why = append(j.out.Why, text("%s of %s failed %s: “%s”%s.", name(origin.Operation), name(origin.Service), times(origin.Origins), message(origin.Message), j.cameThrough(origin)))
 	}
 	if len(path) > 0 && root.Length > 0 {
 		top := &path[0]
@@ -87,8 +87,12 @@ func (j *judge) service() {
 			title = text("%s runs %s one after the other", name(o.operation), times(o.times))
 			action = text("Batch these calls, or make them in parallel.")
 		}
+		proof := text("%s of its time.", percent(o.time, root.Length))
+		if o.times > 1 {
+			proof = text("%s of its time, in %s.", percent(o.time, root.Length), count(o.times, "part"))
+		}
 		j.issue(Issue{
-			Title: title, Proof: text("%s of its time, in %s of %s.", percent(o.time, root.Length), count(o.times, "part"), name(o.service)), Action: action, Class: Yours,
+			Title: title, Proof: proof, Action: action, Class: Yours,
 			Gain: o.time, Show: &Moment{o.first, o.time, nil}, Section: "spans",
 		}, 40)
 	}
@@ -278,7 +282,7 @@ func (j *judge) archiveIssues(load *report.Load) {
 		}
 		j.issue(Issue{
 			Title: title, Proof: proof,
-			Action: text("Fix the URL or the server, or drop the request."), Class: Yours, Gain: several(100*millisecond, f.Count), Show: &Moment{f.First, 0, nil}, Section: "spans",
+			Action: text("Fix the URL or the server, or drop the request."), Class: Yours, Gain: several(max(100*millisecond, s.Slowest[0].Length), f.Count), Show: &Moment{f.First, 0, nil}, Section: "spans",
 		}, sure)
 	}
 	for _, phase := range [][2]string{{"connect", "Use fewer hosts, keep connections, and preconnect to those that are needed early."}, {"blocked", "Send fewer requests at once, or use HTTP/2."}, {"dns", "Use fewer hosts, and prefetch their names."}} {

@@ -556,7 +556,7 @@ func TestTruthService(t *testing.T) {
 	expect(t, v, "kind: service trace", fmt.Sprintf("heading: %d of %d spans failed, but every request succeeded", failed, len(spans)), fmt.Sprintf("tile Errors: %d poor of %d spans", failed, len(spans)),
 		fmt.Sprintf("tile Requests: %d ", roots), "tile Slowest request: "+table.Length(timeline.Nanos(longest)))
 	for name, n := range origins {
-		expect(t, v, name+" of go-back fails first: “"+message, fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
+		expect(t, v, fmt.Sprintf("%s of go-back failed %d times: “%s”", name, n, message), fmt.Sprintf("%s of go-back fails %d times. “%s”", name, n, message))
 	}
 }
 

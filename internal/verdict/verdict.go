@@ -382,12 +382,6 @@ func inside(t Text) Text {
 	return t
 }
 
-// said reports whether the heading is about what the title of an issue names.
-func (j *judge) said(title Text) bool {
-	i := slices.IndexFunc(title, func(p Part) bool { return p.Kind == Name })
-	return i >= 0 && slices.ContainsFunc(j.out.Heading, func(p Part) bool { return p == title[i] })
-}
-
 // heading sets the sentence, and how good its number is; "": no threshold is known.
 func (j *judge) heading(r Rating, format string, args ...any) {
 	j.out.Heading, j.out.Rating = text(format, args...), r
@@ -397,9 +391,6 @@ func (j *judge) heading(r Rating, format string, args ...any) {
 func (j *judge) finish() {
 	slices.SortStableFunc(j.out.Issues, func(a, b Issue) int { return cmp.Compare(b.Gain, a.Gain) })
 	j.out.Issues = j.out.Issues[:min(len(j.out.Issues), maxIssues)]
-	if i := slices.IndexFunc(j.out.Issues, func(i Issue) bool { return i.Class == Yours }); i >= 0 && len(j.out.Why) < 2 && !j.said(j.out.Issues[i].Title) {
-		j.out.Why = append(j.out.Why, text("What to change first: %s.", inside(j.out.Issues[i].Title)))
-	}
 	j.trust()
 	if len(j.out.Tiles) < 4 && j.Utilisation != nil && j.main != nil {
 		j.tile(Tile{Label: "Busiest thread", Value: table.Percent(j.main.Busy, j.Utilisation.End-j.Utilisation.Start), Note: "of " + table.Length(j.Utilisation.End-j.Utilisation.Start) + ": " + j.main.ThreadTitle(), Section: "busy"})

@@ -144,7 +144,7 @@ func (j *judge) webHeading(f *webFacts) {
 
 // waitingHeading blames the machine for a slow page.
 func (j *judge) waitingHeading(f *webFacts, cpu, of timeline.Nanos) {
-	j.out.Why[0] = text("Something else kept the machine busy, or the thread slept: lengths here are work and waiting.") // in place of what the heading says
+	j.out.Why[0] = text("Other programs used the CPU, or the thread slept. All lengths here include this waiting.") // in place of what the heading says
 	rating := blocking.rate(f.blocked)
 	if slow := latency(f.slowest); slow > interaction.good {
 		rating = interaction.rate(slow)
@@ -217,7 +217,7 @@ func (j *judge) webTiles(f *webFacts) {
 		j.tile(Tile{Label: "Layout shift", Value: shift(s.Score), Note: "CLS: " + table.Count(s.Shifts, "shift") + " at " + j.moment(s.Start).Text, Rating: rateShift(s.Score)})
 	}
 	if cpu, of, ok := onCPU(j.main); ok {
-		t := Tile{Label: "On a CPU", Value: table.Percent(cpu, of), Note: "of the time of its slices", Section: "busy"}
+		t := Tile{Label: "On a CPU", Value: table.Percent(cpu, of), Note: "of the time in which the main thread had work", Section: "busy"}
 		if waits(cpu, of) {
 			t.Rating = Poor
 		}
@@ -292,7 +292,7 @@ func (j *judge) inputIssue(f *webFacts) {
 		proof = text("At %s: %s until its listeners ran, %s in them, %s until the answer was shown.", j.moment(in.Start), length(*in.Delay), length(*in.Processing), length(*in.Presentation))
 		switch max(*in.Delay, *in.Processing, *in.Presentation) {
 		case *in.Delay:
-			action = text("Split the task that was running when it arrived.")
+			action = text("Split the work that ran before its listeners did.")
 		case *in.Processing:
 			action = text("Do less in the listeners, or do it after the next frame.")
 		default:

@@ -42,6 +42,8 @@ func partName(function, location string) Part {
 		return Part{Plain, "a function of " + path.Base(location)}
 	case strings.HasPrefix(function, "0x"), function == "":
 		return Part{Plain, "something without a name"}
+	case function == "program" && location == "": // a state of V8
+		return Part{Plain, "native code"}
 	case function == "(anonymous)":
 		return Part{Plain, "a function without a name"}
 	default:
@@ -111,7 +113,7 @@ func (j *judge) trust() {
 	case len(j.NotCounted) > 0:
 		say(text("Some threads were recorded twice, and count once."))
 	default:
-		say(text("Nothing that changes these numbers is missing."))
+		say(text("No data is missing that would change these numbers."))
 	}
 }
 
@@ -124,7 +126,12 @@ func (j *judge) threadName(t *report.ThreadUse) Text {
 }
 
 // moment writes a time since the start of the recording.
-func (j *judge) moment(at timeline.Nanos) Part { return length(at - j.Start) }
+func (j *judge) moment(at timeline.Nanos) Part {
+	if at == j.Start {
+		return number("the start")
+	}
+	return length(at - j.Start)
+}
 
 // cpuIssue is about a machine that kept the main thread waiting.
 func (j *judge) cpuIssue() {
@@ -272,9 +279,10 @@ func (j *judge) gcIssue() {
 	}, sure)
 }
 
-// isBrowsers reports whether the code of a web page's recording at a url is the browser's own.
+// isBrowsers reports whether the code of a web page's recording at a url is the browser's own. Functions of Firefox without a url are native.
 func (j *judge) isBrowsers(url string) bool {
-	return j.out.Kind == WebPage && (report.IsOwnPage(url) || url != "" && !strings.Contains(url, "://"))
+	native := url == "" && j.main != nil && strings.HasPrefix(j.main.Thread, producers.GeckoMain)
+	return j.out.Kind == WebPage && (native || report.IsOwnPage(url) || url != "" && !strings.Contains(url, "://"))
 }
 
 // functionIssues are about the functions with the most self time of the thread that the verdict is about, or of the first one.
