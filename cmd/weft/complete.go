@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"os"
 	"slices"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
 )
 
@@ -45,7 +50,7 @@ func (vocabulary) Arguments(command *cli.Command, words []string) (list []comman
 		return commandline.Words(shells()...)
 	case command.Name == "scripts" && n == 0:
 		return scriptCandidates()
-	case command.Name == "flows" && n > 0, command.Name == "dump" && n > 0, command.Name == "report" && n > 1,
+	case command.Name == "find" && n == 0, command.Name == "flows" && n > 0, command.Name == "dump" && n > 0, command.Name == "report" && n > 1,
 		command.Name == "completion", command.Name == "scripts", command.Name == "list", command.Name == "record", command.Name == "man", command.Name == "version":
 		return nil
 	}
@@ -74,7 +79,12 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 		return commandline.Words(formats...)
 	case "kind":
 		return commandline.Words(append(strings.Split(kindList(), ", "), "all")...)
+	case "process", "thread", "name", "category":
+		return namesIn(others, name)
 	case "table", "sort", "columns":
+		if command.Name == "flows" {
+			return commandline.Words(flowColumns...)
+		}
 		if command.Name == "compare" {
 			return columnCandidates(new(compareQuery).forms())
 		}
@@ -145,8 +155,45 @@ var choices = map[string][]string{
 	"strict":      {"all"},
 	"samples":     {"stack-sample", "none"},
 	"screenshots": {"on", "off"},
+	"types":       {"slice", "instant", "counter", "sample"},
 	"tracer":      {"bpftrace", "dtrace"},
 	"write-back":  {"all", "notes", "tracks", "catalogue", "costs"},
+}
+
+// The limits of what completion reads of a file, so that a shell never waits for long.
+const (
+	completionTime  = 2 * time.Second
+	completionNames = 20_000
+)
+
+// namesIn returns what the last file among the words has to select from. If there is none that weft can read in time, it is nothing:
+// a shell that completes has no use for an error.
+func namesIn(words []string, flag string) (list []commandline.Candidate) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	for _, name := range slices.Backward(words) {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		tr, tl, err := openTimeline(ctx, name, f, convert.Options{})
+		if err != nil {
+			return nil
+		}
+		defer tr.Close()
+		for _, text := range selection.Names(tl, flag) {
+			// A colon first is for the shell, and a control character ends the line or the candidate.
+			if len(list) < completionNames && text[0] != ':' && strings.IndexFunc(text, unicode.IsControl) < 0 {
+				list = append(list, commandline.Candidate{Text: text})
+			}
+		}
+		return list
+	}
+	return nil
 }
 
 // tableCandidates returns the tables of a report, or their columns.

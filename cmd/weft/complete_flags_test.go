@@ -60,7 +60,35 @@ func TestFlagsOfReports(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Completion offers of a flag of a report those values that the report takes.
+func TestValuesOfReports(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(input, []byte(`[{"ph":"X","pid":1,"tid":2,"name":"work","cat":"code","ts":1,"dur":5000}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	app := newApp(&newConsole(strings.NewReader(""), false).environment)
+	values := 0
+	for _, r := range reports() {
+		for _, f := range commandline.Candidates(app, []string{"report", r.name, "--"}, vocabulary{}) {
+			for _, value := range commandline.Candidates(app, []string{"report", r.name, input, f.Text, ""}, vocabulary{}) {
+				if strings.HasPrefix(value.Text, ":") || strings.HasSuffix(value.Text, "=") || value.Text == input {
+					continue
+				}
+				values++
+				c := newConsole(strings.NewReader(""), false)
+				c.stdout = io.Discard
+				run(t.Context(), []string{"weft", "report", r.name, input, f.Text + "=" + value.Text}, &c.environment)
+				if said := c.err.String(); strings.Contains(said, "unknown") || strings.Contains(said, "there is no") || strings.Contains(said, "does not have") {
+					t.Errorf("weft report %s %s=%s: %s", r.name, f.Text, value.Text, said)
+				}
+			}
+		}
+	}
+	if values < 100 {
+		t.Errorf("only %d values", values)
+	}
 	for text, want := range map[string]string{"report input --kind ": "click", "convert --strict=": "--strict=all"} {
 		words := strings.Split(text, " ")
 		if list := commandline.Candidates(app, words, vocabulary{}); !slices.ContainsFunc(list, func(c commandline.Candidate) bool { return c.Text == want }) {

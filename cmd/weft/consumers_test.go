@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -169,7 +170,8 @@ func runConsumer(command []string, stream []byte) (string, error) {
 	return string(out), err
 }
 
-// DuckDB finds the same events in a Parquet file, and can run the other queries of docs/consumers/events.sql.
+// DuckDB finds the same events in a Parquet file, and prints what docs/pipelines.md shows for docs/consumers/events.sql and for the
+// queries on the page itself.
 func TestDuckDB(t *testing.T) {
 	folder, err := filepath.Abs(filepath.Join("..", "..", "docs", "consumers"))
 	if err != nil {
@@ -179,19 +181,42 @@ func TestDuckDB(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(node, "node_modules", "@duckdb", "node-api")); node == "" || err != nil {
 		t.Skip(missingNode)
 	}
-	path := tiny(t)
-	runWeft(t, "export", "--as", "parquet", "-q", "-o", filepath.Join(node, "trace.parquet"), path)
-	cmd := exec.Command("node", "duckdb.mjs", "events.sql")
-	cmd.Dir = node
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	ask := func(file string) string {
+		cmd := exec.Command("node", "duckdb.mjs", file)
+		cmd.Dir = node
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", file, err, out)
+		}
+		return string(out)
 	}
-	lines := strings.SplitAfter(string(out), "\n")
+	path, page := tiny(t), pipelinesPage(t)
+	runWeft(t, "export", "--as", "parquet", "-q", "-o", filepath.Join(node, "trace.parquet"), path)
+	out := ask("events.sql")
+	lines := strings.SplitAfter(out, "\n")
 	if want := strings.Replace(sums(t, path), " ", "\t", 1); len(lines) < 15 || lines[1] != want {
 		t.Errorf("DuckDB printed\n%s, want first %s", out, want)
 	}
-	if !strings.Contains(pipelinesPage(t), "```text\n"+string(out)+"```\n") {
+	if !strings.Contains(page, "```text\n"+out+"```\n") {
 		t.Errorf("docs/pipelines.md does not show what DuckDB printed:\n%s", out)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^weft export --as parquet -o (\S+) (\S+)\.gz$`).FindAllStringSubmatch(page, -1) {
+		some, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "*", m[2]+"*"))
+		if err != nil || len(some) != 1 {
+			t.Fatalf("%s: %v, %v", m[2], some, err)
+		}
+		runWeft(t, "export", "--as", "parquet", "-q", "-o", filepath.Join(node, m[1]), some[0])
+	}
+	queries := regexp.MustCompile("(?s)```sql\n(.*?)```\n\n```text\n(.*?)```\n").FindAllStringSubmatch(page, -1)
+	if len(queries) != 5 || strings.Count(page, "```sql\n") != 5 {
+		t.Fatalf("%d queries with what they print", len(queries))
+	}
+	for _, q := range queries {
+		if err := os.WriteFile(filepath.Join(node, "query.sql"), []byte(q[1]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask("query.sql"); got != q[2] {
+			t.Errorf("docs/pipelines.md:\n%sprinted\n%snot\n%s", q[1], got, q[2])
+		}
 	}
 }

@@ -97,7 +97,7 @@ func Candidates(app *cli.App, words []string, v Vocabulary) []Candidate {
 	}
 	switch {
 	case needsValue != nil:
-		return matching(v.Values(command, others, needsValue), current)
+		return matching(values(command, others, needsValue, v), current)
 	case command != nil && strings.HasPrefix(current, "--") && strings.Contains(current, "="):
 		return valueCandidates(command, others, current, v)
 	case strings.HasPrefix(current, "-"):
@@ -110,6 +110,14 @@ func Candidates(app *cli.App, words []string, v Vocabulary) []Candidate {
 	return matching(v.Arguments(command, others), current)
 }
 
+// values returns what the value of a flag can be; of a flag that cannot follow, nothing.
+func values(command *cli.Command, others []string, flag cli.Flag, v Vocabulary) []Candidate {
+	if !slices.Contains(v.Flags(command, others), flag) {
+		return nil
+	}
+	return v.Values(command, others, flag)
+}
+
 // valueCandidates returns what --flag=VALUE may become.
 func valueCandidates(command *cli.Command, others []string, current string, v Vocabulary) (list []Candidate) {
 	name, value, _ := strings.Cut(current, "=")
@@ -117,7 +125,7 @@ func valueCandidates(command *cli.Command, others []string, current string, v Vo
 	if flag == nil {
 		return nil
 	}
-	for _, c := range matching(v.Values(command, others, flag), value) {
+	for _, c := range matching(values(command, others, flag, v), value) {
 		if !strings.HasPrefix(c.Text, ":") {
 			c.Text = name + "=" + c.Text
 		}

@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -28,6 +29,13 @@ var formats = map[Format]string{
 
 // ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
 var ErrUnknownFormat = errors.New("unknown format")
+
+// explained reports whether an error is not about the format: it has advice of its own, or is one of a file.
+func explained(err error) bool {
+	var hinted interface{ Hint() string }
+	var file *fs.PathError
+	return errors.As(err, &hinted) || errors.As(err, &file)
+}
 
 // misread is an error of the reader of a format that an input looks like.
 type misread struct {

@@ -207,7 +207,7 @@ func (l *loader) readOne(ctx context.Context, src io.Reader, read func(ctx conte
 		return err
 	}
 	if err := l.withinMemory(ctx, func(ctx context.Context) error { return read(ctx, in, in.format) }); err != nil {
-		if l.opts.From == FormatAuto && ctx.Err() == nil && l.builder.Full() == nil && in.failed == nil {
+		if l.opts.From == FormatAuto && ctx.Err() == nil && l.builder.Full() == nil && in.failed == nil && !explained(err) {
 			return &misread{err, in.format}
 		}
 		return err

@@ -53,6 +53,7 @@ type TreeNode struct {
 const (
 	maxTrees      = 8
 	maxTreeDepth  = 32
+	maxCallDepth  = 1024    // of whole trees, which recordings are compared by
 	maxTreeNodes  = 1 << 18 // of all trees of slices, before small ones are left out
 	smallTreePart = 2000    // a node that takes less than this part of the whole is small
 )
@@ -191,11 +192,15 @@ func (p *Profiles) stackTree(t *Thread, view *TreeView) StackTree {
 	case !all:
 		tree.Shared = paths.shared(p.stacks)
 	}
+	levels := maxTreeDepth
+	if all {
+		levels = maxCallDepth
+	}
 	nodes := make([]int32, len(paths.steps)) // of the tree, by step
 	for i := 1; i < len(paths.steps); i++ {
 		step := &paths.steps[i]
 		nodes[i] = nodes[step.parent] // what the tree does not have counts for the innermost that it has
-		if int(step.depth) > tree.Shared && int(step.depth) <= tree.Shared+maxTreeDepth {
+		if depth := int(step.depth) - tree.Shared; depth > 0 && depth <= levels {
 			nodes[i] = b.add(nodes[step.parent], p.stacks.frames[step.frame], "")
 		}
 	}

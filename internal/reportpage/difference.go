@@ -30,7 +30,7 @@ func (p *comparisonPage) heading() markup {
 	case most == nil && r.Testable:
 		return "Nothing is significantly slower or faster."
 	case most == nil:
-		return "Nothing takes another time."
+		return "Everything takes the same time."
 	}
 	name := table.Elide(most.Name, 60)
 	switch from, to := length(most.BaseMedian), length(most.NewMedian); {

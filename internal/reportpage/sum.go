@@ -78,7 +78,7 @@ func (s *Sum) Page(ctx context.Context) ([]byte, error) {
 			changes++
 		}
 	}
-	heading := d.phrase("%s of %s have something that you can change.", table.Thousands(changes), table.Count(len(s.list), "recording"))
+	heading := d.phrase("%s, %s with something that you can change.", table.Count(len(s.list), "recording"), table.Thousands(changes))
 	d.begin(table.Count(len(s.list)+len(s.failed), "file"), heading, "", nil, "")
 	tasks, inputs := s.fold.List("tasks"), s.fold.List("inputs")
 	tiles := []verdict.Tile{

@@ -326,7 +326,17 @@ func (f *Filter) findNames(tl *timeline.Timeline) (*texts, error) {
 	if len(f.names) == 0 {
 		return nil, nil
 	}
-	names := func(yield func(string) bool) {
+	names := eventNames(tl)
+	matches, missing := choose(f.names, names)
+	if missing != "" && tl.NameCount() < maxLookup {
+		return nil, unknown(fmt.Sprintf("no event, counter or function is called %q", missing), string(missing), names)
+	}
+	return &texts{matches, make([]answer, tl.NameCount()+1)}, nil
+}
+
+// eventNames gives the names of events, counters and functions, some of them more than once.
+func eventNames(tl *timeline.Timeline) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
 		for id := range timeline.NameID(tl.NameCount()) {
 			if !yield(string(tl.Name(id + 1))) {
 				return
@@ -343,11 +353,6 @@ func (f *Filter) findNames(tl *timeline.Timeline) (*texts, error) {
 			}
 		}
 	}
-	matches, missing := choose(f.names, names)
-	if missing != "" && tl.NameCount() < maxLookup {
-		return nil, unknown(fmt.Sprintf("no event, counter or function is called %q", missing), string(missing), names)
-	}
-	return &texts{matches, make([]answer, tl.NameCount()+1)}, nil
 }
 
 // findCategories finds out which lists of categories are selected; nil: all.
@@ -355,15 +360,7 @@ func (f *Filter) findCategories(tl *timeline.Timeline) (*texts, error) {
 	if len(f.categories) == 0 {
 		return nil, nil
 	}
-	names := func(yield func(string) bool) {
-		for id := range timeline.CategoryID(tl.CategoryCount()) {
-			for category := range eachCategory(string(tl.Category(id + 1))) {
-				if !yield(category) {
-					return
-				}
-			}
-		}
-	}
+	names := categoryNames(tl)
 	matches, missing := choose(f.categories, names)
 	if missing != "" && tl.CategoryCount() < maxLookup {
 		return nil, unknown(fmt.Sprintf("the trace has no category %q", missing), string(missing), names)
@@ -379,6 +376,19 @@ func (f *Filter) findCategories(tl *timeline.Timeline) (*texts, error) {
 		},
 		make([]answer, tl.CategoryCount()+1),
 	}, nil
+}
+
+// categoryNames gives the categories of events, some of them more than once.
+func categoryNames(tl *timeline.Timeline) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for id := range timeline.CategoryID(tl.CategoryCount()) {
+			for category := range eachCategory(string(tl.Category(id + 1))) {
+				if !yield(category) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // eachCategory gives the categories of a list as written in the input, "a, b", and the list itself if it has several.

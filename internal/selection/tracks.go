@@ -192,13 +192,7 @@ func (e *UnknownError) Error() string { return e.message }
 
 // unknown makes an UnknownError of what is not there, what was asked for and the names that there are.
 func unknown(what, asked string, names func(yield func(string) bool)) error {
-	seen, list := map[string]bool{}, []string{}
-	for name := range names {
-		if name != "" && !seen[name] {
-			seen[name] = true
-			list = append(list, name)
-		}
-	}
+	list := distinct(names)
 	asked = strings.Trim(asked, "*")
 	if near := cmp.Or(suggest.Near(asked, list), containing(asked, list)); near != "" {
 		return unknownf("%s; did you mean %q?", what, near)
@@ -210,6 +204,31 @@ func unknown(what, asked string, names func(yield func(string) bool)) error {
 		return unknownf("%s; there are %s and %d more", what, strings.Join(list[:maxListed], ", "), n-maxListed)
 	}
 	return unknownf("%s; use %s", what, suggest.List(list))
+}
+
+// distinct returns each name once, in the order in which they come first.
+func distinct(names func(yield func(string) bool)) (list []string) {
+	seen := map[string]bool{"": true}
+	for name := range names {
+		if !seen[name] {
+			seen[name] = true
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// Names returns what a trace has to select from: its processes, threads, categories, or names for any other flag.
+func Names(tl *timeline.Timeline, flag string) []string {
+	switch flag {
+	case "process":
+		return distinct(titles(tl, tracksOf(tl, timeline.ProcessTrack, nil)))
+	case "thread":
+		return distinct(titles(tl, tracksOf(tl, timeline.ThreadTrack, nil)))
+	case "category":
+		return distinct(categoryNames(tl))
+	}
+	return distinct(eventNames(tl))
 }
 
 func unknownf(format string, args ...any) error { return &UnknownError{fmt.Sprintf(format, args...)} }

@@ -142,7 +142,7 @@ type sameFailure struct {
 
 // sameFailures puts failures together that say the same, the most frequent first.
 func (j *judge) sameFailures() (list []sameFailure) {
-	for _, f := range j.Spans.Failures {
+	for _, f := range j.Spans.Spans.Failures {
 		i := slices.IndexFunc(list, func(s sameFailure) bool {
 			return s.Service == f.Service && s.Message == f.Message && (s.Origins > 0) == (f.Origins > 0) && isFavicon(s.URL) == isFavicon(f.URL)
 		})

@@ -10,7 +10,7 @@ import (
 // Operations of a service that fail with one message are one issue; another service or another message makes another issue.
 func TestSameFailuresAreOneIssue(t *testing.T) {
 	all := &report.All{End: 100 * millisecond, Spans: &report.AllSpans{Spans: &report.Spans{Spans: 9}, Longest: &report.SpanRow{Length: 50 * millisecond}}}
-	all.Spans.Failures = []report.SpanFailure{
+	all.Spans.Spans.Failures = []report.SpanFailure{
 		{Service: "a", Operation: "read", Message: "boom", Count: 3, Origins: 3, First: 7 * millisecond}, {Service: "a", Operation: "write", Message: "boom", Count: 2, Origins: 2, First: 5 * millisecond},
 		{Service: "a", Operation: "read", Message: "bang", Count: 1, Origins: 1}, {Service: "b", Operation: "read", Message: "boom", Count: 1, Origins: 1}, {Service: "a", Operation: "call", Message: "boom", Count: 4},
 	}
@@ -35,7 +35,7 @@ func TestWaitingForTheMachine(t *testing.T) {
 		ThreadID: report.ThreadID{Thread: "CrRendererMain"}, Busy: 100 * millisecond, CPU: &cpu, CPUOf: 100 * millisecond,
 	}}}, Inputs: &report.AllInputs{Inputs: &report.Inputs{}, List: []report.Interaction{{Kind: report.KeyInput, Latency: 300 * millisecond}}}}
 	v := Of(all, nil, nil)
-	if got, want := v.Heading.String(), "The page waited for the machine: its thread ran for only 20 % of 100 ms, and the slowest input took 300 ms"; got != want {
+	if got, want := v.Heading.String(), "The page was kept waiting: its thread ran for only 20 % of 100 ms, and the slowest input took 300 ms"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	cpu = 90 * millisecond

@@ -148,10 +148,10 @@ func (j *judge) waitingHeading(f *webFacts, cpu, of timeline.Nanos) {
 	rating := blocking.rate(f.blocked)
 	if slow := latency(f.slowest); slow > interaction.good {
 		rating = interaction.rate(slow)
-		j.heading(rating, "%s waited for the machine: its thread ran for only %s of %s, and the slowest input took %s", f.page, percent(cpu, of), length(of), length(slow))
+		j.heading(rating, "%s was kept waiting: its thread ran for only %s of %s, and the slowest input took %s", f.page, percent(cpu, of), length(of), length(slow))
 		return
 	}
-	j.heading(rating, "%s waited for the machine: its thread ran for only %s of %s, with %s", f.page, percent(cpu, of), length(of), count(f.tasks, "long task"))
+	j.heading(rating, "%s was kept waiting: its thread ran for only %s of %s, with %s", f.page, percent(cpu, of), length(of), count(f.tasks, "long task"))
 }
 
 // latency returns the latency of an input, 0 of nil.

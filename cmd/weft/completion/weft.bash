@@ -2,6 +2,7 @@
 
 _weft() {
     local IFS=$'\n' current=${COMP_WORDS[COMP_CWORD]} line
+    local words=("${COMP_WORDS[@]//[\\\'\"]/}") # without the quotes that the shell takes away
     [[ $current == = ]] && current=
     COMPREPLY=()
     while read -r line; do
@@ -9,12 +10,14 @@ _weft() {
         case $line in
             :files) COMPREPLY+=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null ;;
             :dirs) COMPREPLY+=($(compgen -d -- "$current")); compopt -o filenames 2>/dev/null ;;
-            # bash takes --flag=value apart, so only the value is completed
-            --*=*) COMPREPLY+=("${line#*=}") ;;
             *=) COMPREPLY+=("$line"); compopt -o nospace 2>/dev/null ;;
-            *) COMPREPLY+=("$line") ;;
+            *)
+                # bash takes --flag=value apart, so only the value is completed
+                [[ $line == --*=* ]] && line=${line#*=}
+                [[ $current == [\'\"]* ]] || printf -v line %q "$line"
+                COMPREPLY+=("$line") ;;
         esac
-    done < <("${COMP_WORDS[0]}" __complete ":${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+    done < <("${COMP_WORDS[0]}" __complete ":${words[COMP_CWORD]}" "${words[@]:1:COMP_CWORD-1}" 2>/dev/null)
 }
 
 complete -F _weft weft

@@ -1,12 +1,16 @@
 # Completion of weft for PowerShell: weft completion powershell | Out-String | Invoke-Expression
 
+# A text as one word of a command.
+function global:WeftWord($text) {
+    if ($text -match "[^\w./\\:=+-]") { "'" + $text.Replace("'", "''") + "'" } else { $text }
+}
+
 # The names of files, or of folders only, that begin with a text. Get-ChildItem leaves out the folder in which they are.
 function global:WeftPaths($begin, $kind) {
     $folder = if ($begin -match '^.*[\\/]') { $Matches[0] } else { '' }
     Get-ChildItem -Name -Directory:($kind -eq 'ProviderContainer') -Path "$begin*" -ErrorAction SilentlyContinue | ForEach-Object {
         $path = $folder + $_
-        $text = if ($path -match "[\s']") { "'" + $path.Replace("'", "''") + "'" } else { $path }
-        [System.Management.Automation.CompletionResult]::new($text, $_, $kind, $path)
+        [System.Management.Automation.CompletionResult]::new((WeftWord $path), $_, $kind, $path)
     }
 }
 
@@ -21,7 +25,7 @@ Register-ArgumentCompleter -Native -CommandName weft -ScriptBlock {
         switch ($text) {
             ':files' { WeftPaths $current 'ProviderItem' }
             ':dirs' { WeftPaths $current 'ProviderContainer' }
-            default { [System.Management.Automation.CompletionResult]::new($text, $text, 'ParameterValue', $about) }
+            default { [System.Management.Automation.CompletionResult]::new((WeftWord $text), $text, 'ParameterValue', $about) }
         }
     }
 }

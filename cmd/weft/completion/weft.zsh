@@ -4,7 +4,7 @@
 _weft() {
     local -a described lines
     local line files dirs
-    lines=("${(@f)$("${words[1]}" __complete ":${words[CURRENT]}" "${(@)words[2,CURRENT-1]}" 2>/dev/null)}")
+    lines=("${(@f)$("${words[1]}" __complete ":${(Q)words[CURRENT]}" "${(@Q)words[2,CURRENT-1]}" 2>/dev/null)}")
     for line in $lines; do
         case $line in
             :files) files=1 ;;

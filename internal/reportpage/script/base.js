@@ -92,7 +92,7 @@ for (const table of $$(".rows table")) {
       const first = th.className === "n" ? "descending" : "ascending", up = (th.ariaSort === first) === (first === "descending");
       for (const h of heads) h.ariaSort = null;
       th.ariaSort = up ? "ascending" : "descending";
-      const of = row => { const text = row.cells[i].firstChild?.textContent || "", n = parseFloat(text.replace(/,/g, "")); return th.className && (n === n ? n : -Infinity) || text; };
+      const of = row => { const text = row.cells[i].firstChild?.textContent || "", n = parseFloat(text.replace(/,/g, "")); return th.className ? n === n ? n : -Infinity : text; };
       body.append(...[...body.rows].sort((a, b) => (a.className === "last") - (b.className === "last") || (of(a) < of(b) ? -1 : of(a) > of(b)) * (up ? 1 : -1)));
     };
     th.replaceChildren(button);
