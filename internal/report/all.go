@@ -26,7 +26,7 @@ type All struct {
 
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`
 	Chart       *Chart              `json:"-"` // of the threads of Utilisation
-	Waterfall   *Waterfall          `json:"-"`
+	Waterfall   *Waterfall          `json:"-"` // of Spans
 	Costs       []*costtables.Table `json:"costs,omitempty"`
 	StackTrees  []StackTree         `json:"stack_tree,omitempty"`
 	Functions   []ThreadFunctions   `json:"functions,omitempty"` // of the threads of StackTrees that have samples

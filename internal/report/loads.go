@@ -161,14 +161,16 @@ func (c *loadCollector) item(it *timeline.Item) error {
 }
 
 // readTexts reads the arguments of an event that are texts and numbers, by name: those in a dictionary with its name before a dot.
+// Of long texts it reads the start.
 func readTexts(it *timeline.Item, wanted *timeline.ArgSelection, args map[string]string) error {
 	clear(args)
 	if err := it.ReadArgs(); err != nil {
 		return err
 	}
 	wanted.Paths(it.Args, func(path string, arg *timeline.Arg) bool {
-		if len(arg.Text()) <= maxLoadText {
-			args[path] = string(arg.AppendText(nil))
+		text := arg.AppendText(nil)
+		if args[path] = string(text); len(text) > maxLoadText {
+			args[path] = strings.ToValidUTF8(string(text[:maxLoadText]), "") + "…"
 		}
 		return true
 	})

@@ -17,9 +17,12 @@ type Network struct {
 	Requests   int64     `json:"requests"`
 	Failed     int64     `json:"failed"`     // those with an answer of 400 and more, too
 	Unfinished int64     `json:"unfinished"` // for which no end is recorded
+	Unfollowed int64     `json:"unfollowed"` // sent while MaxOpenRequests were open: nothing else is known of them
 	Bytes      int64     `json:"bytes"`      // with headers, as sent
 	Slowest    []SpanRow `json:"slowest_requests"`
-	start      timeline.Nanos
+	// Waterfall has those that failed or took longest. An unfinished one ends with its answer.
+	Waterfall *Waterfall `json:"-"`
+	start     timeline.Nanos
 }
 
 // Table has the slowest requests.
@@ -39,7 +42,7 @@ type Heap struct {
 
 // Limits of what is kept.
 const (
-	maxOpenRequests = 1 << 14
+	MaxOpenRequests = 1 << 14
 	maxHeaps        = 1 << 6
 	heapSteps       = 400
 )
@@ -69,7 +72,7 @@ type requestKey struct{ input, id string }
 // request is a request of which the end may come.
 type request struct {
 	SpanRow
-	answered *timeline.Nanos
+	answered bool
 }
 
 func newResourceCollector(tl *timeline.Timeline, selected *selection.Selection) *resourceCollector {
@@ -111,16 +114,17 @@ func (c *resourceCollector) key(it *timeline.Item) requestKey {
 func (c *resourceCollector) send(it *timeline.Item) {
 	key, url := c.key(it), c.args["data.url"]
 	_, host, _ := producers.SplitURL(url)
-	if key.id == "" || host == "" { // data: urls are not fetched
+	if key.id == "" || host == "" || strings.HasPrefix(url, "data:") { // data: urls are not fetched
 		return
 	}
 	if before := c.open[key]; before != nil {
 		before.Message = "redirected"
+		delete(c.open, key)
 		c.done(before, it.TS)
 	}
-	if len(c.open) == maxOpenRequests {
+	if len(c.open) == MaxOpenRequests {
 		c.out.Requests++
-		c.out.Unfinished++
+		c.out.Unfollowed++
 		return
 	}
 	c.open[key] = &request{SpanRow: SpanRow{Service: host, Operation: cmp.Or(c.args["data.requestMethod"], "GET"), URL: url, Start: it.TS}}
@@ -132,14 +136,13 @@ func (c *resourceCollector) answer(it *timeline.Item) {
 	if r == nil || it.TS < r.Start {
 		return
 	}
-	r.answered = new(it.TS)
-	r.Wait = it.TS - r.Start
+	r.answered, r.Wait = true, it.TS-r.Start
 	if status, err := strconv.Atoi(c.args["data.statusCode"]); err == nil && status >= 400 {
 		r.Failed, r.Message = true, strings.TrimSpace(strconv.Itoa(status)+" "+c.args["data.statusText"])
 	}
 }
 
-// finish takes in the end of a request.
+// finish takes in the end of a request. Without a start it was sent before the recording, or is not followed, or was a data: url.
 func (c *resourceCollector) finish(it *timeline.Item) {
 	key := c.key(it)
 	r := c.open[key]
@@ -151,19 +154,17 @@ func (c *resourceCollector) finish(it *timeline.Item) {
 		r.Bytes = int64(n)
 	}
 	if c.args["data.didFail"] == "true" && !r.Failed {
-		r.Failed, r.Message = true, "no answer"
+		if r.Failed, r.Message = true, "no answer"; r.answered {
+			r.Message = "broken off"
+		}
 	}
 	c.done(r, it.TS)
 }
 
-// done counts a request that has ended.
+// done takes over a request that has ended.
 func (c *resourceCollector) done(r *request, end timeline.Nanos) {
 	r.Length = max(end-r.Start, 0)
-	c.out.Requests++
 	sum(&c.out.Bytes, r.Bytes)
-	if r.Failed {
-		c.out.Failed++
-	}
 	c.out.Slowest = append(c.out.Slowest, r.SpanRow)
 	if len(c.out.Slowest) == 8*AllRows {
 		c.out.Slowest = slowestOf(c.out.Slowest)
@@ -171,14 +172,21 @@ func (c *resourceCollector) done(r *request, end timeline.Nanos) {
 	c.draw(r)
 }
 
-// draw adds a request to the waterfall.
+// draw counts a request and adds it to the waterfall.
 func (c *resourceCollector) draw(r *request) {
+	c.out.Requests++
+	if r.Failed {
+		c.out.Failed++
+	}
 	_, _, path := producers.SplitURL(r.URL)
 	s := &waterfallSpan{WaterfallSpan: WaterfallSpan{
 		Start: r.Start, Duration: r.Length, Name: r.Operation + " " + cmp.Or(path, "/"), Service: r.Service, Request: true, Failed: r.Failed, Message: r.Message,
 	}}
-	if r.answered != nil {
-		s.Phases = []SpanPhase{{"wait", r.Start, r.Wait}, {"receive", *r.answered, r.Length - r.Wait}}
+	if r.answered {
+		s.Phases = []SpanPhase{{"wait", r.Start, r.Wait}}
+	}
+	if r.answered && r.Length > r.Wait {
+		s.Phases = append(s.Phases, SpanPhase{"receive", r.Start + r.Wait, r.Length - r.Wait})
 	}
 	c.waterfall.add("", s)
 }
@@ -210,12 +218,12 @@ func (c *resourceCollector) add(out *All) {
 	}
 	slices.SortFunc(left, func(a, b *request) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.URL, b.URL)) })
 	for _, r := range left {
-		c.out.Requests++
 		c.out.Unfinished++
+		r.Length, r.Message = r.Wait, cmp.Or(r.Message, "not finished")
 		c.draw(r)
 	}
 	if c.out.Slowest = slowestOf(c.out.Slowest); c.out.Requests > 0 {
-		out.Network, out.Waterfall = &c.out, c.waterfall.done()
+		out.Network, c.out.Waterfall = &c.out, c.waterfall.done()
 	}
 	for _, thread := range c.order {
 		out.Heaps = append(out.Heaps, *c.heaps[thread])

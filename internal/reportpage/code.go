@@ -284,11 +284,11 @@ func (p *page) treeLead(t *report.StackTree) string {
 
 // functions writes the functions of a graph with the most self time.
 func (p *page) functions(t *report.StackTree) {
-	l := look{fold: "The slices with the most self time", before: "self_ns", barTitle: "self time", spare: 2, report: "slices"}
+	l := look{fold: "The slices with the most self time", before: "self_ns", barTitle: "self time", spare: 2, report: "slices --limit 0"}
 	shown := t.Table()
 	for i := range p.all.Functions {
 		if f := &p.all.Functions[i]; f.ThreadID == t.ThreadID && t.From == report.TreeOfSamples {
-			shown, l.fold, l.report = f.Table(), "The functions with the most self time", "samples"
+			shown, l.fold, l.report = f.Table(), "The functions with the most self time", "samples --limit 0"
 		}
 	}
 	p.show(shown, l)

@@ -94,7 +94,7 @@ func (p *page) costTable(t *costtables.Table) {
 		}
 	}
 	p.show(report.CostTable(&last), look{
-		title: "Costs of " + name, before: "self_ns", barTitle: "kinds of work", spare: 3, report: "cost --type all",
+		title: "Costs of " + name, before: "self_ns", barTitle: "kinds of work", spare: 3, report: "cost --type all --limit 0",
 		bar: func(i int) markup {
 			if last.Rows[i].None {
 				return ""

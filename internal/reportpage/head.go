@@ -96,7 +96,7 @@ func (p *page) shown(m *verdict.Moment) markup {
 	case m == nil:
 		return ""
 	case m.Thread == nil:
-		return p.onLine(m.Start, m.Duration).attribute()
+		return onLine(p.all.Waterfall, m.Start, m.Duration).attribute()
 	}
 	return p.on(*m.Thread, m.Start, m.Duration).attribute()
 }

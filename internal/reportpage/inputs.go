@@ -94,7 +94,7 @@ func (p *page) inputTable(list []report.Interaction) {
 	shown := list[:min(len(list), report.AllRows)]
 	note := "Slow: more than 200 ms; people notice more than 100 ms."
 	p.show(p.all.Inputs.Table(shown), look{
-		title: "The slowest inputs", before: "latency_ns", barTitle: "latency", note: note, report: "input",
+		title: "The slowest inputs", before: "latency_ns", barTitle: "latency", note: note, report: "input --limit 0",
 		bar: func(i int) markup { return p.bar(phases(&shown[i]), list[0].Latency) },
 		at:  func(i int) span { return at(shown[i].Start, shown[i].Latency) },
 	})

@@ -16,14 +16,17 @@ func (p *page) network() {
 	if n.Unfinished > 0 {
 		p.p("; %s not finished when the recording ended", table.Plural(n.Unfinished, "was", "were"))
 	}
+	if n.Unfollowed > 0 {
+		p.p("; the ends of %s are not known, because %s were open", table.Count(n.Unfollowed, "other request"), table.Thousands(report.MaxOpenRequests))
+	}
 	p.p(".</p>\n")
-	if p.all.Waterfall != nil {
-		p.waterfall()
+	if n.Waterfall != nil {
+		p.waterfall(n.Waterfall)
 	}
 	if len(n.Slowest) > 0 {
 		p.show(n.Table(), look{
-			title: "The slowest requests", before: "dur_ns", barTitle: "length", report: "all --json",
-			at: func(i int) span { return p.onLine(n.Slowest[i].Start, n.Slowest[i].Length) },
+			title: "The slowest requests", before: "dur_ns", barTitle: "length",
+			at: func(i int) span { return onLine(n.Waterfall, n.Slowest[i].Start, n.Slowest[i].Length) },
 		})
 	}
 }
@@ -76,7 +79,7 @@ func (p *page) deviceTables() {
 		p.legend(append(sums, part{"ground", "idle", 1}))
 		steps.All = len(s.Slices.Steps)
 		p.show(steps, look{
-			title: "Steps", before: "dur_ns", barTitle: "what devices did", report: "slices", spare: 3,
+			title: "Steps", before: "dur_ns", barTitle: "what devices did", report: "slices --limit 0", spare: 3,
 			bar: func(i int) markup {
 				whole, worked := s.Steps[i].Duration*timeline.Nanos(max(s.Steps[i].Devices, 1)), s.Steps[i].DeviceBusy
 				return p.bar(append(stepParts(&s.Steps[i]), part{"idle", "", whole - worked}), most)
@@ -86,9 +89,9 @@ func (p *page) deviceTables() {
 	}
 	if len(idle.Rows) > 0 {
 		p.p("<h3>What streams wait for</h3>\n")
-		p.show(idle, look{title: "What streams wait for", before: "idle_ns", barTitle: "idle", report: "slices --table idle"})
+		p.show(idle, look{title: "What streams wait for", before: "idle_ns", barTitle: "idle", report: "slices --table idle --limit 0"})
 		p.show(gaps, look{
-			fold: "The longest gaps", title: "The longest gaps", before: "dur_ns", barTitle: "length", report: "slices --table gaps", spare: 2,
+			fold: "The longest gaps", title: "The longest gaps", before: "dur_ns", barTitle: "length", report: "slices --table gaps --limit 0", spare: 2,
 			at: func(i int) span {
 				g := &s.Slices.Gaps.Gaps[i]
 				return p.on(g.ThreadID, g.Start, g.Duration)
@@ -97,6 +100,6 @@ func (p *page) deviceTables() {
 	}
 	if len(arrivals.Rows) > 0 {
 		p.p("<h3>Who comes last to collectives</h3>\n")
-		p.show(arrivals, look{title: "Who comes last to collectives", before: "held_ns", barTitle: "held up", report: "slices --table arrivals"})
+		p.show(arrivals, look{title: "Who comes last to collectives", before: "held_ns", barTitle: "held up", report: "slices --table arrivals --limit 0"})
 	}
 }

@@ -42,7 +42,7 @@ func (p *page) layout() {
 	for i := range p.all.Forced.Threads {
 		if t := &p.all.Forced.Threads[i]; len(t.ByStack) > 0 {
 			p.p("<h3>%s</h3>\n", t.ThreadID.Title())
-			p.show(t.Table(), look{before: "total_ns", barTitle: "style and layout", report: "layout-thrashing", bar: func(i int) markup {
+			p.show(t.Table(), look{before: "total_ns", barTitle: "style and layout", report: "layout-thrashing --limit 0", bar: func(i int) markup {
 				return p.bar([]part{{"rendering", "", t.ByStack[i].Style}, {"layout", "", t.ByStack[i].Layout}}, most)
 			}})
 		}
@@ -109,12 +109,12 @@ func (p *page) gc() {
 		t := &threads[i]
 		if t.ByFunction = t.ByFunction[:min(len(t.ByFunction), left)]; len(t.ByFunction) > 0 {
 			p.p("<h3>%s</h3>\n", t.ThreadID.Title())
-			p.show(t.FunctionTable(), look{before: "gc_ns", barTitle: "collections", class: "gc", report: "gc"})
+			p.show(t.FunctionTable(), look{before: "gc_ns", barTitle: "collections", class: "gc", report: "gc --limit 0"})
 			left -= len(t.ByFunction)
 		}
 	}
 	if left == 0 {
-		p.p("<p class=note>weft report gc lists all threads.</p>\n")
+		p.p("<p class=note>weft report gc --limit 0 lists all threads.</p>\n")
 	}
 }
 

@@ -2,12 +2,14 @@ package reportpage
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/report"
 )
 
 // A page of a recording without busy threads has its slices, and one with nothing to show says so.
@@ -29,6 +31,19 @@ func TestPagesOfOtherEvents(t *testing.T) {
 				t.Errorf("the page does not say %q", c.want)
 			}
 		})
+	}
+}
+
+// Requests are drawn once, also where no thread is busy; no command lists those that the page lacks.
+func TestPageOfRequests(t *testing.T) {
+	var events []string
+	for i := range 2 * report.AllRows {
+		events = append(events, fmt.Sprintf(`{"ph":"I","s":"t","pid":1,"tid":1,"ts":%d,"name":"ResourceSendRequest","args":{"data":{"requestId":"%d","url":"http://a.test/"}}}`, i, i),
+			fmt.Sprintf(`{"ph":"I","s":"t","pid":1,"tid":1,"ts":%d,"name":"ResourceFinish","args":{"data":{"requestId":"%d"}}}`, i+1, i))
+	}
+	page := pageOf(t, "requests", strings.NewReader("["+strings.Join(events, ",")+"]"), Options{})
+	if n := strings.Count(page, "<div class=waterfall>"); n != 1 || !strings.Contains(page, "The page has 20 of 40 requests.") {
+		t.Errorf("%d waterfalls", n)
 	}
 }
 

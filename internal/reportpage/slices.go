@@ -32,7 +32,7 @@ func (p *page) slices() {
 	if x := p.all.Probes; x != nil && len(x.Errors) > 0 {
 		p.p("<h3>System calls that failed</h3>\n")
 		p.show(x.ErrorsTable(p.all.Start), look{
-			before: "count", barTitle: "count", report: "all --json",
+			before: "count", barTitle: "count",
 			at: func(i int) span { return p.on(x.Errors[i].On, x.Errors[i].First, 0) },
 		})
 	}
@@ -62,15 +62,15 @@ func (p *page) spans() {
 		}
 		title := strings.ToUpper(t.Title[:1]) + t.Title[1:]
 		p.p("<h3>%s</h3>\n", title)
-		l := look{title: title, report: "spans", spare: 4} // no ids of traces
+		l := look{title: title, report: "spans --limit 0", spare: 4} // no ids of traces
 		switch t.Name {
 		case "requests":
-			l.at = func(i int) span { return p.onLine(s.Slowest[i].Start, s.Slowest[i].Length) }
+			l.at = func(i int) span { return onLine(p.all.Waterfall, s.Slowest[i].Start, s.Slowest[i].Length) }
 		case "operations":
 			p.operationSpreads(s.Operations)
-			l.at = func(i int) span { return p.onLine(s.Operations[i].MaxAt, s.Operations[i].Max) }
+			l.at = func(i int) span { return onLine(p.all.Waterfall, s.Operations[i].MaxAt, s.Operations[i].Max) }
 		case "errors":
-			l.at = func(i int) span { return p.onLine(s.Failures[i].First, 0) }
+			l.at = func(i int) span { return onLine(p.all.Waterfall, s.Failures[i].First, 0) }
 		}
 		p.show(t, l)
 	}
@@ -114,7 +114,7 @@ func (p *page) sliceTable(title string, groups []report.SliceGroup, all int) {
 		p.spreads(list)
 	}
 	p.show(t, look{
-		title: title, before: "self_ns", barTitle: "self", report: "slices",
+		title: title, before: "self_ns", barTitle: "self", report: "slices --limit 0",
 		at: func(i int) span {
 			if groups[i].MaxAt == nil {
 				return span{}

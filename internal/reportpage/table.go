@@ -23,7 +23,7 @@ type look struct {
 	class    string
 	spare    uint8            // people do without columns whose Spare is larger; 0: without none
 	at       func(i int) span // where the timeline shows a row; nil: nowhere
-	report   string           // which has the rows that the page lacks
+	report   string           // which has the rows that the page lacks; "": none has
 	note     string
 }
 
@@ -71,7 +71,11 @@ const shownRows = 8
 func (d *document) rest(t *table.Table, l *look) {
 	what := cmp.Or(t.What, "rows")
 	if t.All > len(t.Rows) {
-		l.note = strings.TrimSpace(fmt.Sprintf("The page has %s of %s %s; weft report %s lists all. %s", table.Thousands(len(t.Rows)), table.Thousands(t.All), what, l.report, l.note))
+		where := ""
+		if l.report != "" {
+			where = "; weft report " + l.report + " lists all"
+		}
+		l.note = strings.TrimSpace(fmt.Sprintf("The page has %s of %s %s%s. %s", table.Thousands(len(t.Rows)), table.Thousands(t.All), what, where, l.note))
 	}
 	if n := slices.IndexFunc(t.Rows, func(r table.Row) bool { return r.Last }); len(t.Rows) > shownRows && (n < 0 || n > shownRows) {
 		d.p("<details class=rest><summary>All %s %s</summary></details>\n", table.Thousands(len(t.Rows)), what)

@@ -24,7 +24,7 @@ func (p *page) tasks() {
 	}
 	p.legend(categoryParts(all))
 	p.show(t.Table(t.List), look{
-		title: "The longest tasks", before: "dur_ns", barTitle: "kinds of work", report: "tasks",
+		title: "The longest tasks", before: "dur_ns", barTitle: "kinds of work", report: "tasks --limit 0",
 		bar: func(i int) markup {
 			times := make([]timeline.Nanos, producers.CategoryCount)
 			addWork(times, &t.List[i].Work)

@@ -115,10 +115,10 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	return s
 }
 
-// onLine returns a span that the waterfall can show too, if it is there: a span or request that starts then, if possible of that length.
-func (p *page) onLine(from, dur timeline.Nanos) span {
+// onLine returns a span that a waterfall can show too, if it is there: a span or request that starts then, if possible of that length.
+func onLine(w *report.Waterfall, from, dur timeline.Nanos) span {
 	s := at(from, dur)
-	if w := p.all.Waterfall; w != nil {
+	if w != nil {
 		for i := range w.Spans {
 			if x := &w.Spans[i]; x.Start == from && (s.line == 0 || x.Duration == dur || dur == 0 && x.Failed) {
 				s.line = i + 1
@@ -158,8 +158,8 @@ func (p *page) busyQuestion() string {
 func (p *page) busy() {
 	u := p.all.Utilisation
 	if u == nil {
-		p.waterfallLead()
-		p.waterfall()
+		p.waterfallLead(p.all.Waterfall)
+		p.waterfall(p.all.Waterfall)
 		return
 	}
 	pins := p.pins()
@@ -176,10 +176,10 @@ func (p *page) busy() {
 	}
 	p.p("</p>\n")
 	p.show(u.Table(), look{fold: "The numbers"})
-	if p.all.Waterfall != nil && p.all.Network == nil {
+	if p.all.Waterfall != nil {
 		p.p("<h3>Requests</h3>\n")
-		p.waterfallLead()
-		p.waterfall()
+		p.waterfallLead(p.all.Waterfall)
+		p.waterfall(p.all.Waterfall)
 	}
 }
 

@@ -24,39 +24,37 @@ const (
 	spansTogether = 12 // on a page of paper
 )
 
-// failed counts the spans of the waterfall that failed.
-func (p *page) failed() (n int) {
-	for i := range p.all.Waterfall.Spans {
-		if p.all.Waterfall.Spans[i].Failed {
+// failed counts the spans of a waterfall that failed.
+func failed(w *report.Waterfall) (n int) {
+	for i := range w.Spans {
+		if w.Spans[i].Failed {
 			n++
 		}
 	}
 	return n
 }
 
-// waterfallLead says what the waterfall has.
-func (p *page) waterfallLead() {
-	w := p.all.Waterfall
-	p.p("<p class=lead>%s in %s", p.spanWord(len(w.Spans)), length(w.End-w.Start))
-	if failed := p.failed(); failed > 0 {
+// waterfallLead says what a waterfall has.
+func (p *page) waterfallLead(w *report.Waterfall) {
+	p.p("<p class=lead>%s in %s", spanWord(w), length(w.End-w.Start))
+	if failed := failed(w); failed > 0 {
 		p.p("; <b>%s</b>", table.Thousands(failed)+" failed")
 	}
 	p.p(".</p>\n")
 }
 
 // waterfall draws spans and requests one below the other, each at its time.
-func (p *page) waterfall() {
-	w := p.all.Waterfall
-	what := p.spanWord(len(w.Spans))
+func (p *page) waterfall(w *report.Waterfall) {
+	what := spanWord(w)
 	if w.More > 0 {
 		p.p("<p class=note>%s not drawn: those that failed are, and those that took longest.</p>\n", table.Plural(w.More, "other is", "others are"))
 	}
-	l := p.waterfallLayout()
+	l := p.waterfallLayout(w)
 	if l.relative {
 		p.p("<p class=note>Each trace is drawn from its own start.</p>\n")
 	}
 	p.p("<div class=waterfall>\n<div class=controls hidden><label>Search <input type=search autocomplete=off spellcheck=false></label> <output></output></div>\n")
-	p.serviceLegend(l.classes, p.failed() > 0)
+	p.serviceLegend(l.classes, failed(w) > 0)
 	p.p("<div class=\"scroll plot tall\" tabindex=0 role=region aria-label=\"%s over time\">", what)
 	for from := 0; from < len(w.Spans); from += spansTogether {
 		p.waterfallPart(l, what, from, min(from+spansTogether, len(w.Spans)))
@@ -106,9 +104,8 @@ type waterfallLayout struct {
 }
 
 // waterfallLayout finds out how spans are drawn.
-func (p *page) waterfallLayout() *waterfallLayout {
-	w := p.all.Waterfall
-	l := &waterfallLayout{spans: w.Spans, starts: make([]timeline.Nanos, len(w.Spans)), classes: p.services()}
+func (p *page) waterfallLayout(w *report.Waterfall) *waterfallLayout {
+	l := &waterfallLayout{spans: w.Spans, starts: make([]timeline.Nanos, len(w.Spans)), classes: services(w)}
 	top := timeline.Nanos(0)
 	for i := range w.Spans {
 		s := &w.Spans[i]
@@ -152,28 +149,28 @@ func (l *waterfallLayout) lines(i int) int {
 	return 1
 }
 
-// spanWord counts spans in words.
-func (p *page) spanWord(n int) string {
-	requests := 0
-	for i := range p.all.Waterfall.Spans {
-		if p.all.Waterfall.Spans[i].Request {
+// spanWord counts the spans of a waterfall in words.
+func spanWord(w *report.Waterfall) string {
+	n, requests := len(w.Spans), 0
+	for i := range w.Spans {
+		if w.Spans[i].Request {
 			requests++
 		}
 	}
 	switch requests {
 	case 0:
-		return table.Count(n, "span") + " of " + table.Count(p.all.Waterfall.Traces, "trace")
-	case len(p.all.Waterfall.Spans):
+		return table.Count(n, "span") + " of " + table.Count(w.Traces, "trace")
+	case n:
 		return table.Count(n, "request")
 	}
 	return table.Count(n, "request") + " and spans"
 }
 
 // services returns the classes of services, and of hosts: those with the most spans have a colour.
-func (p *page) services() map[string]string {
+func services(w *report.Waterfall) map[string]string {
 	counts, order := map[string]int{}, []string{}
-	for i := range p.all.Waterfall.Spans {
-		name := p.all.Waterfall.Spans[i].Service
+	for i := range w.Spans {
+		name := w.Spans[i].Service
 		if counts[name]++; counts[name] == 1 {
 			order = append(order, name)
 		}

@@ -168,9 +168,14 @@ func rawCPU(events []chromeEvent, pid, tid int64) (cpu, of float64) {
 	return cpu, of
 }
 
-// Requests and heaps of a recording of Chrome match its events.
+// Requests and heaps of recordings of Chrome match their events. One of them ends before many requests do.
 func TestTruthNetwork(t *testing.T) {
-	input := recording.Bytes(t, "traces/chrome/chrome-devtools-small.json.gz")
+	for _, name := range []string{"chrome/chrome-devtools-small.json.gz", "otlp/browser.json.gz"} {
+		t.Run(name, func(t *testing.T) { truthNetwork(t, recording.Bytes(t, "traces/"+name)) })
+	}
+}
+
+func truthNetwork(t *testing.T, input []byte) {
 	type event struct {
 		Name     string
 		PID, TID int64
@@ -182,8 +187,8 @@ func TestTruthNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.SortStableFunc(file.TraceEvents, func(a, b event) int { return cmp.Compare(a.TS, b.TS) })
-	sent, heaps := map[string]float64{}, map[int64]int64{}
-	requests, bytes, longest := int64(0), 0.0, 0.0
+	sent, answered, heaps := map[string]float64{}, map[string]float64{}, map[int64]int64{}
+	requests, bytes, longest, drawn := int64(0), 0.0, 0.0, timeline.Nanos(0)
 	for _, e := range file.TraceEvents {
 		var args struct {
 			Data struct {
@@ -192,7 +197,7 @@ func TestTruthNetwork(t *testing.T) {
 				JSHeapSizeUsed    int64
 			}
 		}
-		if !slices.Contains([]string{"ResourceSendRequest", "ResourceFinish", "UpdateCounters"}, e.Name) || json.Unmarshal(e.Args, &args) != nil {
+		if !slices.Contains([]string{"ResourceSendRequest", "ResourceReceiveResponse", "ResourceFinish", "UpdateCounters"}, e.Name) || json.Unmarshal(e.Args, &args) != nil {
 			continue
 		}
 		from, known := sent[args.Data.RequestID]
@@ -202,27 +207,59 @@ func TestTruthNetwork(t *testing.T) {
 		case e.Name == "ResourceFinish" && known:
 			bytes += args.Data.EncodedDataLength
 			longest = max(longest, e.TS-from)
+			drawn += micros(e.TS - from)
 			delete(sent, args.Data.RequestID)
+		case e.Name == "ResourceReceiveResponse":
+			answered[args.Data.RequestID] = e.TS
 		case e.Name == "ResourceSendRequest" && strings.Contains(args.Data.URL, "://"):
 			requests++
 			sent[args.Data.RequestID] = e.TS
 			if known { // redirected
 				longest = max(longest, e.TS-from)
+				drawn += micros(e.TS - from)
 			}
 		}
+	}
+	for id, from := range sent {
+		drawn += micros(max(answered[id]-from, 0))
 	}
 	all, _ := collected(t, input)
 	n := all.Network
 	if n == nil || requests < 10 || n.Requests != requests || n.Unfinished != int64(len(sent)) || n.Bytes != int64(bytes) || n.Slowest[0].Length != micros(longest) {
 		t.Errorf("%d requests, %d without an end, %v bytes, the longest %v µs: %+v", requests, len(sent), bytes, longest, n)
 	}
-	if len(all.Heaps) != len(heaps) || len(heaps) == 0 {
+	for i := range n.Waterfall.Spans {
+		s := &n.Waterfall.Spans[i]
+		drawn -= s.Duration
+		parts := timeline.Nanos(0)
+		for _, p := range s.Phases {
+			parts += p.Duration
+		}
+		if len(s.Phases) > 0 && parts != s.Duration || s.Duration == 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if drawn != 0 || len(n.Waterfall.Spans) != int(requests) {
+		t.Errorf("%d of %d requests are drawn, %d ns too short", len(n.Waterfall.Spans), requests, drawn)
+	}
+	if len(all.Heaps) != len(heaps) {
 		t.Errorf("%d heaps of %d threads", len(all.Heaps), len(heaps))
 	}
 	for _, h := range all.Heaps {
 		if heaps[h.TID.Num] != h.Max || slices.Max(h.Sizes) != h.Max {
 			t.Errorf("the heap of %s has %d bytes, in the events %d", h.Title(), h.Max, heaps[h.TID.Num])
 		}
+	}
+}
+
+// Requests of a page do not replace the spans of the server in a merge, nor these the requests.
+func TestTruthNetworkOfMerge(t *testing.T) {
+	browser, server := recording.Bytes(t, "traces/otlp/browser.json.gz"), recording.Bytes(t, "traces/otlp/server.otlp")
+	merged, _ := collected(t, browser, server)
+	page, _ := collected(t, browser)
+	spans, _ := collected(t, server)
+	if len(merged.Network.Waterfall.Spans) != len(page.Network.Waterfall.Spans) || len(merged.Waterfall.Spans) != len(spans.Waterfall.Spans) || page.Waterfall != nil || spans.Network != nil {
+		t.Errorf("the merge has %d requests and %d spans, its inputs %d and %d", len(merged.Network.Waterfall.Spans), len(merged.Waterfall.Spans), len(page.Network.Waterfall.Spans), len(spans.Waterfall.Spans))
 	}
 }
 

@@ -76,7 +76,7 @@ for (const row of $$("[data-at]")) {
   if (!beside && !chart && !line) continue;
   button.title = "Show it in the timeline";
   button.onclick = () => {
-    line ? showLine(line - 1) : chart?.show(from - data.chart.begin, dur, at - 1);
+    line ? showLine(line - 1, row.closest("section")) : chart?.show(from - data.chart.begin, dur, at - 1);
     if (beside) window.parent.postMessage({weft: place}, "*");
   };
   (row.querySelector(".more") || row.cells[0]).append(button);

@@ -1,7 +1,7 @@
-// showLine marks a line of the waterfall.
-function showLine(i) {
+// showLine marks a line of the waterfall of a section; of the first waterfall, if the section has none.
+function showLine(i, section) {
   document.querySelector(".span.at")?.classList.remove("at");
-  const row = $$("g.span")[i];
+  const row = $$("g.span", section?.querySelector(".waterfall") || document)[i];
   row.classList.add("at");
   row.scrollIntoView({block: "center"});
 }

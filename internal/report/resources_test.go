@@ -1,0 +1,58 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/selection"
+)
+
+// networkOf returns the requests of events, given as their name, time in µs and data.
+func networkOf(t *testing.T, events ...string) *report.Network {
+	t.Helper()
+	var b strings.Builder
+	for i, e := range events {
+		name, data, _ := strings.Cut(e, " ")
+		fmt.Fprintf(&b, `,{"ph":"I","s":"t","cat":"devtools.timeline","pid":1,"tid":1,"ts":%d,"name":"Resource%s","args":{"data":{%s}}}`, 10*(i+1), name, data)
+	}
+	return allOf(t, "["+b.String()[1:]+"]", selection.Query{}).Network
+}
+
+// Each request ends or has a reason. A long url is cut. A data: url is no request.
+func TestRequests(t *testing.T) {
+	n := networkOf(t,
+		`SendRequest "requestId":"500","url":"http://a.test/500"`, `ReceiveResponse "requestId":"500","statusCode":500,"statusText":"Oops"`,
+		`SendRequest "requestId":"cut","url":"http://a.test/cut"`, `ReceiveResponse "requestId":"cut","statusCode":200`, `Finish "requestId":"cut","didFail":true`,
+		`SendRequest "requestId":"dead","url":"http://a.test/dead"`, `Finish "requestId":"dead","didFail":true`,
+		`SendRequest "requestId":"long","url":"http://a.test/long?`+strings.Repeat("x", 5000)+`"`, `Finish "requestId":"long"`,
+		`SendRequest "requestId":"data","url":"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>"`, `Finish "requestId":"data"`,
+		`SendRequest "requestId":"open","url":"http://a.test/open"`, `Finish "requestId":"before"`)
+	if n.Requests != 5 || n.Failed != 3 || n.Unfinished != 2 || n.Unfollowed != 0 {
+		t.Errorf("%+v", n)
+	}
+	got := []string{}
+	for i := range n.Waterfall.Spans {
+		s := &n.Waterfall.Spans[i]
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %d %v %s", s.Name, s.Duration/1000, s.Failed, s.Message)))
+	}
+	want := []string{"GET /500 10 true 500 Oops", "GET /cut 20 true broken off", "GET /dead 10 true no answer", "GET /long 10 false", "GET /open 0 false not finished"}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A request that is not followed is not one without an end: one that is sent again while there is room for no other is redirected.
+func TestManyRequests(t *testing.T) {
+	events := []string{}
+	for i := range report.MaxOpenRequests + 1 {
+		events = append(events, fmt.Sprintf(`SendRequest "requestId":"%d","url":"http://a.test/%d"`, i, i))
+	}
+	n := networkOf(t, append(events, events[0], `Finish "requestId":"0"`)...)
+	if n.Requests != report.MaxOpenRequests+2 || n.Unfollowed != 1 || n.Unfinished != report.MaxOpenRequests-1 || len(n.Slowest) != 2 || n.Slowest[0].Message != "redirected" {
+		t.Errorf("%d requests, %d not followed, %d without an end, %d with one", n.Requests, n.Unfollowed, n.Unfinished, len(n.Slowest))
+	}
+}
