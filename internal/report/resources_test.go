@@ -22,7 +22,7 @@ func networkOf(t *testing.T, events ...string) *report.Network {
 	return allOf(t, "["+b.String()[1:]+"]", selection.Query{}).Network
 }
 
-// Each request ends or has a reason. A long url is cut. A data: url is no request.
+// Each request ends or has a reason. A long url is cut. A data: url does not count.
 func TestRequests(t *testing.T) {
 	n := networkOf(t,
 		`SendRequest "requestId":"500","url":"http://a.test/500"`, `ReceiveResponse "requestId":"500","statusCode":500,"statusText":"Oops"`,
