@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/internal/recording"
@@ -75,6 +77,34 @@ func TestRecursionIsFolded(t *testing.T) {
 			v = view(t, string(v.bytes), tt.opts)
 		}
 	}
+}
+
+// Attribution adds the contexts of the first call to the slice that viewers show as well. They replace earlier ones, and the calls
+// stay what they were.
+func TestContextsOfFoldedCalls(t *testing.T) {
+	again := convert.Options{KeepPackets: true, Attribute: &attribution.Options{}}
+	v := view(t, recursion(93), convert.Options{Packets: pftrace.Compact})
+	for range 2 {
+		v = view(t, string(v.bytes), again)
+		i := slices.IndexFunc(v.packets, func(p *pb.TracePacket) bool { return p.GetWeftLevels() == 93 })
+		shown, call := contextsIn(v.packets[i].GetTrackEvent()), contextsIn(v.packets[i+1].GetWeftFolded())
+		if len(call) != 1 || !slices.Equal(shown, call) {
+			t.Errorf("the slice has the contexts %q, its first call %q", shown, call)
+		}
+		if n := v.read(t)["fib"]; n != 93 {
+			t.Errorf("%d calls read back", n)
+		}
+	}
+}
+
+// contextsIn returns the notes of attribution on an event.
+func contextsIn(e *pb.TrackEvent) (all []string) {
+	for _, a := range e.GetDebugAnnotations() {
+		if a.GetName() == "contexts" {
+			all = append(all, a.String())
+		}
+	}
+	return all
 }
 
 // read returns how many slices of each name weft reads.

@@ -277,6 +277,11 @@ func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 // finish checks what can only be said at the end.
 func (v *verifier) finish() {
 	v.fields = message.TracePacket{}
+	for key, seq := range v.sequences {
+		if left := seq.folded.Left(); left > 0 {
+			v.foundOn(ruleFoldedCalls, v.at, key, "%d calls are left", left)
+		}
+	}
 	v.releaseOrdered(0)
 	v.checkOpenSlices()
 	v.checkTracks()

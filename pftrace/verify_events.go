@@ -16,6 +16,9 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	e := &v.event
 	v.parsed(e.Parse(v.fields.Data))
 	v.checkSequenceThread(seq)
+	if seq != nil {
+		v.checkFolded(seq)
+	}
 	v.checkReferences(seq, e)
 	v.checkAnnotations(seq, e)
 	if !e.HasTrackUUID && seq != nil && seq.Defaults.HasTrackUUID {
@@ -88,7 +91,7 @@ func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int
 	default:
 		nests = false // of the other events without a type, whose legacy_event says what they are
 	}
-	if nests {
+	if nests && !v.fields.Folded { // viewers pass over folded calls
 		v.hold(o)
 	}
 	o.kind = orderFlow
@@ -161,6 +164,13 @@ func (v *verifier) checkSequenceThread(seq *verifySequence) {
 	if seq != nil && seq.threaded && !seq.threadReported && (v.ownAll || v.own[seq.Key]) {
 		seq.threadReported = true
 		v.found(ruleSequenceThread, "thread %d of process %d", seq.Thread.TID, seq.Thread.PID)
+	}
+}
+
+// checkFolded counts the calls that follow a slice which shows a recursion.
+func (v *verifier) checkFolded(seq *verifySequence) {
+	if left := seq.folded.Left(); !seq.folded.Follow(&v.fields) {
+		v.found(ruleFoldedCalls, "%d calls are left", left)
 	}
 }
 

@@ -60,6 +60,7 @@ const (
 	ruleSliceDepth
 	ruleSliceOverlap
 	ruleCompleteEvent
+	ruleFoldedCalls
 
 	ruleCounterValue
 	ruleExtraValues
@@ -141,6 +142,7 @@ var rules = [numRules]struct {
 	ruleSliceDepth:      {"slice_depth", ownViolation, "6", "A slice or instant nested deeper than 512 levels is dropped. Instants of one time nest in each other."},
 	ruleSliceOverlap:    {"slice_overlap", ownViolation, "6", "A complete event overlaps another slice of its track without nesting: one of them is dropped or cut."},
 	ruleCompleteEvent:   {"complete_event", ownViolation, "6", "A complete event without a duration, or on a track that is not a thread's own, is dropped."},
+	ruleFoldedCalls:     {"folded_calls", ownViolation, "6", "A slice that shows a recursion is not followed by as many folded calls as it says."},
 
 	ruleCounterValue: {"counter_value", alwaysViolation, "7", "A counter event needs exactly one value."},
 	ruleExtraValues:  {"extra_values", alwaysViolation, "7", "An event has at most 8 extra counter values, each with a track uuid."},

@@ -153,6 +153,13 @@ func complete(ts, micros, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { track_uuid: %d name: "s" legacy_event { phase: 88 duration_us: %d } }`, ts, track, micros)
 }
 
+// foldedSlice shows so many calls of a recursion, foldedCall is one of them.
+func foldedSlice(levels int) string {
+	return fmt.Sprintf(`%s weft_levels: %d`, complete(1000, 1, 2), levels)
+}
+
+const foldedCall = `timestamp: 1000 weft_folded { track_uuid: 2 name: "s" legacy_event { phase: 88 duration_us: 1 } }`
+
 // nestedTracks describes n tracks, each but the first the child of the one before.
 func nestedTracks(n int) (texts []string) {
 	for i := range n {
@@ -288,6 +295,9 @@ var verifyCases = []verifyTestCase{
 	{"annotation_value none", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" } }`}, 0, "0 values"},
 	{"annotation_value two", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" int_value: 1 dict_entries { name: "x" int_value: 1 } } }`}, 0, "2 values"},
 
+	{"folded_calls too few", []string{foldedSlice(2), foldedCall, begin(2000, 2), end(3000, 2)}, 2, "1 calls are left"},
+	{"folded_calls at the end", []string{foldedSlice(4294967295), foldedCall}, 1, "4294967294 calls are left"},
+	{"folded_calls too many", []string{foldedSlice(1), foldedCall, foldedCall}, 2, "0 calls are left"},
 	{"annotation_repeated", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "weft" dict_entries { name: "x" int_value: 1 } } debug_annotations { name: "weft" dict_entries { name: "y" int_value: 1 } } }`}, 0, "2 dictionaries"},
 
 	{"callstack_empty interned", []string{`interned_data { callstacks { iid: 3 } }`}, 0, ""},
@@ -335,6 +345,18 @@ func TestVerifyCompleteEvents(t *testing.T) {
 		if f.Rule != "needs_version" {
 			t.Errorf("%s: %v", f.Rule, f.Cases)
 		}
+	}
+}
+
+// Viewers do not draw folded calls, which may be as many as they like.
+func TestVerifyFoldedCalls(t *testing.T) {
+	packets := append(preludePackets(t), packetText(t, foldedSlice(600)))
+	for range 600 {
+		packets = append(packets, packetText(t, foldedCall))
+	}
+	trace, _ := buildTrace(packets...)
+	if report := verifyBytes(t, trace, VerifyOptions{}); !report.OK() {
+		t.Errorf("%v", report.Findings)
 	}
 }
 

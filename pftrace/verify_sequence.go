@@ -19,6 +19,8 @@ type verifySequence struct {
 	threaded       bool // it has a thread, which Perfetto shows for its events
 	threadReported bool
 
+	folded pfwire.Folded
+
 	// The track of the events without uuid, which Perfetto gives to the thread of the sequence.
 	thread    uint32 // index in verifyTracks.list
 	hasThread bool

@@ -87,3 +87,21 @@ func (w *writer) drawFolded(levels int) error {
 	defer func() { w.levels = 0 }()
 	return w.event(&shown, schema.TracePacket_TrackEvent)
 }
+
+// Folded counts the calls of a recursion that follow the slice by which viewers show it, on one sequence.
+type Folded struct{ left uint64 }
+
+// Follow takes the next track event. It reports whether that is one of the calls if some are left, and none otherwise.
+func (f *Folded) Follow(p *message.TracePacket) bool {
+	ok := p.Folded == (f.left > 0)
+	switch {
+	case !p.Folded:
+		f.left = p.Levels
+	case ok:
+		f.left--
+	}
+	return ok
+}
+
+// Left returns how many calls have yet to come.
+func (f *Folded) Left() uint64 { return f.left }

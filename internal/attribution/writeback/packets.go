@@ -12,14 +12,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Packets says which packets of a Perfetto trace hold its events, and which uuids its threads have. It must be closed.
+// Packets says which packets of a Perfetto trace hold or show its events, and which uuids its threads have. It must be closed.
 type Packets struct {
 	sorted *extsort.Sorter[located]
 	uuids  map[timeline.TrackID]uint64
 	err    error
 }
 
-// located is an event and its packet.
+// located is an event and a packet of it.
 type located struct {
 	packet int64
 	event  uint32
@@ -32,7 +32,7 @@ func NewPackets(memory int64, dir string) *Packets {
 	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(byEvent, memory, dir)}
 }
 
-// Add says which packet holds an event.
+// Add says which packet holds an event, or shows it to viewers.
 func (p *Packets) Add(event uint32, packet int64) {
 	if p.err == nil {
 		p.err = p.sorted.Add(located{packet, event})
@@ -135,8 +135,8 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 		if err != nil {
 			return sets, err
 		}
-		if len(places) > 0 {
-			if err := sets.Add(packetSet{places[0].packet, s.Set, s.Key}); err != nil {
+		for _, place := range places {
+			if err := sets.Add(packetSet{place.packet, s.Set, s.Key}); err != nil {
 				return sets, err
 			}
 		}

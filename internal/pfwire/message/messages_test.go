@@ -90,7 +90,8 @@ var witnesses = []witness{
 			v.same(got.ThreadTimeDelta, want.GetWeftThreadTimeDelta())
 			v.same(got.DidNotEnd, want.GetWeftDidNotEnd())
 			v.same(got.Thread, want.GetWeftThread())
-			v.same(got.Levels, want.GetWeftLevels())
+			v.same(uint32(got.Levels), want.GetWeftLevels())
+			v.same(got.Folded || want.GetWeftFolded() == nil, true)
 			v.same(got.Payload == 60, want.GetTrackDescriptor() != nil)
 		}),
 	against(`timestamp_clock_id: 64 track_event_defaults { track_uuid: 5 extra_counter_track_uuids: [1, 2] extra_double_counter_track_uuids: 3 }`,

@@ -33,7 +33,7 @@ type TracePacket struct {
 
 	DidNotEnd bool   // see weft_did_not_end in the schema
 	FlowSteps []byte // see weft_flow_steps in the schema: numbers, packed
-	Levels    uint32 // see weft_levels in the schema
+	Levels    uint64 // see weft_levels in the schema
 	Thread    uint64 // uuid, 0 if there is none: see weft_thread in the schema
 	Mistyped  int    // the number of one of these fields that has another wire type and is left out; 0: none has
 
@@ -42,6 +42,7 @@ type TracePacket struct {
 	Payload int
 	Data    []byte
 	Idle    bool // a track event or sample of an idle thread: see weft_idle and weft_idle_sample in the schema
+	Folded  bool // a track event that viewers pass over: see weft_folded in the schema
 
 	// Bundle is a compressed stream of packets, nil if the packet is not a bundle. It counts whatever else is in the packet.
 	Bundle     []byte
@@ -110,13 +111,13 @@ func (p *TracePacket) Parse(msg []byte) error {
 			}
 		case schema.TracePacket_WeftLevels:
 			if r.Type() == wire.Varint {
-				p.Levels = uint32(r.Uint())
+				p.Levels = r.Uint()
 			} else {
 				p.Mistyped = field
 			}
 		case schema.TracePacket_WeftFolded:
 			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {
-				p.Payload = schema.TracePacket_TrackEvent
+				p.Payload, p.Folded = schema.TracePacket_TrackEvent, true
 			}
 		case schema.TracePacket_WeftIdle:
 			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {

@@ -56,7 +56,7 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 		r.threadTimeDelta()
 	}
 	if r.fields.Levels > 0 {
-		r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftLevels))
+		r.levelsNotConverted()
 	}
 	if n := r.fields.Mistyped; n != 0 {
 		r.notConverted(fmt.Sprintf("TracePacket field %d", n))

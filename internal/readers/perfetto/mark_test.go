@@ -215,6 +215,53 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 	}
 }
 
+// A slice that shows a recursion gives way to its calls, on a sequence of weft and if all of them follow. What is missing, or too
+// many, is counted.
+func TestFoldedCalls(t *testing.T) {
+	ofWeft := string(encode(t, `packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft.version" string_value: "1" } } }`))
+	on := func(sequence int, event string) string {
+		return string(encode(t, fmt.Sprintf(`packet { trusted_packet_sequence_id: %d timestamp: 1 %s }`, sequence, event)))
+	}
+	shows := func(levels uint64) string {
+		field := protowire.AppendVarint(protowire.AppendTag(nil, 9908, protowire.VarintType), levels)
+		return inField(1, "\x50\x01\x40\x01"+inField(11, "\x48\x03\xba\x01\x05shown")+string(field)) // type: TYPE_INSTANT name: "shown"
+	}
+	call, other := on(1, `weft_folded { type: TYPE_INSTANT name: "call" }`), on(1, `track_event { type: TYPE_INSTANT name: "other" }`)
+	elsewhere := on(2, `track_event { type: TYPE_INSTANT name: "elsewhere" }`)
+	for _, c := range []struct {
+		name, trace, want string
+		counted           uint64
+	}{
+		{"all", ofWeft + shows(2) + call + elsewhere + call + other + shows(1) + call, "call elsewhere call other call", 0},
+		{"too few", ofWeft + shows(3) + call + call + other, "call call other", 1},
+		{"too few before the next", ofWeft + shows(2) + call + shows(1) + call, "call call", 1},
+		{"too few at the end", ofWeft + shows(2) + call, "call", 1},
+		{"none", ofWeft + shows(41) + other, "other", 1},
+		{"none at the end", ofWeft + shows(41), "", 1},
+		{"2^32", ofWeft + shows(1<<32) + other, "other", 1},
+		{"2^64-1", ofWeft + shows(1<<64-1) + call, "call", 1},
+		{"one more", ofWeft + shows(1) + call + call, "call call", 1},
+		{"of another producer", shows(1) + call + other, "shown other", 2},
+		{"not all of weft", ofWeft + elsewhere + on(2, `weft_folded { type: TYPE_INSTANT name: "call" }`), "elsewhere", 1},
+	} {
+		var located []string
+		read := readWith(t, strings.NewReader(c.trace), Options{Located: func(event uint32, packet int64) { located = append(located, fmt.Sprintf("%d:%d", event, packet)) }})
+		var names []string
+		for _, line := range read.lines {
+			names = append(names, strings.Split(line, `"`)[1])
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s: read %s", c.name, got)
+		}
+		if n := read.timeline.Problems().Count(problem.PacketNotConverted); n != c.counted {
+			t.Errorf("%s: counted %d times, want %d", c.name, n, c.counted)
+		}
+		if got, want := strings.Join(located, " "), "0:1 0:2 1:3 2:4 3:5 4:6 4:7"; c.name == "all" && got != want {
+			t.Errorf("events in packets %s, want %s", got, want)
+		}
+	}
+}
+
 // Pages are those that weft wrote. A damaged one is counted, and attributes that look like pages say nothing.
 func TestPages(t *testing.T) {
 	whole := timeline.Page{Window: 19327352833, Tab: 7, Embedder: 2, URL: "https://a.test/", Private: true}

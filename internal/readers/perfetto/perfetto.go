@@ -45,7 +45,7 @@ type Options struct {
 	Profiles *v8profile.Assembler
 
 	// Located is told which packet holds an event, by its number among the packets that can be read, in the order
-	// of the events. Optional.
+	// of the events; and for the first call of a recursion also which one shows that to viewers (perfetto.md 6.7). Optional.
 	Located func(event uint32, packet int64)
 	// Described is told, at the end, the uuid of the descriptor of a process or thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
@@ -272,8 +272,12 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 			r.malformed("clock_snapshot", err)
 		}
 	case schema.TracePacket_TrackEvent:
-		if r.fields.Levels > 0 && r.own.ofWeft {
-			return nil // the calls that it shows follow
+		switch {
+		case r.fields.Folded && !r.own.ofWeft:
+			r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftFolded))
+			return nil
+		case r.own.ofWeft && r.isShown():
+			return nil
 		}
 		return r.trackEvent(stamp, stampErr)
 	case schema.TracePacket_ProcessDescriptor:
@@ -309,6 +313,7 @@ func (r *reader) finish() error {
 	if err := r.release(); err != nil {
 		return err
 	}
+	r.checkFolded()
 	if err := r.readPieces(); err != nil {
 		return err
 	}
