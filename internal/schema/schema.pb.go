@@ -857,7 +857,7 @@ const (
 	MessageWeftTrackMark                     = 60
 )
 
-// Messages are all message types. The first is none.
+// Messages are all message types. The first is unused.
 var Messages = [...]Message{
 	MessageCallstack: {"Callstack", []Field{
 		{1, varint, false, 0}, {2, varint, true, 0},
