@@ -154,7 +154,7 @@ func complete(ts, micros, track int) string {
 }
 
 // foldedSlice shows so many calls of a recursion, foldedCall is one of them.
-func foldedSlice(levels int) string {
+func foldedSlice(levels uint32) string {
 	return fmt.Sprintf(`%s weft_levels: %d`, complete(1000, 1, 2), levels)
 }
 
