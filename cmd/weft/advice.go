@@ -1,22 +1,12 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"regexp"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/probescripts"
 )
-
-// advised returns the text of an error, with the flags and commands that help if it has a hint.
-func advised(err error) string {
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		return err.Error() + hinted.Hint()
-	}
-	return err.Error()
-}
 
 // tracerAdvice returns what can be done about a tracer that failed, judging by what it said and by who runs it; "" if that is
 // not clear.

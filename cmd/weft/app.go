@@ -300,7 +300,7 @@ func message(err error) string {
 		if pathErr, ok := err.(*fs.PathError); ok && pathErr.Op == "write" && pathErr.Path == os.Stdout.Name() {
 			return outputName("-") + ": " + pathErr.Err.Error()
 		}
-		return advised(err)
+		return load.Advised(err)
 	}
 	var messages []string
 	for _, err := range joined.Unwrap() {

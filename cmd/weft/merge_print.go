@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/table"
@@ -162,7 +163,7 @@ func newMergedInput(j *mergeJob, i int, failed error) mergedInput {
 	p := &j.Plan.Inputs[i]
 	in := mergedInput{Name: j.Inputs[i].Name, File: j.Inputs[i].File, Format: j.Inputs[i].Format}
 	if failed != nil {
-		in.LeftOut = advised(failed)
+		in.LeftOut = load.Advised(failed)
 		return in
 	}
 	in.Host, in.Clock, in.Offset, in.Low, in.High, in.AtLeast = p.Host, p.Clock, int64(p.Offset), int64(p.Low), int64(p.High), p.AtLeast

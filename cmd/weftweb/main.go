@@ -59,7 +59,7 @@ func operation(do func(files []*file, flags, on js.Value) error) js.Func {
 		go func() {
 			debug.FreeOSMemory() // what the one before has left, which may be most of the memory
 			if err := do(files, flags, on); err != nil {
-				on.Call("failed", message(err))
+				on.Call("failed", load.Advised(err))
 				return
 			}
 			on.Call("done")
@@ -71,15 +71,6 @@ func operation(do func(files []*file, flags, on js.Value) error) js.Func {
 // options returns those with which weft convert writes a file, but for compression: the browser's own is faster.
 func options() load.Options {
 	return load.Options{Memory: memory, Workers: 1, Packets: pftrace.Compact}
-}
-
-// message is what the page shows of an error: what weft prints.
-func message(err error) string {
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		return err.Error() + hinted.Hint()
-	}
-	return err.Error()
 }
 
 // readSize is how much of a file is read at once, chunkSize how much of the result is handed out at once.

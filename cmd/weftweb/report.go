@@ -26,7 +26,7 @@ func openFile(files []*file, flags, on js.Value) (err error) {
 		survey = func(t *load.Trace) error {
 			page, _, err := reportpage.Survey(ctx, t, src.name)
 			if err != nil {
-				on.Call("unreported", message(err))
+				on.Call("unreported", load.Advised(err))
 				return nil
 			}
 			on.Call("report", string(page))
@@ -96,7 +96,7 @@ func sumFiles(files []*file, _, on js.Value) error {
 	defer sum.Close()
 	for _, src := range files {
 		if err := read(ctx, src, func(t *load.Trace) error { return sum.Add(ctx, src.name, t) }); err != nil {
-			sum.Fail(fmt.Errorf("%s", message(err)))
+			sum.Fail(fmt.Errorf("%s", load.Advised(err)))
 		}
 	}
 	page, err := sum.Page(ctx)

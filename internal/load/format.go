@@ -32,9 +32,23 @@ var ErrUnknownFormat = errors.New("unknown format")
 
 // explained reports whether an error is not about the format: it has advice of its own, or is one of a file.
 func explained(err error) bool {
-	var hinted interface{ Hint() string }
 	var file *fs.PathError
-	return errors.As(err, &hinted) || errors.As(err, &file)
+	return hint(err) != nil || errors.As(err, &file)
+}
+
+// hint returns the error with advice that an error wraps; nil: there is none.
+func hint(err error) interface{ Hint() string } {
+	var hinted interface{ Hint() string }
+	errors.As(err, &hinted)
+	return hinted
+}
+
+// Advised returns the text of an error, with the flags and commands that help if it has a hint.
+func Advised(err error) string {
+	if h := hint(err); h != nil {
+		return err.Error() + h.Hint()
+	}
+	return err.Error()
 }
 
 // misread is an error of the reader of a format that an input looks like.
