@@ -407,7 +407,7 @@ func TestRecordings(t *testing.T) {
 
 // Pages of large recordings stay as small as they are promised to.
 func TestSizesOfPages(t *testing.T) {
-	for name, limit := range map[string]int{"chrome-devtools-medium.json.gz": 510_000, "chrome-devtools-long.json.gz": 620_000} {
+	for name, limit := range map[string]int{"chrome-devtools-medium.json.gz": 600_000, "chrome-devtools-long.json.gz": 720_000} {
 		t.Run(name, func(t *testing.T) {
 			page := pageOf(t, name, bytes.NewReader(recording.Read(t, recording.Large(t, "traces/chrome/"+name))), Options{})
 			if check(t, page); len(page) > limit {
