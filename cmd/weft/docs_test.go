@@ -180,25 +180,13 @@ func pages(t *testing.T, fn func(name, text string)) {
 	}
 }
 
-// The page about probes shows the program of testdata, and its commands print of the recording of that program what the
-// page shows.
+// The commands of the page about probes print of the recording in testdata what the page shows.
 func TestProbesPage(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := filepath.Join(root, "docs", "probes.md")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(filepath.Join("testdata", "probes", "example.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), "```c\n"+string(program)+"```\n") {
-		t.Error("the program is not that of testdata/probes/example.c")
-	}
 	dir := t.TempDir()
 	copyTree(t, filepath.Join("testdata", "probes"), dir)
 	t.Chdir(dir)
