@@ -42,43 +42,62 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
+// commandTable has a row for each command, with the flags that only this one has or to which it gives a meaning of its own.
 func commandTable() string {
+	shared := flagCommands()
 	var b strings.Builder
-	b.WriteString("| Command | Does |\n|---|---|\n")
+	b.WriteString("| Command | Does | Flags of its own |\n|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(allCommands())) {
-		if c := allCommands()[name]; len(c.Subcommands) == 0 {
-			usage, _, _ := strings.Cut(c.UsageText, "\n")
-			fmt.Fprintf(&b, "| `%s` | %s |\n", cell(usage), cell(c.Usage))
+		c := allCommands()[name]
+		if len(c.Subcommands) > 0 {
+			continue
+		}
+		var own []string
+		for _, f := range c.Flags {
+			if meaning := flagMeaning(f); len(shared[meaning]) == 1 {
+				own = append(own, meaning)
+			}
+		}
+		slices.SortFunc(own, compareMeanings)
+		usage, _, _ := strings.Cut(c.UsageText, "\n")
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", cell(usage), cell(c.Usage), strings.Join(own, "<br>"))
+	}
+	return b.String()
+}
+
+// flagTable has a row for each flag that means the same to several commands.
+func flagTable() string {
+	shared := flagCommands()
+	var b strings.Builder
+	b.WriteString("| Flag | Commands |\n|---|---|\n")
+	for _, meaning := range slices.SortedFunc(maps.Keys(shared), compareMeanings) {
+		if commands := shared[meaning]; len(commands) > 1 {
+			fmt.Fprintf(&b, "| %s | %s |\n", meaning, strings.Join(commands, ", "))
 		}
 	}
 	return b.String()
 }
 
-// flagTable has a row for each flag, with each of its meanings and the commands in which it has that.
-func flagTable() string {
-	flags := map[string]map[string][]string{}
+// flagCommands returns the commands that have a flag, by its meaning.
+func flagCommands() map[string][]string {
+	commands := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(allCommands())) {
 		for _, f := range allCommands()[name].Flags {
-			names, usage, _ := strings.Cut(cli.FlagStringer(f), "\t")
-			names, _, _ = strings.Cut(names, " [ ")
-			if flags[names] == nil {
-				flags[names] = map[string][]string{}
-			}
-			flags[names][usage] = append(flags[names][usage], strings.TrimPrefix(name, "weft "))
+			commands[flagMeaning(f)] = append(commands[flagMeaning(f)], strings.TrimPrefix(name, "weft "))
 		}
 	}
-	var b strings.Builder
-	b.WriteString("| Flag | Meaning (commands) |\n|---|---|\n")
-	for _, names := range slices.SortedFunc(maps.Keys(flags), func(x, y string) int {
-		return cmp.Or(strings.Compare(strings.TrimLeft(x, "-"), strings.TrimLeft(y, "-")), strings.Compare(x, y))
-	}) {
-		var meanings []string
-		for _, usage := range slices.Sorted(maps.Keys(flags[names])) {
-			meanings = append(meanings, fmt.Sprintf("%s (*%s*)", cell(usage), strings.Join(flags[names][usage], ", ")))
-		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", cell(names), strings.Join(meanings, "<br>"))
-	}
-	return b.String()
+	return commands
+}
+
+// flagMeaning returns the names of a flag and what it means, as text of a table.
+func flagMeaning(f cli.Flag) string {
+	names, usage, _ := strings.Cut(cli.FlagStringer(f), "\t")
+	names, _, _ = strings.Cut(names, " [ ")
+	return fmt.Sprintf("`%s`: %s", cell(names), cell(usage))
+}
+
+func compareMeanings(x, y string) int {
+	return cmp.Or(strings.Compare(strings.TrimLeft(x, "` -"), strings.TrimLeft(y, "` -")), strings.Compare(x, y))
 }
 
 // cell escapes a text for a cell of a table.
