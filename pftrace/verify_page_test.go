@@ -22,9 +22,12 @@ func TestVerifyPage(t *testing.T) {
 			fmt.Fprintf(&want, "<br>`%s`: %s", r.name, r.sentence)
 			continue
 		}
-		fmt.Fprintf(&want, " |\n| %s | %s | `%s`: %s", classes[r.class], r.section, r.name, r.sentence)
+		if i > 0 {
+			want.WriteString(" |\n")
+		}
+		fmt.Fprintf(&want, "| %s | %s | `%s`: %s", classes[r.class], r.section, r.name, r.sentence)
 	}
-	if !strings.HasSuffix(string(page), "|---|---|---"+want.String()+" |\n") {
+	if !strings.HasSuffix(string(page), "|---|---|---|\n"+want.String()+" |\n") {
 		t.Errorf("docs/formats/perfetto.md must end with the table of rules, which is\n%s", want.String())
 	}
 	for _, r := range rules {
