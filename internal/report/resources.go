@@ -199,7 +199,7 @@ func (c *resourceCollector) draw(r *request) *waterfallSpan {
 	return s
 }
 
-// marker takes in the slices of Firefox's requests, and those of their phases inside them.
+// marker handles a slice of a request of Firefox, or of a phase inside one.
 func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[*waterfallSpan]) error {
 	switch {
 	case it.Kind != timeline.ItemBegin || c.tl.Role(it.Track) != timeline.RoleNetwork || !c.selected.Item(it):

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// family is a group of kinds of work with one colour, similar to those of Chrome's DevTools.
+// family is a group of kinds of work with one colour, similar to the one in Chrome's DevTools.
 type family struct {
 	class, name string
 	kinds       []string

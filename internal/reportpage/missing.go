@@ -144,7 +144,7 @@ func NotCounted(r *timeline.Recorder) string {
 	return fmt.Sprintf("%s also %s; its %s not counted for %s, because that would count %s time twice", r.Input, recorded, events, there, whose)
 }
 
-// problemTable writes problems with their explanations; title and fold are those of a look.
+// problemTable writes problems with their explanations; title and fold have the meaning that they have in a look.
 func (p *page) problemTable(title, fold string, list []trace.Problem) {
 	p.show(table.New(table.Table{}, list,
 		table.Texts("name", "what", func(x *trace.Problem) string { return x.Name }),

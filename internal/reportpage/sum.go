@@ -24,7 +24,7 @@ type summed struct {
 	name, heading, change string
 }
 
-// NewSum returns an empty sum. memory and tempDir are those of table.NewFold.
+// NewSum returns an empty sum. memory and tempDir are for table.NewFold.
 func NewSum(memory int64, tempDir string) *Sum {
 	return &Sum{fold: table.NewFold(manyTables(new(report.All)), memory, tempDir)}
 }

@@ -157,7 +157,7 @@ func shown(c *table.Column, v *table.Cell) string {
 	return c.Format(v)
 }
 
-// span is an interval that the timeline or the waterfall can show; the zero span is none.
+// span is an interval that the timeline or the waterfall can show; the zero span means no interval.
 type span struct {
 	from, dur timeline.Nanos
 	known     bool

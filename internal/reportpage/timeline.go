@@ -80,7 +80,7 @@ func (p *page) pins() (pins []pin) {
 	return pins
 }
 
-// rows returns the indexes of the threads in the order of the timeline: main threads of the reader's pages first, those of the browser's own pages
+// rows returns the indexes of the threads in the order of the timeline: main threads of the reader's pages first, of the browser's own pages
 // last, otherwise the busiest first.
 func (p *page) rows() (order []int) {
 	threads := p.all.Utilisation.Threads
@@ -117,7 +117,7 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	return s
 }
 
-// onLine returns a span with its line in a waterfall: that of a span or request that starts then, if possible with that length.
+// onLine returns a span with its line in a waterfall: a span or request that starts then, if possible one with that length.
 func onLine(w *report.Waterfall, from, dur timeline.Nanos) span {
 	s := at(from, dur)
 	if w != nil {

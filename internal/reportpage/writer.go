@@ -138,7 +138,7 @@ func hideUser(url string) string {
 	return url
 }
 
-// dataURL returns the start of a data: url; -1 if there is none. "metadata:" is none.
+// dataURL returns the start of a data: url; -1 if there is none. "metadata:" does not count.
 func dataURL(text string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], "data:")
