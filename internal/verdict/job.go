@@ -57,7 +57,7 @@ func (j *judge) mostlyIn(kernel *report.SliceGroup) Text {
 	return text(", and %s takes %s of the kernel time", name(kernelName(kernel.Name)), percent(kernel.Self, j.kindTime(report.Kernels)))
 }
 
-// kernelName shortens the name of a kernel to that of its function: without result, namespaces, template arguments and parameters.
+// kernelName shortens a kernel to the name of its function, without result, namespaces, template arguments and parameters.
 func kernelName(kernel string) string {
 	head := kernel
 	if end := strings.IndexAny(head, "<("); end > 0 {

@@ -2,7 +2,7 @@
 // trust it, a few key numbers, and what to change, the largest gain first.
 //
 // A verdict is data computed from a report.All. Its texts consist of typed parts, which a page marks up and a terminal prints plainly. Each rule is
-// a function that reads the structs of internal/report; none guesses from file names. Public thresholds, such as those of Core Web Vitals, are in
+// a function that reads the structs of internal/report; none guesses from file names. Public thresholds, such as for Core Web Vitals, are in
 // rate.go.
 //
 // What does not live here: measuring (internal/report), markup (internal/reportpage), and reading files.

@@ -1,14 +1,14 @@
 const $ = id => document.getElementById(id), $$ = (css, e = document) => [...e.querySelectorAll(css)], root = document.documentElement;
 const data = JSON.parse($("data")?.textContent || "null");
 
-// Colours follow the system until the button changes them.
+// The theme follows the system until the button overrides it.
 const theme = $("theme"), dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
 theme.hidden = false;
 label();
 theme.onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw.forEach(f => f()); };
 
-// Redraws what depends on colours or on the width of the window.
+// Functions that draw again when the theme or the width of the window changes.
 const redraw = [];
 addEventListener("resize", () => redraw.forEach(f => f()));
 
@@ -38,7 +38,7 @@ function set(e, attributes) {
 }
 const shape = (tag, attributes) => set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
 
-// toggle makes a button a switch, and returns a function that reads it.
+// toggle makes a button a switch, and returns a function that reports its state.
 function toggle(button, changed) {
   const on = () => button.ariaPressed === "true";
   button.onclick = () => { button.ariaPressed = !on(); changed(); };
@@ -54,7 +54,7 @@ function fit(text, room) {
   return w <= room ? text : text.slice(0, Math.max(Math.floor(text.length * (room - 9) / w), 1)) + "…";
 }
 
-// A line about the element under the pointer.
+// The tooltip.
 const tip = make("div", "tip");
 tip.hidden = true;
 tip.role = "tooltip";
@@ -68,8 +68,7 @@ function hint(text, e) {
   tip.style.top = (e.clientY + box.height + 24 > innerHeight ? e.clientY - box.height - 10 : e.clientY + 16) + "px";
 }
 
-// Rows can be shown in the timeline of the page, and in the viewer of weft view, which names the frame. Other pages that frame a report have no
-// viewer, and do not name it.
+// Show buttons select a row in the timeline of the page, and in the viewer if the page is in a frame beside one, which the name of the frame tells.
 const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
 for (const row of $$("[data-at]")) {
   const place = row.dataset.at, [from, dur, at] = place.split(" ").map(Number), line = row.dataset.line, button = make("button", "show", "Show");
@@ -82,7 +81,7 @@ for (const row of $$("[data-at]")) {
   (row.querySelector(".more") || row.cells[0]).append(button);
 }
 
-// A click on a title sorts a table: numbers from the largest, texts from A. A second click reverses the order.
+// A click on a title sorts a table: numbers in descending, texts in ascending order. A second click reverses it.
 for (const table of $$(".rows table")) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   for (const [i, th] of heads.entries()) {

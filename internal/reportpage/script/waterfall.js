@@ -6,7 +6,7 @@ function showLine(i, section) {
   row.scrollIntoView({block: "center"});
 }
 
-// waterfall makes spans searchable.
+// waterfall adds search and tooltips to waterfalls.
 function waterfall() {
   for (const box of $$(".waterfall")) {
     const search = box.querySelector("input");
