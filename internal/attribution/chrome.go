@@ -260,7 +260,7 @@ func isInline(t *timeline.Timeline, s *event) bool {
 	return false
 }
 
-// isDocumentName reports whether a url looks like that of a document: its path ends in .html, .htm or a slash.
+// isDocumentName reports whether a url looks like a document's: its path ends in .html, .htm or a slash.
 func isDocumentName(url []byte) bool {
 	scheme, _, path := producers.SplitURL(url)
 	if len(scheme) == 0 {
@@ -283,7 +283,7 @@ func (c *collecting) frameOf(s *event) NodeID {
 }
 
 // documentURL returns the url of a request from its arguments if the request is for a document; otherwise nil. The
-// initiator of a request is no help: it may be a style sheet.
+// initiator of a request does not help: it may be a style sheet.
 func documentURL(t *timeline.Timeline, args timeline.Args) (url []byte) {
 	isDocument := false
 	for data := range t.ArgList(args) {

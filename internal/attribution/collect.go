@@ -224,7 +224,7 @@ func (f *found) walk(ctx context.Context, fn func(group []timeline.Head, inOrder
 	return f.T.Occurrences(ctx, false, inNesting)
 }
 
-// read reads the arguments of an occurrence into f, which may contain those of an earlier one.
+// read reads the arguments of an occurrence into f, which may contain an earlier one's.
 func (c *collecting) read(o *timeline.Head, f *arguments) {
 	if f.any {
 		*f = arguments{}

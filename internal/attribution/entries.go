@@ -79,7 +79,7 @@ func (p *propagating) effectOf(th *openThread, slice int, typ TypeID) (entry, bo
 }
 
 // async handles the start of an asynchronous slice or an instant on its track (attribution.md, rule 5). Contexts named by
-// arguments come first, then those of the thread that wrote it, then those of the enclosing asynchronous slice.
+// arguments come first, then the thread's that wrote it, then the enclosing asynchronous slice's.
 func (p *propagating) async(o *timeline.Head, list []Evidence) error {
 	track := p.asyncs[o.Track]
 	p.closeAsyncs(&track, o.TS)

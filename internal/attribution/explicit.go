@@ -122,7 +122,7 @@ func (p *explicitEvents) category(s *event) []byte {
 	return p.t.Category(s.CategoryID)
 }
 
-// object reads N, O and D. The class of the object is that of its track.
+// object reads N, O and D. The track has the class of the object.
 func (p *explicitEvents) object(c *collecting, s *event) error {
 	own := p.identity(s)
 	if own.several { // the ids are ambiguous

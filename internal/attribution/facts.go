@@ -9,7 +9,7 @@ import (
 )
 
 // arguments are the arguments of an event that providers use. They are read in one pass because most events have none of
-// them. Texts are valid as long as the event's arguments.
+// them. Texts are valid while the event's arguments are.
 type arguments struct {
 	any bool // the event has arguments
 
@@ -98,7 +98,7 @@ func double(a *timeline.Arg) (float64, bool) {
 	return float64(v), ok
 }
 
-// appendNumber appends an integer or a text; floats are no ids.
+// appendNumber appends an integer or a text; floats are not ids.
 func appendNumber(b []byte, a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgInt:

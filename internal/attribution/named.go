@@ -40,7 +40,7 @@ func (n *NamedTypes) Have(m *Member) bool {
 	return m.Node != 0 && (n.types == nil || n.types[m.Type])
 }
 
-// Name returns the type and the name of a context with one of the types. The name of a page is that of the root of its tree.
+// Name returns the type and the name of a context with one of the types. A page has the name of the root of its tree.
 func (n *NamedTypes) Name(r *Result, m *Member) (typ, name string) {
 	if n.pages {
 		return PageType, r.Contexts.Label(n.Node(r, m), LastTime)

@@ -62,7 +62,7 @@ func TestFrameReporter(t *testing.T) {
 }
 
 // Samples of Firefox are not asynchronous work: the slices of documents on a separate track belong to the documents, and add no
-// cost to that of the thread.
+// cost to the thread.
 //
 // Firefox names processes by the origins of their pages; that does not make them self-profiles.
 func TestSamplePages(t *testing.T) {

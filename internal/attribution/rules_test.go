@@ -471,7 +471,7 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// A slice that handles a request has the contexts that it names, and those of the request for other types (attribution.md, rule 7).
+// A slice that handles a request has the contexts that it names, and the request's contexts for other types (attribution.md, rule 7).
 func TestScriptOfARequest(t *testing.T) {
 	const sent = `,"args":{"data":{"url":"http://a.test/a.js","frame":"F"}}`
 	const received = `,"args":{"data":{"requestId":"1.1","url":"http://a.test/b.js"}}`
@@ -539,7 +539,7 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	a.want(t, 1, "Frame null null flow 1 frame/G,frame/H")
 }
 
-// The contexts of an instant have the states of its time, inside and outside slices; those of a slice have the states at its
+// The contexts of an instant have the states of its time, inside and outside slices; a slice's contexts have the states at its
 // start (attribution.md, rule 3).
 func TestStatesAtInstants(t *testing.T) {
 	instant := func(ts int) string {

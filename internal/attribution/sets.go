@@ -142,7 +142,7 @@ func (s *Sets) With(set SetID, e memberID) SetID {
 	return out
 }
 
-// withAll returns a set with members added, which replace those of their types; of several of one type the last one counts.
+// withAll returns a set with members added, which replace members of the same types; of several new ones of one type the last one counts.
 // It sorts the list.
 func (s *Sets) withAll(set SetID, list []memberID) SetID {
 	switch len(list) {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/cellwidth"
 )
 
-// Width is the width of help texts if that of the terminal is unknown.
+// Width is the width of help texts if the terminal's is unknown.
 const Width = 100
 
 // minText is the minimum width for which Wrap wraps text; narrower terminals wrap it themselves.

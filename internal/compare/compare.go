@@ -284,7 +284,7 @@ func (r *Result) compared() int {
 
 // adjust computes the adjusted p-values of all rows. Rows that are significant alone, but not among so many rows, become Undecided.
 //
-// The rule is that of Benjamini and Hochberg (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then
+// The rule is Benjamini and Hochberg's (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then
 // limited to the smallest of the following ones. It does not require independence; the positive dependence of times in one
 // recording is sufficient (Benjamini and Yekutieli 2001).
 func (r *Result) adjust() {
@@ -438,7 +438,7 @@ func (r *Row) Over(l Limit) bool {
 	return changeHigh > limitHigh || changeHigh == limitHigh && changeLow > limitLow
 }
 
-// Async reports whether a row is that of asynchronous slices, which overlap.
+// Async reports whether a row has asynchronous slices, which overlap.
 func (r *Row) Async() bool { return r.Kind == report.AsyncSlices.String() }
 
 // BaseCount returns the median count of the base.

@@ -40,7 +40,7 @@ func newRankTester(first, second int) *rankTester {
 	return &rankTester{first: first, all: first + second, cache: map[string][]float64{}}
 }
 
-// Smallest returns the smallest p-value that is possible with these sizes: that of groups without overlap.
+// Smallest returns the smallest p-value that is possible with these sizes: the groups do not overlap.
 func (t *rankTester) Smallest() float64 {
 	values := make([]int64, t.all)
 	for i := range values {

@@ -42,7 +42,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// The p-value equals that of an exhaustive search.
+// The p-value equals the result of an exhaustive search.
 func TestAllDivisions(t *testing.T) {
 	for _, values := range [][]int64{
 		{3, 1, 4, 1, 5, 9, 2, 6}, {0, 0, 0, 7, 0, 0, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {2, 2, 2, 1, 1, 1, 3},
@@ -56,7 +56,7 @@ func TestAllDivisions(t *testing.T) {
 	}
 }
 
-// tryAll counts divisions whose U is at least as far from its mean as that of the first n. It counts pairs, without ranks.
+// tryAll counts divisions whose U is at least as far from its mean as the first n's. It counts pairs, without ranks.
 func tryAll(values []int64, n int) float64 {
 	distance := func(chosen uint) int {
 		u := 0 // twice U minus its mean

@@ -18,7 +18,7 @@ func (r *Result) Tree(size func(*Row) timeline.Nanos) {
 	}
 	r.Rows = r.Rows[:0]
 	var add func(caller unique.Handle[Key])
-	add = func(caller unique.Handle[Key]) { // the depth is that of call trees, which is bounded
+	add = func(caller unique.Handle[Key]) { // the depth of call trees is bounded
 		for _, row := range callees[caller] {
 			r.Rows = append(r.Rows, row)
 			add(unique.Make(row.key))

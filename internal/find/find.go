@@ -130,7 +130,7 @@ type finder struct {
 
 	hit     Hit // the current event
 	name    []byte
-	network bool // its category is that of requests
+	network bool // it has the category of requests
 	path    []byte
 	value   []byte // text of the value of an argument
 }

@@ -319,7 +319,7 @@ type latestStart struct {
 	ordinal uint64
 }
 
-// startBefore returns the position in the order of starts of an event that starts nothing: that of the last start at this time
+// startBefore returns the position in the order of starts of an event that starts nothing: the position of the last start at this time
 // that precedes the event in the input.
 func (b *binder) startBefore(event uint32) uint64 {
 	if len(b.inFile) == 0 {

@@ -115,7 +115,7 @@ type bound struct {
 	step, slice *step
 }
 
-// place is the position of an end at its time: that of its slice, or, without one, after the starts that precede it in the input.
+// place is the position of an end at its time: its slice's, or, without one, after the starts that precede it in the input.
 func (n *naive) place(b bound) uint64 {
 	if b.slice != nil {
 		return b.slice.Ordinal

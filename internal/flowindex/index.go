@@ -16,7 +16,7 @@ import (
 )
 
 // Index finds the flows of a trace by their ids in the input, which the output replaces, by time, and by slice; and the
-// flows that are connected with a flow. Its flows are those of the input: a flow that the output must write with several ids,
+// flows that are connected with a flow. Its flows are the input's: a flow that the output must write with several ids,
 // because one slice leads to several, is one flow here, and a flow with a single slice is included.
 //
 // An Index needs about 200 bytes for each end of a flow, in temporary files beyond the timeline's memory budget. It must be

@@ -379,7 +379,7 @@ X 1/6 f 600 10 in=7
 	}
 }
 
-// The slices on a thread at a time, and those of an event of the input.
+// The slices on a thread at a time, and an input event's slices.
 func TestSlicesOfFlows(t *testing.T) {
 	ctx := context.Background()
 	text := `
@@ -519,7 +519,7 @@ func TestConnectedMany(t *testing.T) {
 	}
 }
 
-// The markers connected with a flow are those of the flows that Connected reaches from it, each once.
+// The markers connected with a flow belong to the flows that Connected reaches from it; each counts once.
 func TestConnectedMarkers(t *testing.T) {
 	ctx := context.Background()
 	for _, text := range []string{

@@ -214,7 +214,7 @@ func (l *Log) Lost() uint64 {
 	return n
 }
 
-// Merge adds the counts of other to l. Its cases follow those of l. A nil Log ignores them.
+// Merge adds the counts of other to l. Its cases follow l's. A nil Log ignores them.
 func (l *Log) Merge(other *Log) {
 	if l == nil {
 		return

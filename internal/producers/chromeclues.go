@@ -221,7 +221,7 @@ const (
 	captureDelay timeline.Nanos = 500_000_000 // the metadata has whole seconds
 )
 
-// FindMain marks a process as the main process of its browser if its name, or that of a thread, is Chrome's name for these. Names
+// FindMain marks a process as the main process of its browser if its name, or a thread's, is Chrome's name for these. Names
 // may be nil.
 func FindMain(b *timeline.Builder, process timeline.TrackID, processName, threadName []byte) {
 	switch {

@@ -161,7 +161,7 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 	return nil
 }
 
-// addPosition adds the position of a sample to the innermost open call, which must be that of a function.
+// addPosition adds the position of a sample to the innermost open call, which must be a function's.
 func (a *alone) addPosition(sample int) {
 	if len(a.open) == 0 || a.p.Meta(a.open[len(a.open)-1].node) {
 		a.stats.LostPositions++

@@ -82,7 +82,7 @@ func readAny(t *testing.T, text string) *v8profile.Profile {
 	return p
 }
 
-// TestModels compares the calls of hand-made profiles with those of DevTools.
+// TestModels compares the calls of hand-made profiles with DevTools' calls.
 func TestModels(t *testing.T) {
 	eachPair(t, "model", ".cpuprofile", func(t *testing.T, input, expected []byte) {
 		compareAlone(t, readProfile(t, input), expected)

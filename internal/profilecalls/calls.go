@@ -3,7 +3,7 @@
 // A sample is the stack at one moment; that a function ran from one sample to the next is a guess. Alone guesses for a
 // profile without a trace. Builder guesses for a thread of a trace: it processes the thread's events and the samples as one
 // sequence in time order, because an event and a function on one thread cannot overlap without nesting, so events limit
-// where calls can begin and end. Its rules are exactly those of the trace engine of Chrome DevTools, or a refinement of them.
+// where calls can begin and end. Its rules are exactly the ones in the trace engine of Chrome DevTools, or a refinement of them.
 //
 // Package v8profile has the model of the profile.
 package profilecalls

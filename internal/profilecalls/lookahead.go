@@ -11,7 +11,7 @@ import (
 // of functions and of an idle thread. V8 does not know the stack of (program), and reports for a garbage collection only the
 // stack before.
 //
-// Stacks are ranked in preorder of the tree of all stacks, so the common part of several stacks is that of the lowest and
+// Stacks are ranked in preorder of the tree of all stacks, so several stacks have the same common part as the lowest and
 // the highest rank. For the samples between the edges of a period, lookahead reads only the ranks of whole blocks.
 type lookahead struct {
 	frames    *Frames

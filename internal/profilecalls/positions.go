@@ -20,7 +20,7 @@ type openPositions struct {
 	free  []int32 // lists of calls that have ended
 }
 
-// positionList has the positions of a call: first sorted unique ones, then those of the latest samples.
+// positionList has the positions of a call: first sorted unique ones, then the latest samples' positions.
 type positionList struct {
 	positions []Position
 	sorted    int

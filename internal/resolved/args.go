@@ -10,7 +10,7 @@ import (
 // DidNotEndKey is the member of the argument weft that marks a slice without an end in the input.
 const DidNotEndKey = "did_not_end"
 
-// Args returns the arguments of an event in order. For a slice, arguments of the end replace those of the start with the same
+// Args returns the arguments of an event in order. For a slice, arguments of the end replace start arguments with the same
 // key; others follow. A slice without an end has a mark in its argument "weft", unless the input has a member of that name.
 func (r *Row) Args() iter.Seq[timeline.Arg] {
 	if len(r.EndArgs) > 0 {

@@ -112,7 +112,7 @@ func (s *sliceEnds) rewind() error {
 	return s.read()
 }
 
-// find returns the end of a slice. Slices are requested in ordinal order, except that a flow may reorder those of one timestamp.
+// find returns the end of a slice. Slices are requested in ordinal order, except that a flow may reorder slices with equal times.
 func (s *sliceEnds) find(it *timeline.Item) (end sliceEnd, ok bool, err error) {
 	if it.TS != s.time {
 		clear(s.pending)

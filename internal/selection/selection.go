@@ -6,7 +6,7 @@
 //
 // Events are selected by:
 //
-//   - track: it must be that of a selected thread or below it; without --thread, that of a selected process. Events without a
+//   - track: it must belong to a selected thread, or without --thread to a selected process. Events without a
 //     thread, such as counters of a process, belong to no selected thread;
 //   - name: of the slice or instant, of the counter, or of a function on the stack of a sample;
 //   - category: the whole list as written, or one element;

@@ -168,7 +168,7 @@ func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []
 	return found
 }
 
-// titles yields the names of tracks with events, then those of others.
+// titles yields the names of tracks with events, then other names.
 func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, used := range []bool{true, false} {

@@ -30,7 +30,7 @@ func find(columns []Column, name string) int {
 	return slices.IndexFunc(columns, func(c Column) bool { return c.named(name) })
 }
 
-// Lookup returns the table with a name among those of a report. "" is the table of CSV output.
+// Lookup returns the table with a name among a report's tables. "" is the table of CSV output.
 func Lookup(forms []*Table, name string) (*Table, error) {
 	for _, t := range forms {
 		if t.Name == name || name == "" && t.Main {

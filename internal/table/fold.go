@@ -145,7 +145,7 @@ func (f *Fold) Add(file string, r *Report) error {
 	return nil
 }
 
-// updateTitles sets the titles to those of a file's table. If titles differ among files, the key becomes the title.
+// updateTitles copies the titles of a file's table. If titles differ among files, the key becomes the title.
 func (t *folded) updateTitles(columns []Column) {
 	columns = slices.Clone(columns)
 	for k := range columns {

@@ -17,7 +17,7 @@ type foldRow struct {
 	self        timeline.Nanos
 }
 
-// foldReport is a report on one file with a table; all is the total time of the file, 0: that of its rows.
+// foldReport is a report on one file with a table; all is the total time of the file, 0: its rows' total.
 func foldReport(folding Folding, all timeline.Nanos, rows ...foldRow) *Report {
 	return &Report{Sections: []Section{{Tables: []*Table{New(Table{
 		Name: "t", What: "rows", Key: "self_ns", Folding: folding, Total: int64(all), Worst: "longest",

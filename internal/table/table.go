@@ -169,7 +169,7 @@ type Of[T any] struct {
 	Cell func(*T) Cell
 }
 
-// New makes a table from a list of values. The JSON of a row is that of its value.
+// New makes a table from a list of values. The JSON form of a row is its value's.
 func New[T any](t Table, list []T, columns ...Of[T]) *Table {
 	t.Columns = make([]Column, len(columns))
 	for k := range columns {

@@ -108,7 +108,7 @@ func (b *tabulator) groupOf(node attribution.NodeID, ts timeline.Nanos) rowKey {
 	return rowKey{group: *group}
 }
 
-// isEngine reports whether a row is that of isolates.
+// isEngine reports whether a row has the work of isolates.
 func (b *tabulator) isEngine(key rowKey) bool { return key.group != 0 && b.groups[key.group] == Engine }
 
 // groupName returns the name of the group of a context, for groups that do not depend on the time.

@@ -58,7 +58,7 @@ type rowKey struct {
 	other bool
 }
 
-// unattributed reports whether a row is that of unattributed work.
+// unattributed reports whether a row has unattributed work.
 func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == 0 && !k.other }
 
 // groupID is the number of a group in a table; 0: none.
@@ -298,7 +298,7 @@ func (b *tabulator) addTotals(node attribution.NodeID, wall timeline.Nanos, at s
 	for _, n := range b.chain {
 		row, key := b.row(n, at, ts)
 		if n != node && b.isEngine(key) {
-			continue // the work of frames is not that of their isolate
+			continue // isolates do not count the work of their frames
 		}
 		if b.group != GroupNone || key.other {
 			if slices.Contains(b.counted, key) {

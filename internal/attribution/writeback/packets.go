@@ -58,7 +58,7 @@ func (a *Additions) CanRewrite() bool {
 }
 
 // Rewrite copies src, the Perfetto trace from which the timeline was read, packet by packet, and adds the additions. They
-// replace those of an earlier attribution. src must not be compressed as a whole.
+// replace the additions of an earlier attribution. src must not be compressed as a whole.
 func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, events *Packets) error {
 	rw := pfwire.Rewrite{Marker: timeline.AppendedAttribute, Clock: a.result.Timeline.Clocks().Trace, Problems: a.result.Timeline.Problems()}
 	if !a.parts.NoNotes {

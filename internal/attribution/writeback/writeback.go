@@ -34,7 +34,7 @@ type Additions struct {
 // Of returns the additions of a result.
 func Of(r *attribution.Result, parts Parts) *Additions { return &Additions{r, parts} }
 
-// Attach adds the additions to the timeline for later walks and writers, and replaces those of an earlier attribution. It must
+// Attach adds the additions to the timeline for later walks and writers, and replaces earlier ones. It must
 // be called at most once. The timeline takes ownership of the parts of the result that it needs.
 func (a *Additions) Attach() error {
 	t := a.result.Timeline
