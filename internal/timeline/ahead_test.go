@@ -333,7 +333,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 		if err := pass(); err != nil || seen != 2*events || late < events || late == seen {
 			t.Errorf("%s: %d occurrences, %d of them without arguments at first; %v", name, seen, late, err)
 		}
-		if limit := int64(maxHeld + 4<<20); most > limit {
+		if limit := int64(maxCopied + 4<<20); most > limit {
 			t.Errorf("%s: %d bytes are held, want at most %d", name, most, limit)
 		}
 	}
