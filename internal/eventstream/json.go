@@ -8,18 +8,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Lines appends events of one timeline as JSON lines. It is not safe for concurrent use.
+// Lines encodes events of one timeline as JSON lines. It is not safe for concurrent use.
 type Lines struct {
 	tl    *timeline.Timeline
 	buf   []byte
-	stack []timeline.FrameID // for use again
+	stack []timeline.FrameID // scratch
 }
 
 // NewLines returns a Lines for a timeline.
 func NewLines(tl *timeline.Timeline) *Lines { return &Lines{tl: tl} }
 
-// Event returns an event as an object on a line, with the field names of weft.v1.Event in the order of their numbers: kinds in
-// small letters, 64-bit integers as numbers, arguments as an object. Empty is absent. It is valid until the next call.
+// Event returns an event as a JSON object and a newline, valid until the next call. Members are those of weft.v1.Event, ordered by field
+// number: kinds in lower case, 64-bit integers as numbers, arguments as an object. Empty members are omitted.
 func (l *Lines) Event(row *resolved.Row) []byte {
 	it := row.Item
 	b := appendTimeMembers(l.buf[:0], row)
@@ -38,7 +38,7 @@ func (l *Lines) Event(row *resolved.Row) []byte {
 	return l.buf
 }
 
-// appendTimeMembers begins an object with times, kind and name.
+// appendTimeMembers starts an object with times, kind and name.
 func appendTimeMembers(b []byte, row *resolved.Row) []byte {
 	it := row.Item
 	b = strconv.AppendInt(append(b, `{"ts_ns":`...), int64(it.TS), 10)
@@ -49,7 +49,7 @@ func appendTimeMembers(b []byte, row *resolved.Row) []byte {
 	return appendMember(b, `,"name":`, string(it.Name))
 }
 
-// appendPlaceMembers appends where an event is: its number, its place in the nesting, its track.
+// appendPlaceMembers appends id, nesting and track of an event.
 func appendPlaceMembers(b []byte, row *resolved.Row) []byte {
 	b = strconv.AppendUint(append(b, `,"id":`...), row.ID, 10)
 	b = appendNumber(b, `,"parent_id":`, row.Parent)
@@ -57,7 +57,7 @@ func appendPlaceMembers(b []byte, row *resolved.Row) []byte {
 	return appendTrackMembers(b, row.Track)
 }
 
-// appendMember appends a text that is not empty.
+// appendMember appends a text unless it is empty.
 func appendMember(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
@@ -65,7 +65,7 @@ func appendMember(b []byte, name, text string) []byte {
 	return jsonscan.AppendString(append(b, name...), text)
 }
 
-// appendNumber appends a number that is not 0.
+// appendNumber appends a number unless it is 0.
 func appendNumber(b []byte, name string, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -143,7 +143,7 @@ func appendValueMembers(b []byte, row *resolved.Row) []byte {
 	return b
 }
 
-// appendStack appends the frames of a call stack, the innermost first.
+// appendStack appends the frames of a call stack, innermost first.
 func (l *Lines) appendStack(b []byte, id timeline.CallstackID) []byte {
 	l.stack = l.tl.AppendCallstack(l.stack[:0], id)
 	for i := len(l.stack) - 1; i >= 0; i-- {
@@ -166,7 +166,7 @@ func appendFrameObject(b []byte, function, file string, line, column int64) []by
 	})
 }
 
-// appendObject appends an object whose members each begin with a comma.
+// appendObject appends an object. members appends its members, each starting with a comma.
 func appendObject(b []byte, members func([]byte) []byte) []byte {
 	n := len(b)
 	if b = members(b); len(b) == n {
@@ -177,7 +177,8 @@ func appendObject(b []byte, members func([]byte) []byte) []byte {
 	return append(b, '}')
 }
 
-// appendTailMembers appends what comes after the stack.
+// appendTailMembers appends the members after the stack.
+
 func appendTailMembers(b []byte, row *resolved.Row) []byte {
 	it, t := row.Item, row.Track
 	b = appendMember(b, `,"async_id":`, t.AsyncID)

@@ -473,7 +473,7 @@ func TestSortingFitsMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for i := 0; i < 2 || s.held.Len() > 0 && s.held.Len() < s.limit-1; i++ {
+			for i := 0; i < 2 || s.values.Len() > 0 && s.values.Len() < s.limit-1; i++ {
 				if err := s.Add(pair{uint32(i * 7919 % (1 << 20)), 0}); err != nil {
 					t.Fatal(err)
 				}
