@@ -33,13 +33,7 @@ type orderedEvent struct {
 }
 
 func (e *orderedEvent) compare(o *orderedEvent) int {
-	if c := cmp.Compare(e.time, o.time); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(e.at.packet, o.at.packet); c != 0 {
-		return c
-	}
-	return cmp.Compare(e.kind, o.kind)
+	return cmp.Or(cmp.Compare(e.time, o.time), cmp.Compare(e.at.packet, o.at.packet), cmp.Compare(e.kind, o.kind))
 }
 
 // verifyOrder brings events into the order in which Perfetto processes them: by time, then by position in the file (perfetto.md 6). It

@@ -12,17 +12,22 @@ import (
 // stack, frame and mapping is checked once.
 func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
 	stack, ok := v.useInterned(seq, message.InternedCallstacks, iid)
-	if !ok || seq.checkedStacks[iid] {
+	if !ok || !firstUse(&seq.checkedStacks, iid) {
 		return
 	}
-	if seq.checkedStacks == nil {
-		seq.checkedStacks = make(map[uint64]bool)
-		seq.checkedFrames = make(map[uint64]bool)
-	}
-	seq.checkedStacks[iid] = true
 	for _, frame := range v.frameIIDs(stack) {
 		v.useFrame(seq, frame)
 	}
+}
+
+// firstUse adds an id to a set and reports whether it is new.
+func firstUse(set *map[uint64]bool, iid uint64) bool {
+	if *set == nil {
+		*set = map[uint64]bool{}
+	}
+	isNew := !(*set)[iid]
+	(*set)[iid] = true
+	return isNew
 }
 
 // frameIIDs returns the ids of the frames of an encoded Callstack. They are valid until the next call.
@@ -35,10 +40,9 @@ func (v *verifier) frameIIDs(stack []byte) []uint64 {
 
 func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 	frame, ok := v.useInterned(seq, message.InternedFrames, iid)
-	if !ok || seq.checkedFrames[iid] {
+	if !ok || !firstUse(&seq.checkedFrames, iid) {
 		return
 	}
-	seq.checkedFrames[iid] = true
 	var f message.Frame
 	v.parsed(f.Parse(frame))
 	v.useInterned(seq, message.InternedFunctionNames, f.FunctionIID())
@@ -48,13 +52,9 @@ func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 
 func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
 	mapping, ok := v.useInterned(seq, message.InternedMappings, iid)
-	if !ok || seq.checkedMappings[iid] {
+	if !ok || !firstUse(&seq.checkedMappings, iid) {
 		return
 	}
-	if seq.checkedMappings == nil {
-		seq.checkedMappings = make(map[uint64]bool)
-	}
-	seq.checkedMappings[iid] = true
 	var m message.Mapping
 	v.parsed(m.Parse(mapping))
 	v.useInterned(seq, message.InternedBuildIDs, m.BuildIDIID())
@@ -71,10 +71,6 @@ func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
 	}
 	if seq == nil {
 		return
-	}
-	if seq.checkedFrames == nil {
-		seq.checkedStacks = make(map[uint64]bool)
-		seq.checkedFrames = make(map[uint64]bool)
 	}
 	for _, frame := range frames {
 		v.useFrame(seq, frame)

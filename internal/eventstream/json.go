@@ -1,6 +1,7 @@
 package eventstream
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -104,14 +105,10 @@ func appendTrackMembers(b []byte, t *resolved.Track) []byte {
 
 // appendLinkMembers appends flows and contexts.
 func appendLinkMembers(b []byte, row *resolved.Row) []byte {
-	for i, f := range row.FlowsIn {
-		b = append(b, [2]string{`,"flows_in":[`, ","}[min(i, 1)]...)
-		b = strconv.AppendUint(append(b, `{"id":`...), f.ID, 10)
-		b = append(strconv.AppendUint(append(b, `,"from":`...), f.From, 10), '}')
-	}
-	if len(row.FlowsIn) > 0 {
-		b = append(b, ']')
-	}
+	b = appendList(b, `,"flows_in":`, row.FlowsIn, func(b []byte, f *resolved.FlowIn) []byte {
+		b = strconv.AppendUint(append(b, `,"id":`...), f.ID, 10)
+		return strconv.AppendUint(append(b, `,"from":`...), f.From, 10)
+	})
 	for i, id := range row.FlowsOut {
 		b = strconv.AppendUint(append(b, [2]string{`,"flows_out":[`, ","}[min(i, 1)]...), id, 10)
 	}
@@ -146,23 +143,13 @@ func appendValueMembers(b []byte, row *resolved.Row) []byte {
 // appendStack appends the frames of a call stack, innermost first.
 func (l *Lines) appendStack(b []byte, id timeline.CallstackID) []byte {
 	l.stack = l.tl.AppendCallstack(l.stack[:0], id)
-	for i := len(l.stack) - 1; i >= 0; i-- {
-		f := l.tl.Frame(l.stack[i])
-		b = append(b, [2]string{`,"stack":[`, ","}[min(len(l.stack)-1-i, 1)]...)
-		b = appendFrameObject(b, f.Function, f.File, f.Line, f.Column)
-	}
-	if len(l.stack) > 0 {
-		b = append(b, ']')
-	}
-	return b
-}
-
-func appendFrameObject(b []byte, function, file string, line, column int64) []byte {
-	return appendObject(b, func(b []byte) []byte {
-		b = appendMember(b, `,"function":`, function)
-		b = appendMember(b, `,"file":`, file)
-		b = appendNumber(b, `,"line":`, uint64(max(line, 0)))
-		return appendNumber(b, `,"column":`, uint64(max(column, 0)))
+	slices.Reverse(l.stack)
+	return appendList(b, `,"stack":`, l.stack, func(b []byte, id *timeline.FrameID) []byte {
+		f := l.tl.Frame(*id)
+		b = appendMember(b, `,"function":`, f.Function)
+		b = appendMember(b, `,"file":`, f.File)
+		b = appendNumber(b, `,"line":`, uint64(max(f.Line, 0)))
+		return appendNumber(b, `,"column":`, uint64(max(f.Column, 0)))
 	})
 }
 

@@ -260,10 +260,7 @@ func (s *Scanner) read() {
 // are those of Fill.
 func (s *Scanner) Peek() (byte, error) {
 	for {
-		i := s.pos
-		for i < len(s.buf) && isSpace(s.buf[i]) {
-			i++
-		}
+		i := space(s.buf, s.pos)
 		s.pos = i
 		s.Mark()
 		if i < len(s.buf) {

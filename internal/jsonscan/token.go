@@ -88,10 +88,7 @@ func (s *Scanner) Key() ([]byte, bool) {
 
 // colon reads white space and a colon.
 func (s *Scanner) colon() bool {
-	b, i := s.buf, s.pos
-	for i < len(b) && isSpace(b[i]) {
-		i++
-	}
+	b, i := s.buf, space(s.buf, s.pos)
 	switch {
 	case i >= len(b):
 		s.fail(ErrShort, i)
@@ -149,10 +146,7 @@ func (s *Scanner) close() {
 // Value reads a value. It returns the decoded text of a string, and the text of numbers and words as written, both valid until the next
 // Mark or Fill. For an object or array it reads only the opening bracket: Key or Elem must follow.
 func (s *Scanner) Value() (Kind, []byte) {
-	b, i := s.buf, s.pos
-	for i < len(b) && isSpace(b[i]) {
-		i++
-	}
+	b, i := s.buf, space(s.buf, s.pos)
 	if i >= len(b) {
 		s.fail(ErrShort, i)
 		return Invalid, nil
@@ -174,30 +168,20 @@ func (s *Scanner) Value() (Kind, []byte) {
 
 // Scalar is Value, except that it reads a whole object or array and returns its text.
 func (s *Scanner) Scalar() (Kind, []byte) {
-	b, i := s.buf, s.pos
-	for i < len(b) && isSpace(b[i]) {
-		i++
+	b, i := s.buf, space(s.buf, s.pos)
+	s.pos = i
+	kind := Object
+	switch {
+	case i >= len(b) || b[i] != '{' && b[i] != '[':
+		return s.Value()
+	case b[i] == '[':
+		kind = Array
 	}
-	if i >= len(b) {
-		s.fail(ErrShort, i)
+	s.Skip()
+	if s.err != nil {
 		return Invalid, nil
 	}
-	switch b[i] {
-	case '"':
-		return s.stringValue(i)
-	case '{', '[':
-		kind := Object
-		if b[i] == '[' {
-			kind = Array
-		}
-		s.pos = i
-		s.Skip()
-		if s.err != nil {
-			return Invalid, nil
-		}
-		return kind, b[i:s.pos:s.pos]
-	}
-	return s.word(i)
+	return kind, b[i:s.pos:s.pos]
 }
 
 // stringValue reads the string whose quote is at i.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -239,17 +240,15 @@ func (c *Clocks) link(from, to reading) {
 
 func (l *clockLink) add(p clockPoint, limit int) {
 	if len(l.points) >= limit {
-		kept := l.points[:0]
+		thinned := l.points[:0]
 		for i := 0; i < len(l.points); i += 2 {
-			kept = append(kept, l.points[i])
+			thinned = append(thinned, l.points[i])
 		}
-		l.points = kept
+		l.points = thinned
 	}
 	// Insert after points of the same time: the later of two snapshots wins.
 	i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > p.from })
-	l.points = append(l.points, clockPoint{})
-	copy(l.points[i+1:], l.points[i:])
-	l.points[i] = p
+	l.points = slices.Insert(l.points, i, p)
 }
 
 // convert uses the latest reading at or before t, or the first one.

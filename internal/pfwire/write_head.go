@@ -140,29 +140,20 @@ func (in *internWriter) text(field int, iid uint64, text []byte) error {
 // internTexts defines names, argument names, values and categories. A category text of the input is a list, whose elements are
 // categories.
 func (w *writer) internTexts(in *internWriter) error {
-	for id := 1; id <= w.t.NameCount(); id++ {
-		if err := in.text(schema.InternedData_EventNames, uint64(id), w.t.Name(timeline.NameID(id))); err != nil {
-			return err
-		}
-	}
-	for id := 1; id <= w.t.KeyCount(); id++ {
-		if err := in.text(schema.InternedData_DebugAnnotationNames, uint64(id), w.t.Key(timeline.KeyID(id))); err != nil {
-			return err
-		}
-	}
-	for id := 1; id <= w.t.ValueCount(); id++ {
-		if err := in.text(schema.InternedData_DebugAnnotationStringValues, uint64(id), w.t.Value(uint32(id))); err != nil {
-			return err
-		}
-	}
-	for id := 1; id <= w.t.CorrelationCount(); id++ {
-		if err := in.text(schema.InternedData_CorrelationIDStr, uint64(id), w.t.Correlation(uint32(id))); err != nil {
-			return err
-		}
-	}
-	for i, category := range w.iids {
-		if err := in.text(schema.InternedData_EventCategories, uint64(i+1), []byte(category)); err != nil {
-			return err
+	for _, table := range []struct {
+		field, count int
+		text         func(id int) []byte
+	}{
+		{schema.InternedData_EventNames, w.t.NameCount(), func(id int) []byte { return w.t.Name(timeline.NameID(id)) }},
+		{schema.InternedData_DebugAnnotationNames, w.t.KeyCount(), func(id int) []byte { return w.t.Key(timeline.KeyID(id)) }},
+		{schema.InternedData_DebugAnnotationStringValues, w.t.ValueCount(), func(id int) []byte { return w.t.Value(uint32(id)) }},
+		{schema.InternedData_CorrelationIDStr, w.t.CorrelationCount(), func(id int) []byte { return w.t.Correlation(uint32(id)) }},
+		{schema.InternedData_EventCategories, len(w.iids), func(id int) []byte { return []byte(w.iids[id-1]) }},
+	} {
+		for id := 1; id <= table.count; id++ {
+			if err := in.text(table.field, uint64(id), table.text(id)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

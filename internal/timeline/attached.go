@@ -11,7 +11,7 @@ type Attached[T any] interface {
 	// From returns a reader of the values from an ordinal on, which stores the next value and returns false at the end. Values
 	// stay valid when the next one is read, and several readers can be used at once.
 	From(ordinal uint64) (next func(*T) (bool, error), err error)
-	// Close frees what is held.
+	// Close frees memory and files.
 	Close() error
 }
 
@@ -39,7 +39,7 @@ func (a *readAhead[T]) peek() (*T, error) {
 	return &a.value, nil
 }
 
-// attachedCursor gives a walk the attached values of a group's records.
+// attachedCursor reads the values attached to the records of each group, for a walk.
 type attachedCursor[T interface{ ordinal() uint64 }] struct {
 	ahead readAhead[T]
 	group []T

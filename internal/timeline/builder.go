@@ -46,12 +46,12 @@ type Builder struct {
 	snapshot   Keys   // of keys
 	intake     Intake // receives what is added; nil: the Builder stores it
 
-	records memory
-	sampled *sampleTable
-	scratch []byte // scratch for a payload
-	runs    *runs  // nil until something is spilled
-	limit   int64
-	aside   *int64 // part of limit, see SetAside
+	records  memory
+	sampled  *sampleTable
+	scratch  []byte // scratch for a payload
+	runs     *runs  // nil until something is spilled
+	limit    int64
+	reserved *int64 // part of limit, see SetAside
 
 	pictured []byte // scratch for arguments with a picture
 	derived  bool   // added events are derived from records of a timeline, see Timeline.Extend
@@ -59,7 +59,7 @@ type Builder struct {
 	first    TrackID // first track of a part
 }
 
-// tables hold the names, tracks and other things that records refer to. A Builder shares them with its Timeline, and with
+// tables are the names, tracks and other things that records refer to. A Builder shares them with its Timeline, and with
 // Builders that extend it.
 type tables struct {
 	opts       Options
@@ -169,10 +169,10 @@ func NewBuilder(opts Options) *Builder {
 			stacks:     newStackTable(),
 			templates:  new(templateTable),
 		},
-		pages:   new(lastOf[pageKey, Page]),
-		sampled: new(sampleTable),
-		limit:   max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
-		aside:   new(int64),
+		pages:    new(lastOf[pageKey, Page]),
+		sampled:  new(sampleTable),
+		limit:    max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
+		reserved: new(int64),
 	}
 	if opts.Observer != nil {
 		b.intake = opts.Observer
@@ -447,7 +447,7 @@ func (b *Builder) addRecord(r *record) error {
 // added must be called after each new record or sample.
 func (b *Builder) added() error {
 	b.ordered = false
-	if b.records.size()+b.sampled.size() < b.limit-*b.aside {
+	if b.records.size()+b.sampled.size() < b.limit-*b.reserved {
 		return nil
 	}
 	return b.spill()
@@ -455,7 +455,7 @@ func (b *Builder) added() error {
 
 // SetAside sets how much of the budget readers into the Builder use themselves, in bytes. It reduces the memory for records, at
 // most by half.
-func (b *Builder) SetAside(bytes int64) { *b.aside = min(max(bytes, 0), b.limit/2) }
+func (b *Builder) SetAside(bytes int64) { *b.reserved = min(max(bytes, 0), b.limit/2) }
 
 // spill writes the records and samples in memory to disk, as one sorted run of each.
 func (b *Builder) spill() error {
@@ -493,7 +493,7 @@ func (b *Builder) MakeRoom() error {
 	}
 	err := b.spill()
 	b.records = memory{}
-	b.sampled.held = collections.List[sampleRow]{}
+	b.sampled.rows = collections.List[sampleRow]{}
 	runtime.GC()
 	return err
 }

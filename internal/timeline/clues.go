@@ -35,7 +35,7 @@ const (
 	LinkSyncSent                 // like LinkSync, for an event that was issued at Issued and is over at TS
 )
 
-// LinkReference tells whether the key of a link is the event's own.
+// LinkReference is whether the key of a link is the event's own.
 type LinkReference uint8
 
 // How the key of a link relates to the event.

@@ -66,7 +66,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 // extensionBuilder returns a Builder for records that join the timeline's.
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
-		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory), aside: new(int64),
+		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory), reserved: new(int64),
 	}
 	b.next = t.next // new events are numbered after the existing ones
 	if base, ok := t.store.(*memory); ok {

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/problem"
@@ -90,11 +91,9 @@ func (f *Fact) Value() string {
 
 func (b *Builder) AddFact(thread TrackID, f Fact) {
 	th := b.table.thread(b.sampleThread(thread))
-	for i := range th.facts {
-		if th.facts[i].Kind == f.Kind {
-			th.facts[i] = f
-			return
-		}
+	if i := slices.IndexFunc(th.facts, func(g Fact) bool { return g.Kind == f.Kind }); i >= 0 {
+		th.facts[i] = f
+	} else {
+		th.facts = append(th.facts, f)
 	}
-	th.facts = append(th.facts, f)
 }

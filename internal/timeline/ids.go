@@ -250,8 +250,8 @@ func (t *trackTable) labelNamesakes() {
 		}
 	}
 	for i := range t.processes {
-		if p := &t.processes[i]; labelled[p.name.text] && !p.assigned && p.shown == "" && len(p.labels) > 0 {
-			p.shown = p.name.text + " (" + p.labels[0] + ")"
+		if p := &t.processes[i]; labelled[p.name.text] && !p.assigned && p.displayName == "" && len(p.labels) > 0 {
+			p.displayName = p.name.text + " (" + p.labels[0] + ")"
 		}
 	}
 }
@@ -322,8 +322,8 @@ func (t *trackTable) isMain(row *track) bool {
 
 // shownName returns the display name of a process.
 func (p *process) shownName() string {
-	if p.shown != "" {
-		return p.shown
+	if p.displayName != "" {
+		return p.displayName
 	}
 	return p.key.nameOr(p.name.text)
 }

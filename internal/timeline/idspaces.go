@@ -104,10 +104,15 @@ func (t *Timeline) IDSpace(id TrackID) string {
 	if len(t.table.spaceOf) == 0 {
 		return ""
 	}
-	for t.table.tracks[id].parent != 0 {
-		id = t.table.tracks[id].parent
+	return t.table.spaceName(t.table.spaceOf[t.table.top(id)])
+}
+
+// top returns the ancestor of a track directly below the root.
+func (t *trackTable) top(id TrackID) TrackID {
+	for t.tracks[id].parent != 0 {
+		id = t.tracks[id].parent
 	}
-	return t.table.spaceName(t.table.spaceOf[id])
+	return id
 }
 
 func (s *idSpaces) spaceName(n uint32) string {

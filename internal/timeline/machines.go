@@ -96,10 +96,7 @@ func (t *Timeline) Machine(id TrackID) uint32 {
 	if len(t.table.machineOf) == 0 {
 		return 0
 	}
-	for t.table.tracks[id].parent != 0 {
-		id = t.table.tracks[id].parent
-	}
-	return t.table.machineOf[id]
+	return t.table.machineOf[t.table.top(id)]
 }
 
 // Machines returns the machines with tracks, other than the trace's own, in the order of their numbers.

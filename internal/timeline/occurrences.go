@@ -163,28 +163,28 @@ func (t *Timeline) ReadArgs(o *Head) error {
 
 // AsyncID returns the input's id of an asynchronous track; "" for other tracks.
 func (t *Timeline) AsyncID(id TrackID) string {
-	switch row := &t.table.tracks[id]; row.kind {
-	case AsyncTrack:
-		return t.table.idText(&t.table.asyncs[row.index].key)
-	case NamedTrack:
-		if key := t.table.specs[row.index].async; key != nil {
-			return t.table.idText(key)
-		}
+	if key := t.asyncKey(id); key != nil {
+		return t.table.idText(key)
 	}
 	return ""
 }
 
 // AsyncScope returns the scope of an asynchronous track's id; "" if it has none, and for other tracks.
 func (t *Timeline) AsyncScope(id TrackID) string {
-	switch row := &t.table.tracks[id]; row.kind {
-	case AsyncTrack:
-		return t.table.textOf(t.table.asyncs[row.index].key.scope)
-	case NamedTrack:
-		if key := t.table.specs[row.index].async; key != nil {
-			return t.table.textOf(key.scope)
-		}
+	if key := t.asyncKey(id); key != nil {
+		return t.table.textOf(key.scope)
 	}
 	return ""
+}
+
+func (t *Timeline) asyncKey(id TrackID) *asyncKey {
+	switch row := &t.table.tracks[id]; row.kind {
+	case AsyncTrack:
+		return &t.table.asyncs[row.index].key
+	case NamedTrack:
+		return t.table.specs[row.index].async
+	}
+	return nil
 }
 
 // ArgSelection is a set of argument names, for passes that need few of the arguments of many events.

@@ -31,7 +31,7 @@ type PartOptions struct {
 func (b *Builder) Part(opts PartOptions) *Builder {
 	t := b.table
 	p := &Builder{
-		tables: b.tables, args: b.args, pages: b.pages, sampled: new(sampleTable), limit: b.limit, aside: b.aside,
+		tables: b.tables, args: b.args, pages: b.pages, sampled: new(sampleTable), limit: b.limit, reserved: b.reserved,
 		intake: opts.Intake, part: opts, first: TrackID(len(t.tracks)),
 	}
 	p.opts.Moved = opts.Moved
@@ -97,7 +97,7 @@ func (b *Builder) MakeUpFrom(id TrackID, multiple int64) {
 // ShowProcess sets the id and display name of a process in the output; "": its own name.
 func (b *Builder) ShowProcess(id TrackID, key ProcessKey, name string) {
 	p := b.table.process(id)
-	p.key, p.shown = key, name
+	p.key, p.displayName = key, name
 }
 
 // SetInputs sets the index of the first event of each of several inputs, and whether flow ids mean the same in all of them.

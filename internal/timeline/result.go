@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,13 +126,11 @@ func (t *Timeline) Attributes() []Attribute { return t.attributes }
 
 // SetAttribute sets a fact about the whole trace.
 func (t *Timeline) SetAttribute(a Attribute) {
-	for i := range t.attributes {
-		if t.attributes[i].Key == a.Key {
-			t.attributes[i] = a
-			return
-		}
+	if i := slices.IndexFunc(t.attributes, func(b Attribute) bool { return b.Key == a.Key }); i >= 0 {
+		t.attributes[i] = a
+	} else {
+		t.attributes = append(t.attributes, a)
 	}
-	t.attributes = append(t.attributes, a)
 }
 
 // Name returns an interned event name. Ids count from 1 to NameCount.

@@ -52,9 +52,9 @@ const noOffset = -1
 // sampleTable is the sampleRows of a timeline in time order, in memory or in a file. Simultaneous ones are in the order in which
 // they were added.
 type sampleTable struct {
-	held  collections.List[sampleRow]
-	time  timeOrder // of held
-	order []uint32  // indexes into held in time order; nil: held is in order
+	rows  collections.List[sampleRow]
+	time  timeOrder // of rows
+	order []uint32  // indexes into rows in time order; nil: rows are in order
 
 	file   *extsort.File // nil: all samples are in memory
 	starts []int64       // where the runs in the file start
@@ -68,18 +68,18 @@ func (t *sampleTable) len() int { return t.count }
 // size returns the memory of the samples, in bytes.
 func (t *sampleTable) size() int64 {
 	if !t.time.jumps {
-		return int64(t.held.Len()) * sampleSize
+		return int64(t.rows.Len()) * sampleSize
 	}
-	return int64(t.held.Len()) * (sampleSize + t.time.size())
+	return int64(t.rows.Len()) * (sampleSize + t.time.size())
 }
 
 func (t *sampleTable) add(s sampleRow) {
-	t.time.add(t.held.Len(), s.ts)
-	t.held.Append(s)
+	t.time.add(t.rows.Len(), s.ts)
+	t.rows.Append(s)
 	t.count++
 }
 
-func (t *sampleTable) at(i uint32) *sampleRow { return t.held.At(int(i)) }
+func (t *sampleTable) at(i uint32) *sampleRow { return t.rows.At(int(i)) }
 
 // sortedAt returns the i-th sample in memory in time order, after sort.
 func (t *sampleTable) sortedAt(i int) *sampleRow {
@@ -93,7 +93,7 @@ func (t *sampleTable) sortedAt(i int) *sampleRow {
 func (t *sampleTable) sort() {
 	t.order = nil
 	if t.time.jumps {
-		t.order = t.time.appendTo(nil, t.held.Len(), func(i uint32) Nanos { return t.at(i).ts })
+		t.order = t.time.appendTo(nil, t.rows.Len(), func(i uint32) Nanos { return t.at(i).ts })
 	}
 }
 
@@ -105,7 +105,7 @@ func (t *sampleTable) spill(dir string) error {
 
 // write is spill without sorting.
 func (t *sampleTable) write(dir string) error {
-	if t.held.Len() == 0 {
+	if t.rows.Len() == 0 {
 		return nil
 	}
 	if t.file == nil {
@@ -117,14 +117,14 @@ func (t *sampleTable) write(dir string) error {
 	}
 	t.jumps = t.jumps || len(t.starts) > 0 && t.sortedAt(0).ts < t.last
 	t.starts = append(t.starts, t.file.Size())
-	for i := range t.held.Len() {
+	for i := range t.rows.Len() {
 		s := t.sortedAt(i)
 		if _, err := t.file.Write(sampleForm.Bytes(s)); err != nil {
 			return err
 		}
 		t.last = max(t.last, s.ts)
 	}
-	t.held.Truncate(0)
+	t.rows.Truncate(0)
 	t.order = nil
 	t.time.reset()
 	return nil
@@ -140,7 +140,7 @@ func (t *sampleTable) finish(opts Options) error {
 	if err := errors.Join(t.spill(opts.TempDir), t.file.Flush()); err != nil {
 		return err
 	}
-	t.held, t.time = collections.List[sampleRow]{}, timeOrder{}
+	t.rows, t.time = collections.List[sampleRow]{}, timeOrder{}
 	if !t.jumps {
 		return nil
 	}
@@ -186,13 +186,13 @@ func (t *sampleTable) sequences(opts Options) []extsort.Sequence[sampleRow] {
 
 // toDisk moves the samples of a finished table from memory to a file.
 func (t *sampleTable) toDisk(opts Options) error {
-	if t.file != nil || t.held.Len() == 0 {
+	if t.file != nil || t.rows.Len() == 0 {
 		return nil
 	}
 	if err := t.write(opts.TempDir); err != nil {
 		return err
 	}
-	t.held = collections.List[sampleRow]{}
+	t.rows = collections.List[sampleRow]{}
 	return t.file.Flush()
 }
 

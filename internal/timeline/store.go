@@ -237,13 +237,9 @@ func (d *disk) close() error {
 	return err
 }
 
-func (d *disk) payload(at uint64) ([]byte, error) { return d.payloads.read(int64(at - 1)) }
+func (d *disk) payload(at uint64) ([]byte, error) { return d.payloads.payload(at) }
 
-func (d *disk) reader() payloads { return diskPayloads{newPayloadReader(d.payloads.file, d.runs)} }
-
-type diskPayloads struct{ r *payloadReader }
-
-func (p diskPayloads) payload(at uint64) ([]byte, error) { return p.r.read(int64(at - 1)) }
+func (d *disk) reader() payloads { return newPayloadReader(d.payloads.file, d.runs) }
 
 func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 	if !rewrite && d.pending == nil {
@@ -347,7 +343,8 @@ func newPayloadReader(f *extsort.File, runs int) *payloadReader {
 	return &payloadReader{file: f, windows: make([]window, min(runs+1, 256))}
 }
 
-func (p *payloadReader) read(at int64) ([]byte, error) {
+func (p *payloadReader) payload(position uint64) ([]byte, error) {
+	at := int64(position - 1)
 	w, err := p.windowAt(at)
 	if err != nil {
 		return nil, err

@@ -134,23 +134,23 @@ type track struct {
 }
 
 type process struct {
-	key      ProcessKey
-	name     lastName
-	labels   []string
-	rank     int32
-	hasRank  bool
-	pid      int32 // the number in the output; set by assignIDs, or earlier by WriteAs
-	assigned bool  // the pid is allocated, not from the input
-	first    problem.Position
-	noted    bool       // first is set
-	main     uint8      // strength of the evidence that it is the main process; 0: no evidence
-	taken    bool       // another input uses this number for another process, see NumberTaken
-	was      ProcessKey // the key before it was replaced because it is taken
-	recorded int64      // the number in its recording, if renumbered
-	moved    Nanos      // offset of its events from the recording
-	input    string     // the first of several inputs with the process
-	madeUp   int64      // first multiple of madeUp for allocated ids, see MakeUpFrom; 0: 1
-	shown    string     // display name, if not name, see ShowProcess
+	key         ProcessKey
+	name        lastName
+	labels      []string
+	rank        int32
+	hasRank     bool
+	pid         int32 // the number in the output; set by assignIDs, or earlier by WriteAs
+	assigned    bool  // the pid is allocated, not from the input
+	first       problem.Position
+	noted       bool       // first is set
+	main        uint8      // strength of the evidence that it is the main process; 0: no evidence
+	taken       bool       // another input uses this number for another process, see NumberTaken
+	was         ProcessKey // the key before it was replaced because it is taken
+	recorded    int64      // the number in its recording, if renumbered
+	moved       Nanos      // offset of its events from the recording
+	input       string     // the first of several inputs with the process
+	madeUp      int64      // first multiple of madeUp for allocated ids, see MakeUpFrom; 0: 1
+	displayName string     // display name, if not name, see ShowProcess
 
 	renumbered bool // another recording has a process of its original number
 	isMain     bool // the main process of its id space's browser

@@ -81,38 +81,11 @@ func (p *TracePacket) Parse(msg []byte) error {
 			if r.Type() == wire.Len {
 				p.Bundle, p.BundleZstd = r.Bytes(), field == schema.TracePacket_ZstdCompressedPackets
 			}
-		case schema.TracePacket_WeftThreadTime:
-			if r.Type() == wire.Varint {
-				p.ThreadTime, p.HasThreadTime = r.Int(), true
-			} else {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftThreadTimeDelta:
-			if r.Type() == wire.Varint {
-				p.ThreadTimeDelta, p.HasThreadTimeDelta = r.Sint(), true
-			} else {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftDidNotEnd:
-			if r.Type() == wire.Varint {
-				p.DidNotEnd = r.Bool()
-			} else {
-				p.Mistyped = field
-			}
+		case schema.TracePacket_WeftThreadTime, schema.TracePacket_WeftThreadTimeDelta, schema.TracePacket_WeftDidNotEnd,
+			schema.TracePacket_WeftThread, schema.TracePacket_WeftLevels:
+			p.parseNumber(&r)
 		case schema.TracePacket_WeftFlowSteps:
 			if p.FlowSteps = r.Bytes(); r.Type() != wire.Len {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftThread:
-			if r.Type() == wire.Varint {
-				p.Thread = r.Uint()
-			} else {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftLevels:
-			if r.Type() == wire.Varint {
-				p.Levels = r.Uint()
-			} else {
 				p.Mistyped = field
 			}
 		case schema.TracePacket_WeftFolded:
@@ -132,6 +105,26 @@ func (p *TracePacket) Parse(msg []byte) error {
 		}
 	}
 	return r.Err()
+}
+
+// parseNumber decodes a varint field of weft's own.
+func (p *TracePacket) parseNumber(r *wire.Reader) {
+	if r.Type() != wire.Varint {
+		p.Mistyped = r.Field()
+		return
+	}
+	switch r.Field() {
+	case schema.TracePacket_WeftThreadTime:
+		p.ThreadTime, p.HasThreadTime = r.Int(), true
+	case schema.TracePacket_WeftThreadTimeDelta:
+		p.ThreadTimeDelta, p.HasThreadTimeDelta = r.Sint(), true
+	case schema.TracePacket_WeftDidNotEnd:
+		p.DidNotEnd = r.Bool()
+	case schema.TracePacket_WeftThread:
+		p.Thread = r.Uint()
+	case schema.TracePacket_WeftLevels:
+		p.Levels = r.Uint()
+	}
 }
 
 // DescribesClocks reports whether the payload does not advance an incremental clock despite a timestamp: a clock snapshot, service
