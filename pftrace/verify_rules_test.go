@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// prelude is a trace of weft that obeys every rule. The cases add packets to it.
+// prelude is a trace of weft that obeys every rule. The cases append packets to it.
 var prelude = []string{
 	`sequence_flags: 1 trace_attributes { attribute { key: "weft.version" string_value: "test" } }`,
 	`track_descriptor { uuid: 1 process { pid: 7 process_name: "p" } }`,
@@ -45,10 +45,10 @@ var prelude = []string{
 	`timestamp: 200 track_event { type: TYPE_SLICE_END track_uuid: 2 extra_counter_track_uuids: 3 extra_counter_values: 90 }`,
 }
 
-// snapshotPacket is what streaming profiles need, whose times are in MONOTONIC.
+// snapshotPacket is needed by streaming profiles, whose times are in MONOTONIC.
 const snapshotPacket = `clock_snapshot { clocks { clock_id: 3 timestamp: 100 } clocks { clock_id: 6 timestamp: 100 } }`
 
-// packetText encodes a packet that is written as text, on sequence 1 unless the text names another one.
+// packetText encodes a packet in text form, on sequence 1 by default.
 func packetText(t testing.TB, text string) []byte {
 	t.Helper()
 	var p protos.TracePacket
@@ -82,8 +82,8 @@ func preludePackets(t testing.TB) (packets [][]byte) {
 	return packets
 }
 
-// What machines of a trace have recorded is checked for each of them: the same numbers mean other things, and a track has no parent on
-// another machine.
+// Recordings of several machines are checked separately: the same numbers have different meanings, and the parent of a track is on the same
+// machine.
 func TestVerifyMachines(t *testing.T) {
 	machine := func(texts ...string) (packets [][]byte) {
 		packets = preludePackets(t)
@@ -153,14 +153,14 @@ func complete(ts, micros, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { track_uuid: %d name: "s" legacy_event { phase: 88 duration_us: %d } }`, ts, track, micros)
 }
 
-// foldedSlice shows so many calls of a recursion, foldedCall is one of them.
+// foldedSlice shows a recursion with some calls, foldedCall is one of them.
 func foldedSlice(levels uint32) string {
 	return fmt.Sprintf(`%s weft_levels: %d`, complete(1000, 1, 2), levels)
 }
 
 const foldedCall = `timestamp: 1000 weft_folded { track_uuid: 2 name: "s" legacy_event { phase: 88 duration_us: 1 } }`
 
-// nestedTracks describes n tracks, each but the first the child of the one before.
+// nestedTracks describes n tracks, each a child of the previous one.
 func nestedTracks(n int) (texts []string) {
 	for i := range n {
 		parent := 0
@@ -183,7 +183,7 @@ func deepSlices(n int) (texts []string) {
 	return texts
 }
 
-// instantsAt are n instants of one time on one track.
+// instantsAt are n simultaneous instants on one track.
 func instantsAt(ts, n int) (texts []string) {
 	for range n {
 		texts = append(texts, fmt.Sprintf(`timestamp: %d track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" }`, ts))
@@ -191,11 +191,11 @@ func instantsAt(ts, n int) (texts []string) {
 	return texts
 }
 
-// verifyTestCase is the prelude with packets after it, of which one breaks one rule.
+// verifyTestCase is a sequence of packets after the prelude, one of which breaks a rule.
 type verifyTestCase struct {
-	name    string // of the rule, and what distinguishes the case
+	name    string // of the rule, with a suffix for the case
 	packets []string
-	bad     int // which of the packets is reported
+	bad     int // index of the reported packet
 	detail  string
 }
 
@@ -310,7 +310,7 @@ var verifyCases = []verifyTestCase{
 		"2 call stacks, 1 times"},
 }
 
-// TestVerifyRules adds to a clean trace what breaks one rule, and expects exactly this finding at the right place.
+// TestVerifyRules adds packets that break one rule to a valid trace, and expects exactly this finding at the right position.
 func TestVerifyRules(t *testing.T) {
 	for _, tt := range verifyCases {
 		t.Run(tt.name, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestVerifyRules(t *testing.T) {
 	}
 }
 
-// Complete events that touch, are equal, lie in each other or around begins and ends that nest are what Perfetto takes.
+// Perfetto accepts complete events that touch, are equal, nest in each other or are around properly nested begins and ends.
 func TestVerifyCompleteEvents(t *testing.T) {
 	texts := []string{
 		complete(1000, 2, 2), complete(3000, 2, 2), complete(5000, 4, 2), complete(5000, 4, 2), complete(6000, 3, 2),
@@ -348,7 +348,7 @@ func TestVerifyCompleteEvents(t *testing.T) {
 	}
 }
 
-// Viewers do not draw folded calls, which may be as many as they like.
+// Viewers do not draw folded calls, so their number is not limited.
 func TestVerifyFoldedCalls(t *testing.T) {
 	packets := append(preludePackets(t), packetText(t, foldedSlice(600)))
 	for range 600 {
@@ -360,7 +360,7 @@ func TestVerifyFoldedCalls(t *testing.T) {
 	}
 }
 
-// Instants of one time nest in each other, but no slice nests in them, and none of a later time.
+// Simultaneous instants nest in each other, but no slice and no later instant nests in them.
 func TestVerifyDepthOfInstants(t *testing.T) {
 	texts := append(instantsAt(300, 512), begin(300, 4), end(300, 4))
 	texts = append(texts, instantsAt(300, 512)...)
@@ -379,7 +379,7 @@ func TestVerifyDepthOfInstants(t *testing.T) {
 	}
 }
 
-// expectViolation verifies a trace that must break exactly one rule in exactly one place.
+// expectViolation verifies a trace that must break exactly one rule at exactly one position.
 func expectViolation(t *testing.T, trace []byte, rule string, packet, offset int64, detail string) {
 	t.Helper()
 	report := verifyBytes(t, trace, VerifyOptions{})
@@ -401,9 +401,9 @@ func expectViolation(t *testing.T, trace []byte, rule string, packet, offset int
 	}
 }
 
-// Rules that a structured packet cannot break are broken byte by byte.
+// Rules that a structured packet cannot break are tested with raw bytes.
 func TestVerifyRulesOfTheWire(t *testing.T) {
-	event := func(fields []byte) []byte { // an instant on track 4 with more fields
+	event := func(fields []byte) []byte { // an instant on track 4 with additional fields
 		e := wire.AppendUint(wire.AppendUint(nil, 9, schema.TrackEvent_TypeInstant), 11, 4)
 		p := wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300)
 		return wire.AppendBytes(p, schema.TracePacket_TrackEvent, append(e, fields...))
@@ -484,7 +484,7 @@ func TestVerifyFraming(t *testing.T) {
 		})
 	}
 	t.Run("empty", func(t *testing.T) { expectViolation(t, nil, "first_byte", -1, 0, "the file is empty") })
-	// A file that begins with something else has both: the wrong byte, and a field that is not a packet.
+	// A file that starts with anything else has two findings: the wrong byte, and a field that is not a packet.
 	t.Run("first_byte", func(t *testing.T) {
 		report := verifyBytes(t, join(wire.AppendUint(nil, 2, 1), clean), VerifyOptions{})
 		if report.Violations != 2 || report.Findings[0].Rule != "first_byte" || report.Findings[1].Rule != "not_a_packet" {
@@ -493,7 +493,7 @@ func TestVerifyFraming(t *testing.T) {
 	})
 }
 
-// Each rule is broken by some case above, or a warning in TestVerifyWarnings.
+// Each rule is broken by a case above, or by a warning in TestVerifyWarnings.
 func TestVerifyRulesAreTested(t *testing.T) {
 	tested := map[string]bool{"malformed_message": true, "repeated_field": true, "field_type": true, "message_depth": true, "sample_id": true,
 		"first_byte": true, "not_a_packet": true, "framing": true, "packet_cut": true, "bundle_broken": true,
@@ -579,8 +579,8 @@ func TestVerifyUnknownFields(t *testing.T) {
 	t.Error("unknown fields are not reported")
 }
 
-// A trace of another producer may begin in the middle of slices and flows; Strict, or being weft's, makes it a violation.
-// In a trace that weft has annotated the producer's own packets stay warnings.
+// A trace of another producer may start in the middle of slices and flows; with Strict, or in weft's traces, that is a violation. In a trace
+// annotated by weft, the producer's own packets still cause only warnings.
 func TestVerifyOtherProducers(t *testing.T) {
 	foreign := []string{
 		`trusted_packet_sequence_id: 9 sequence_flags: 1 track_descriptor { uuid: 40 name: "n" }`,
@@ -606,7 +606,7 @@ func TestVerifyOtherProducers(t *testing.T) {
 	}
 }
 
-// A trace may be in any order if the events held back fit the limit.
+// A trace may be in any order if the events to buffer fit the limit.
 func TestVerifyOrderWithinLimit(t *testing.T) {
 	packets := preludePackets(t)
 	for i := 99; i >= 0; i-- { // blocks of slices, the last one first
@@ -636,7 +636,7 @@ func TestVerifyGivesUpOnOrder(t *testing.T) {
 	t.Error("nothing says that the order was not checked")
 }
 
-// Events in time order are released early and need no long buffer.
+// Events in time order are released early and need no large buffer.
 func TestVerifyStreamsWhatIsInOrder(t *testing.T) {
 	packets := preludePackets(t)
 	for i := range 1000 {

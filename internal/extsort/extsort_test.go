@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// pair is a value with a key that often repeats and a number that shows the order in which values were added.
+// pair is a value with a key that often repeats and a number in the order of addition.
 type pair struct{ key, number uint32 }
 
 func byKey(a, b *pair) int { return cmp.Compare(a.key, b.key) }
@@ -40,7 +40,7 @@ func pairs(n int, key func(i int) int) []pair {
 	return all
 }
 
-// sequences are kinds of n pairs.
+// sequences generate n pairs.
 var sequences = map[string]func(n int) []pair{
 	"random":             randomPairs,
 	"in order":           func(n int) []pair { return pairs(n, func(i int) int { return i / 3 }) },
@@ -52,7 +52,7 @@ var sequences = map[string]func(n int) []pair{
 	"one after the next": func(n int) []pair { return pairs(n, func(i int) int { return i ^ 1 }) },
 }
 
-// drain returns everything that is left in a sorter.
+// drain returns the remaining values of a sorter.
 func drain(t *testing.T, next func(*pair) (bool, error)) []pair {
 	t.Helper()
 	var all []pair
@@ -69,7 +69,7 @@ func drain(t *testing.T, next func(*pair) (bool, error)) []pair {
 	}
 }
 
-// dirIsEmpty checks that no file has a name in dir.
+// dirIsEmpty checks that dir has no files.
 func dirIsEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -81,7 +81,7 @@ func dirIsEmpty(t *testing.T, dir string) {
 	}
 }
 
-// With any memory limit and any key, values come back as from a stable sort, and again after Rewind.
+// With any memory limit and key, values are returned as by a stable sort, and again after Rewind.
 func TestSortsStably(t *testing.T) {
 	for name, key := range map[string]func(v *pair) uint64{
 		"no key":       nil,
@@ -101,7 +101,7 @@ func TestSortsStably(t *testing.T) {
 }
 
 func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) {
-	// A limit of one byte still holds 64 values; 65 are the first that spill, 128 fill two runs to the end.
+	// With a limit of one byte, 64 values stay in memory; 65 are the first to spill, 128 fill two runs completely.
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
 		added := sequence(n)
 		want := slices.Clone(added)
@@ -137,7 +137,7 @@ func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) 
 	}
 }
 
-// A Sorted gives the values of a stable sort, one by one or from any place on, and finds places.
+// A Sorted returns the values of a stable sort, one by one or from any index, and finds indexes.
 func TestSorted(t *testing.T) {
 	for name, sequence := range sequences {
 		t.Run(name, func(t *testing.T) { testSorted(t, sequence(1000)) })
@@ -179,7 +179,7 @@ func testSorted(t *testing.T, added []pair) {
 	}
 }
 
-// Rewind in the middle starts again at the smallest value.
+// Rewind in the middle restarts at the smallest value.
 func TestRewindInTheMiddle(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
 		s := New(pairOrder, memory, t.TempDir())
@@ -204,7 +204,7 @@ func TestRewindInTheMiddle(t *testing.T) {
 	}
 }
 
-// Close may come twice, and nothing is left to read after it.
+// Close can be called twice, and leaves no values.
 func TestClose(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
 	for _, v := range randomPairs(500) {
@@ -228,7 +228,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A folder that is not there is an error at the first value that does not fit, not a panic later.
+// A missing directory is an error at the first value that does not fit in memory.
 func TestNoFolder(t *testing.T) {
 	s := New(pairOrder, 1, filepath.Join(t.TempDir(), "missing"))
 	defer s.Close()
@@ -243,7 +243,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// Errors of the file come back from Add and from Next.
+// Add and Next return errors of the file.
 func TestFileErrors(t *testing.T) {
 	fill := func(s *Sorter[pair], n int) error {
 		for _, v := range randomPairs(n) {
@@ -290,7 +290,7 @@ func TestFileErrors(t *testing.T) {
 	})
 }
 
-// encode writes pairs as a run.
+// encode encodes pairs as a run.
 func encode(all ...pair) io.Reader {
 	var b bytes.Buffer
 	for i := range all {
@@ -299,7 +299,7 @@ func encode(all ...pair) io.Reader {
 	return &b
 }
 
-// Of equal values the one of the earlier sequence comes first; empty sequences do not count.
+// Of equal values, the one from the earlier sequence comes first; empty sequences are accepted.
 func TestMerger(t *testing.T) {
 	var sequences []Sequence[pair]
 	for _, r := range []io.Reader{
@@ -335,7 +335,7 @@ func TestMerger(t *testing.T) {
 	}
 }
 
-// A sequence that ends inside a value, or cannot be read, is an error.
+// A sequence that ends inside a value, or that fails, is an error.
 func TestMergerReadErrors(t *testing.T) {
 	cut := func() io.Reader { return io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12) }
 	m, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(cut()))}, byKey)
@@ -418,7 +418,7 @@ func BenchmarkSorter(b *testing.B) {
 	}
 }
 
-// What comes in order is one run, however much it is, and is not written again.
+// Values in order are one run, however many, and are written only once.
 func TestInOrderIsOneRun(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
 	defer s.Close()
@@ -441,7 +441,7 @@ func TestInOrderIsOneRun(t *testing.T) {
 	}
 }
 
-// While values are added, nothing is held twice: a Sorter allocates no more than it holds.
+// Adding values copies nothing: a Sorter allocates only the memory of its values.
 func TestAddAllocatesWhatItHolds(t *testing.T) {
 	const n = 1 << 20
 	s := New(pairOrder, 1<<30, t.TempDir())
@@ -458,7 +458,7 @@ func TestAddAllocatesWhatItHolds(t *testing.T) {
 	}
 }
 
-// What a Sorter holds while it sorts fits its memory, also if it held more of what came in order before.
+// Sorting stays within the memory limit, even if the values in memory were in order before.
 func TestSortingFitsMemory(t *testing.T) {
 	const memory = 16 << 20
 	keyed := pairOrder
@@ -486,7 +486,7 @@ func TestSortingFitsMemory(t *testing.T) {
 	}
 }
 
-// Values that refer to other memory cannot be written as they are.
+// Values with pointers cannot be written to a file.
 func TestPointers(t *testing.T) {
 	for _, value := range []any{"", []int{}, new(int), map[int]int{}, struct{ n, m any }{}, [1]func(){}, uintptr(0)} {
 		if !hasPointers(reflect.TypeOf(value)) {
@@ -502,7 +502,7 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// What has pointers is neither sorted nor merged, nor written as it is.
+// Types with pointers are neither sorted nor merged nor written.
 func TestTypesWithPointers(t *testing.T) {
 	for name, call := range map[string]func(){
 		"New":    func() { New(Order[*int]{}, 1<<10, "") },

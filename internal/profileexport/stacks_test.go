@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A stack that is too deep is cut where its frames no longer fit, and frames beyond the limit are one.
+// A stack that is too deep is truncated, and frames beyond the limit are merged.
 func TestStackLimits(t *testing.T) {
 	table := newStackTable()
 	var stack StackID
@@ -25,7 +25,7 @@ func TestStackLimits(t *testing.T) {
 	}
 }
 
-// Sums beyond the limit go to their thread.
+// Sums beyond the limit are added to their thread.
 func TestSumLimit(t *testing.T) {
 	p := &Profile{}
 	c := &collector{p: p, sums: map[sumKey]int{}}

@@ -64,7 +64,7 @@ func TestManyOpenBegins(t *testing.T) {
 	}
 }
 
-// Beyond the lanes that are tried in turn, slices that nest in the lane used last do not get a lane each.
+// Beyond the lanes that are tried in turn, slices that nest in the most recently used lane do not get separate lanes.
 func TestNeverEndingSlicesShareLanes(t *testing.T) {
 	log := new(problem.Log)
 	b := NewBuilder(Options{Problems: log})

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// The least budget: everything that can be on disk is there.
+// The smallest budget: as much as possible is on disk.
 const noMemory = 1
 
 func testBuilder(t testing.TB, memory int64) *Builder {
@@ -86,7 +86,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// The radix sort is a stable sort, for timestamps of any width.
+// The radix sort is stable, for timestamps of any width.
 func TestSort(t *testing.T) {
 	for _, width := range []int{0, 1, 10, 11, 12, 22, 36, 62, 63} {
 		r := rand.New(rand.NewPCG(uint64(width), 4))
@@ -109,8 +109,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// However small the budget, a run holds many records, also if all of them have payloads: every run costs memory when
-// the runs are merged.
+// However small the budget, a run has many records, even if all have payloads: every run needs memory when runs are merged.
 func TestRunsAreNotTooMany(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	track := b.GlobalInstants()
@@ -132,8 +131,7 @@ func TestRunsAreNotTooMany(t *testing.T) {
 	}
 }
 
-// Payloads of all sizes come back from disk: those that fit the windows of the reader, larger ones, and those that lie
-// across the end of a window.
+// Payloads of all sizes are read from disk: those that fit the reader's windows, larger ones, and those across the end of a window.
 func TestPayloadsOnDisk(t *testing.T) {
 	const records = 600
 	for _, order := range []string{"by time", "backwards", "random"} {
@@ -184,8 +182,8 @@ func TestPayloadsOnDisk(t *testing.T) {
 	}
 }
 
-// Texts that are not interned, because they are too long or the table is full, are kept with their records, match by
-// their content and name their tracks.
+// Texts that are not interned, because they are too long or the table is full, are stored with their records, match by their contents and
+// name their tracks.
 func TestTextsThatAreNotInterned(t *testing.T) {
 	long := func(c string) []byte { return bytes.Repeat([]byte(c), maxInternedLength+1) }
 	for _, memory := range []int64{DefaultMemory, noMemory} {
@@ -204,7 +202,7 @@ func TestTextsThatAreNotInterned(t *testing.T) {
 		add(t, b, Event{Kind: End, Track: thread, TS: 6, Event: 3, Name: long("c")})
 		add(t, b, Event{Kind: End, Track: thread, TS: 7, Event: 4, Category: []byte("y")})
 		add(t, b, Event{Kind: Instant, Track: async, TS: 8, Event: 5, Name: []byte("first")})
-		b.names.full = false // a later name that is interned does not change the name of the track
+		b.names.full = false // an interned name after that does not change the name of the track
 		add(t, b, Event{Kind: Instant, Track: async, TS: 9, Event: 6, Name: []byte("second")})
 		if err := b.spillForTest(memory); err != nil {
 			t.Fatal(err)
@@ -232,7 +230,7 @@ func TestTextsThatAreNotInterned(t *testing.T) {
 	}
 }
 
-// spillForTest writes a run even though it is short, if memory is the least budget.
+// spillForTest writes a run, even a short one, if memory is the smallest budget.
 func (b *Builder) spillForTest(memory int64) error {
 	if memory != noMemory {
 		return nil
@@ -240,7 +238,7 @@ func (b *Builder) spillForTest(memory int64) error {
 	return b.spill()
 }
 
-// A table takes texts up to its limits; which texts it has afterwards does not depend on anything but their order.
+// A table accepts texts up to its limits; which texts it has depends only on their order.
 func TestStringTable(t *testing.T) {
 	table := newStringTable()
 	if id, ok := table.intern(nil); id != 0 || !ok {
@@ -286,7 +284,7 @@ func TestStringTable(t *testing.T) {
 	}
 }
 
-// Short texts fill a table by their number.
+// Many short texts also fill a table.
 func TestStringTableOfManyTexts(t *testing.T) {
 	table := newStringTable()
 	taken := 0
@@ -300,8 +298,8 @@ func TestStringTableOfManyTexts(t *testing.T) {
 	}
 }
 
-// More records at one time than are ordered among each other: all slices come out with their ends. What ends bring that
-// are in another group than their slice is lost and counted.
+// With more simultaneous records than are ordered together, all slices have their ends. Data of ends in another group than their slice is
+// lost and counted.
 func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	for _, memory := range []int64{DefaultMemory, noMemory} {
 		b := testBuilder(t, memory)
@@ -321,7 +319,7 @@ func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 		add(t, b, Event{Kind: Begin, Track: thread, TS: 5, Event: many + 4, Name: []byte("late")})
 		add(t, b, Event{Kind: End, Track: thread, TS: 5, Event: many + 5, Args: args})
 		tl := finishAndNest(t, b)
-		for range 2 { // a second walk gives the same and counts nothing again
+		for range 2 { // a second walk is the same and counts nothing again
 			counts := map[ItemKind]int{}
 			withArgs := 0
 			walk(t, tl, func(it *Item) {
@@ -340,7 +338,7 @@ func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	}
 }
 
-// Errors of the temporary files come back, and nothing stays open or on disk.
+// Errors of temporary files are returned, and nothing stays open or on disk.
 func TestTemporaryFilesThatFail(t *testing.T) {
 	fill := func(b *Builder, n int) error {
 		track := b.GlobalInstants()
@@ -400,7 +398,7 @@ func TestTemporaryFilesThatFail(t *testing.T) {
 	})
 }
 
-// openFiles returns the number of files that this process has open, or -1 where the system does not tell.
+// openFiles returns the number of open files of this process, or -1 if the system does not report it.
 func openFiles() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -409,7 +407,7 @@ func openFiles() int {
 	return len(entries)
 }
 
-// A Builder and a Timeline that are closed leave no file open: temporary files have no name, so only that frees them.
+// A closed Builder or Timeline leaves no file open: temporary files are unlinked, so only closing frees them.
 func TestCloseFreesFiles(t *testing.T) {
 	before := openFiles()
 	for _, step := range []string{"builder", "finished", "canceled"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// lateItem describes an item with its arguments, which are read if they are not there yet.
+// lateItem describes an item with its arguments, reading them if necessary.
 func lateItem(t *testing.T, it *timeline.Item) string {
 	t.Helper()
 	if err := it.ReadArgs(); err != nil {
@@ -20,7 +20,7 @@ func lateItem(t *testing.T, it *timeline.Item) string {
 		it.ThreadTime, it.ThreadDuration, it.Complete, it.DidNotEnd, it.Thread, it.Callstack, fmt.Sprintf(" %x", it.Args))
 }
 
-// WalkLate gives what Walk gives, and the arguments when they are asked for, however often: in memory and from disk.
+// WalkLate returns the same items as Walk, and the arguments on request, even repeatedly: in memory and from disk.
 func TestWalkLate(t *testing.T) {
 	for seed := range uint64(6) {
 		text := strings.Join(randomLines(seed, 2000), "\n")
@@ -58,7 +58,7 @@ func TestWalkLate(t *testing.T) {
 	}
 }
 
-// WalkSlices gives the slices of the tracks that are asked for, in the order of Walk. It counts no problems.
+// WalkSlices returns the slices of the requested tracks, in the order of Walk. It counts no problems.
 func TestWalkSlices(t *testing.T) {
 	for seed := range uint64(6) {
 		text := strings.Join(randomLines(seed, 2000), "\n")
@@ -99,7 +99,7 @@ func TestWalkSlices(t *testing.T) {
 	}
 }
 
-// An error of the callback ends a walk over slices, and so does a context that is done.
+// An error of the callback, or a context that is done, ends a walk over slices.
 func TestWalkSlicesEnds(t *testing.T) {
 	tl, _ := resolve(t, largeMemory, "X 1/1 a 0 10\nX 1/1 b 20 10")
 	all := func(timeline.TrackID) bool { return true }
@@ -118,7 +118,7 @@ func TestWalkSlicesEnds(t *testing.T) {
 	}
 }
 
-// An argument that no event has is known to be in none.
+// MayHaveArg is false for an argument that no event has.
 func TestMayHaveArg(t *testing.T) {
 	tl, _ := resolve(t, largeMemory, "X 1/1 a 0 10 args=here:1")
 	if !tl.MayHaveArg("here") || tl.MayHaveArg("not here") {

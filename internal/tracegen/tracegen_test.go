@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// The committed trace is what the generator makes, so that the two cannot drift apart.
+// The committed trace equals the generator's output.
 func TestPyTorchIsTheCommittedTrace(t *testing.T) {
 	path := recording.Path(t, "traces/pytorch/pytorch-small.json")
 	var got bytes.Buffer

@@ -50,7 +50,7 @@ const (
 	// maxSmall is the number of small groups. Each leaves about 10 KB in memory for the end of the file, which can have 32,767 groups.
 	maxSmall = 1024
 
-	batchRows = 1024 // rows collected before they are passed to parquet-go
+	batchRows = 1024     // rows collected before they are passed to parquet-go
 	batchText = 1 << 20  // bytes of their texts
 	maxText   = 64 << 20 // bytes of a text; longer ones are truncated
 
