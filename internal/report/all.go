@@ -41,6 +41,7 @@ type All struct {
 	Probes      *AllProbes          `json:"probes,omitempty"`
 	Network     *Network            `json:"network,omitempty"`
 	Heaps       []Heap              `json:"heaps,omitempty"` // the largest first
+	Screenshots []Screenshot        `json:"-"`               // in the order of time
 }
 
 // EventCounts are the numbers of what a trace holds.
@@ -223,6 +224,9 @@ func (c *allCollector) firstWalk(ctx context.Context) error {
 	c.loads = newLoadCollector(c.tl, c.selected)
 	resources := newResourceCollector(c.tl, c.selected)
 	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), c.loads.item, resources.item}
+	if c.tl.MayHaveArg("URI") {
+		passes = append(passes, timeline.Nested(c.tl, resources.marker))
+	}
 	if err := c.tl.WalkLate(ctx, inTurn(passes)); err != nil {
 		return err
 	}

@@ -65,16 +65,20 @@ func (p *comparisonPage) write() {
 	p.end("")
 }
 
-// recordings says how many recordings a side has, and how long they are.
+// recordings says how many recordings a side has, how long they are, and whether data is missing.
 func (p *comparisonPage) recordings(list []compare.Recording) string {
-	if len(list) == 1 {
-		return list[0].Name + ", " + length(list[0].Length)
-	}
-	shortest, longest := list[0].Length, list[0].Length
+	shortest, longest, lost := list[0].Length, list[0].Length, uint64(0)
 	for _, r := range list {
-		shortest, longest = min(shortest, r.Length), max(longest, r.Length)
+		shortest, longest, lost = min(shortest, r.Length), max(longest, r.Length), lost+r.Lost
 	}
-	return table.Count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
+	text := table.Count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
+	if len(list) == 1 {
+		text = list[0].Name + ", " + length(shortest)
+	}
+	if lost > 0 {
+		text += ", data was lost in " + table.Count(lost, "case")
+	}
+	return text
 }
 
 // undecidedNote says why rows are undecided.

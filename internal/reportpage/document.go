@@ -16,7 +16,7 @@ type document struct{ writer }
 // part of a trace that the page shows, "": all of it.
 func (d *document) begin(title string, heading, rating markup, subtitle []markup, selected string) {
 	d.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
-	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n",
+	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'\">\n",
 		hashOf(css), hashOf(script))
 	d.p("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n")
 	d.p("<title>%s – weft report</title>\n<style>%s</style>\n</head>\n<body>\n", title, markup(css))

@@ -59,8 +59,14 @@ func (s *Sum) Add(ctx context.Context, name string, t *load.Trace) error {
 			break
 		}
 	}
+	if lost := verdict.Lost(t.Report.Problems, t.Report.Usual); lost > 0 {
+		recording.name += ", data was lost in " + table.Count(lost, "case")
+	}
+	if err := s.fold.Add(name, &table.Report{Sections: []table.Section{{Tables: manyTables(all)}}}); err != nil {
+		return err
+	}
 	s.list = append(s.list, recording)
-	return s.fold.Add(name, &table.Report{Sections: []table.Section{{Tables: manyTables(all)}}})
+	return nil
 }
 
 // Fail records that a recording could not be read.

@@ -2,6 +2,7 @@ package reportpage
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"math"
 	"slices"
@@ -21,6 +22,7 @@ const (
 	laneName   = 17
 	laneHeight = 30
 	laneGap    = 12
+	laneChars  = 28 // of the name of what a thread shows
 )
 
 // pin is a moment that the timeline marks.
@@ -146,9 +148,14 @@ func (p *page) fragment(s span) string {
 	return text
 }
 
+// requestsFirst reports whether requests and spans say more than the threads that worked for them.
+func (p *page) requestsFirst() bool {
+	return p.all.Utilisation == nil || p.all.Waterfall != nil && (p.verdict.Kind == verdict.Service || p.verdict.Kind == verdict.Archive)
+}
+
 // busyQuestion is what the timeline answers.
 func (p *page) busyQuestion() string {
-	if p.all.Utilisation == nil {
+	if p.requestsFirst() {
 		return "What was asked for, and when?"
 	}
 	return "When was it busy?"
@@ -156,12 +163,16 @@ func (p *page) busyQuestion() string {
 
 // busy writes when threads were busy, and with what.
 func (p *page) busy() {
-	u := p.all.Utilisation
-	if u == nil {
+	if p.requestsFirst() {
 		p.waterfallLead(p.all.Waterfall)
 		p.waterfall(p.all.Waterfall)
-		return
+		if p.all.Utilisation == nil {
+			return
+		}
+		p.p("<h3>Threads</h3>\n")
 	}
+	u := p.all.Utilisation
+	p.screenshots()
 	pins := p.pins()
 	p.timelineLegend(pins)
 	p.lanes(pins)
@@ -176,11 +187,25 @@ func (p *page) busy() {
 	}
 	p.p("</p>\n")
 	p.show(u.Table(), look{fold: "The numbers"})
-	if p.all.Waterfall != nil {
+	if p.all.Waterfall != nil && !p.requestsFirst() {
 		p.p("<h3>Requests</h3>\n")
 		p.waterfallLead(p.all.Waterfall)
 		p.waterfall(p.all.Waterfall)
 	}
+}
+
+// screenshots shows what the page looked like over time.
+func (p *page) screenshots() {
+	if len(p.all.Screenshots) == 0 {
+		return
+	}
+	p.p("<ol class=shots aria-label=\"What the page looked like\">\n")
+	for i := range p.all.Screenshots {
+		s := &p.all.Screenshots[i]
+		when := p.moment(s.At - p.all.Start)
+		p.p("<li><img alt=\"The page at %s\" src=\"data:image/jpeg;base64,%s\"><small>%s</small></li>\n", when, markup(base64.StdEncoding.EncodeToString(s.Image)), when)
+	}
+	p.p("</ol>\n")
 }
 
 // timelineLegend says what colours and marks mean.
@@ -193,6 +218,9 @@ func (p *page) timelineLegend(pins []pin) {
 		}
 	}
 	parts := byClass(p.kinds, u.Kinds, all)
+	if p.all.Chart != nil && slices.ContainsFunc(p.all.Chart.Names, isFailed) {
+		parts = append(parts, part{"failed", "failed", 1})
+	}
 	if p.all.Tasks != nil {
 		parts = append(parts, part{"long", "task of 50 ms or longer", 1})
 	}
@@ -300,11 +328,11 @@ func (p *page) lane(t *report.ThreadUse, y int) {
 	p.p("</svg>\n")
 }
 
-// laneTitle names a thread with what it shows, or its process.
+// laneTitle names a thread: first, what sets it apart from others, which is what it shows or else its name; after two spaces the rest.
 func (p *page) laneTitle(t *report.ThreadUse) string {
 	name := t.ThreadID.ThreadTitle()
 	if t.Shows != "" {
-		return name + "  " + t.Shows
+		return middle(p.clean(verdict.ShortURL(t.Shows)), laneChars) + "  " + name
 	}
 	if process := t.ThreadID.ProcessTitle(); process != "" && process != name {
 		return name + "  " + process
@@ -329,7 +357,7 @@ func (p *page) chart() {
 		}
 	}
 	kinds = append(kinds, len(d.Kinds))
-	d.Kinds, d.Titles = append(d.Kinds, "waits"), append(d.Titles, "waiting")
+	d.Kinds, d.Titles = append(d.Kinds, "waits", "failed"), append(d.Titles, "waiting", "failed")
 	for _, i := range p.rows() {
 		row := p.chartRow(&c.Rows[i], c, d.Unit, kinds, len(d.Kinds))
 		row.Name = p.clean(p.laneTitle(&u.Threads[i]))
@@ -345,6 +373,9 @@ func (p *page) chart() {
 `)
 }
 
+// isFailed reports whether a slice is a span that failed.
+func isFailed(name string) bool { return strings.HasPrefix(name, timeline.FailedMark) }
+
 // chartRow returns a thread for the script.
 func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nanos, kinds []int, count int) chartRow {
 	start := p.all.Utilisation.Start
@@ -356,7 +387,11 @@ func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nan
 		out.Starts = append(out.Starts, from-before)
 		out.Ends = append(out.Ends, (s.Start-start+s.Duration)/unit-from)
 		out.Names = append(out.Names, p.data.intern(0, &p.data.Names, p.clean(c.Names[s.Name])))
-		out.Places = append(out.Places, s.Depth*count+kinds[s.Kind])
+		kind := kinds[s.Kind]
+		if isFailed(c.Names[s.Name]) {
+			kind = count - 1
+		}
+		out.Places = append(out.Places, s.Depth*count+kind)
 		if s.CPU >= 0 && s.Depth == 0 {
 			out.CPU = append(out.CPU, i-told, scaled(s.CPU, s.Duration, 100))
 			told = i

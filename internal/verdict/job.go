@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -22,7 +23,7 @@ func (j *judge) job() {
 		}
 	}
 	n := len(j.Slices.Devices)
-	late := j.lateRank()
+	late, kernel := j.lateRank(), j.topGroup(report.Kernels)
 	switch {
 	case late != nil && late.HeldUp > window/timeline.Nanos(n)/20:
 		j.heading("", "The ranks wait for %s: it is last at %s of %s and holds the others up for %s", number(rankName(late)), number(table.Thousands(late.Last)),
@@ -32,11 +33,10 @@ func (j *judge) job() {
 	case idle > window/5:
 		j.heading("", "%s were idle for %s of the time; %s was the idlest, for %s", count(n, "device"), percent(idle, window), name(j.deviceTitle(least)), percent(least.Idle, least.Window))
 	case n == 1:
-		j.heading("", "%s was busy for %s of %s", name(j.deviceTitle(least)), percent(busy, window), length(window))
+		j.heading("", "%s was busy for %s of %s%s", name(j.deviceTitle(least)), percent(busy, window), length(window), j.mostlyIn(kernel))
 	default:
-		j.heading("", "%s were busy for %s of the time: only faster kernels make it faster", count(n, "device"), percent(busy, window))
+		j.heading("", "%s were busy for %s of the time%s", count(n, "device"), percent(busy, window), j.mostlyIn(kernel))
 	}
-	kernel := j.topGroup(report.Kernels)
 	j.deviceTiles(busy, window, communication, hidden)
 	if idle > window/5 {
 		j.issue(Issue{
@@ -47,6 +47,26 @@ func (j *judge) job() {
 	}
 	j.idleIssue()
 	j.jobIssues(late, kernel, compute, communication, hidden)
+}
+
+// mostlyIn says how much of the kernel time is one kernel's, for the end of a sentence.
+func (j *judge) mostlyIn(kernel *report.SliceGroup) Text {
+	if kernel == nil {
+		return nil
+	}
+	return text(", and %s takes %s of the kernel time", name(kernelName(kernel.Name)), percent(kernel.Self, j.kindTime(report.Kernels)))
+}
+
+// kernelName shortens the name of a kernel to that of its function: without result, namespaces, template arguments and parameters.
+func kernelName(kernel string) string {
+	head := kernel
+	if end := strings.IndexAny(head, "<("); end > 0 {
+		head = head[:end]
+	}
+	if at := strings.LastIndexAny(head, " :"); at >= 0 {
+		head = head[at+1:]
+	}
+	return cmp.Or(head, kernel)
 }
 
 // deviceTiles adds how busy devices were.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -223,10 +224,10 @@ func (j *judge) archive() {
 	j.archiveIssues(load)
 }
 
-// requestName names a request by the path of its url.
+// requestName names a request as the waterfall does, without its host.
 func requestName(r *report.SpanRow) string {
-	_, path, _ := strings.Cut(ShortURL(r.URL), "/")
-	return cmp.Or(path, "/")
+	path, _, _ := strings.Cut(string(producers.AppendRequestName(nil, []byte(r.Operation), []byte(r.URL))), " · ")
+	return path
 }
 
 // archiveTiles adds the numbers about requests.

@@ -27,22 +27,22 @@ function timeline(c) {
 
   // The strip is the plot of those who have no script, with less room for each of the first threads.
   const LANES = Math.min(rows.length, 6), LANE = 16, HEIGHT = 32 + LANES * (LANE + 3);
-  const plot = document.querySelector("svg.busy").cloneNode(true);
+  const plot = document.querySelector("svg.busy").cloneNode(true), names = make("div", "threads");
   for (const e of $$("[id]:not(pattern)", plot)) e.remove();
   plot.removeAttribute("aria-labelledby");
-  set(plot, {height: HEIGHT, "aria-label": "Overview of the recording"});
+  set(plot, {height: HEIGHT, "aria-label": "Overview"});
   $$("svg.lane", plot).forEach((lane, i) => {
     if (i >= LANES) return lane.remove();
     set(lane, {y: 32 + i * (LANE + 3), height: LANE});
     for (const e of $$(".area, .marks", lane)) set(e, {y: 0, height: e.classList[0] === "area" ? LANE : 2});
-    const [name, text] = $$("text", lane);
-    text.remove();
-    name.textContent = name.textContent.split("  ")[0];
-    lane.append(name.parentNode);
+    const [name, busy] = $$("text", lane);
+    names.append(make("div", "", name.textContent.split("  ")[0]));
+    name.remove();
+    busy.remove();
   });
   const shades = [0, 1].map(() => shape("rect", {class: "shade", y: 18, height: HEIGHT})), brush = shape("rect", {class: "brush", y: 19, height: HEIGHT - 20});
   plot.append(...shades, brush);
-  strip.append(plot);
+  strip.append(names, plot);
   root.dataset.timeline = "";
   $("chart").hidden = false;
 
@@ -210,7 +210,7 @@ function timeline(c) {
       li.append(make("span", "key " + c.kinds[i]), c.titles[i] + " " + time(t));
       return li;
     }));
-    const lead = make("p", "note", of > busy / 10 ? "On a CPU for " + share(cpu, of) + " of the time of its slices." : busy ? "Busy for " + time(busy) + ", all rows added up." : "Nothing ran.");
+    const lead = make("p", "note", of > busy / 10 ? "On a CPU for " + share(cpu, of) + " of this time." : busy ? "Busy for " + time(busy) + " in these rows." : "Nothing ran.");
     $("by-kind").replaceChildren(list, lead);
     $("inside").replaceChildren(...[...names].sort((a, b) => b[1].time - a[1].time || (a[0] < b[0] ? -1 : 1)).slice(0, 14).map(([name, n]) => {
       const tr = make("tr"), th = make("th", "", name);
@@ -230,9 +230,9 @@ function timeline(c) {
   }
   const about = s => s.name + "\n" + time(s.to - s.from) + " at " + moment(s.from) + " · " + c.titles[s.kind] + (s.cpu < 0 ? "" : "\non a CPU for " + Math.round(s.cpu * 100) + " %");
 
-  const between = (a, b) => view(Math.min(a, b), Math.max(a, b)), place = e => { const r = strip.getBoundingClientRect(); return clamp((e.clientX - r.left) / r.width, 0, 1) * c.length; };
-  drag(strip, e => {
-    const t = place(e), edge = c.length * 8 / strip.clientWidth, span = to - from, a = from, b = to;
+  const between = (a, b) => view(Math.min(a, b), Math.max(a, b)), place = e => { const r = plot.getBoundingClientRect(); return clamp((e.clientX - r.left) / r.width, 0, 1) * c.length; };
+  drag(plot, e => {
+    const t = place(e), edge = c.length * 8 / plot.getBoundingClientRect().width, span = to - from, a = from, b = to;
     if (!all() && Math.abs(t - a) < edge) return n => between(place(n), b);
     if (!all() && Math.abs(t - b) < edge) return n => between(a, place(n));
     if (!all() && t > a && t < b) return n => { const d = place(n) - t; view(a + d, a + d + span); };

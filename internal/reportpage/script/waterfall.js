@@ -19,7 +19,7 @@ function waterfall() {
         row.classList.toggle("out", !hit);
         n += hit;
       }
-      box.querySelector("output").textContent = want ? n + " found" : "";
+      box.querySelector("output").textContent = want && n + " found";
     };
     for (const row of $$("g.span", box)) {
       const title = row.querySelector("title"), text = title.textContent;
