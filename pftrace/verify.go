@@ -71,7 +71,7 @@ func (c VerifyCase) String() string {
 
 // Verify checks a Perfetto trace, which must not be compressed as a whole, against the rules of perfetto.md 18.
 //
-// The trace attribute weft.version identifies packets written by weft: those of its sequence, or all if its packet has no sequence
+// The trace attribute weft.version identifies packets written by weft: the packets of its sequence, or all if its packet has no sequence
 // id. On other sequences, END events without BEGIN, flows that were never started and the like are only warnings, because producers
 // that record into a ring buffer cannot avoid them.
 //

@@ -13,7 +13,7 @@ const (
 	Sample  Kind = "sample"  // a call stack was sampled; Value is its weight, such as the time that the sample represents
 )
 
-// EventID identifies an event of its trace. Ids count from 1 in the order of Trace.Events, except those of samples, which follow the ids
+// EventID identifies an event of its trace. Ids count from 1 in the order of Trace.Events, except for samples, whose ids follow the ids
 // of all other events. 0 means no event.
 type EventID uint64
 

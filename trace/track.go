@@ -189,7 +189,7 @@ func factArg(f *timeline.Fact) Arg {
 }
 
 // describeLanes adds the lanes of a track: below a process or thread, otherwise as siblings of the track. The first lane of a stream is a
-// track below its thread; that of other tracks is the track itself.
+// track below its thread; the first lane of other tracks is the track itself.
 func (t *Trace) describeLanes(id TrackID) {
 	track := timeline.TrackID(id)
 	for n := t.tl().FirstLane(track); n <= t.tl().LaneCount(track); n++ {

@@ -36,7 +36,7 @@ const (
 // Value is the value of an argument, a counter or an attribute, or the arguments of an event, which are a dictionary. Value.Kind
 // determines the method that returns it. Methods for other kinds return the zero value unless documented otherwise; none panics.
 //
-// Dictionaries and arrays of an event are decoded on request: they are valid as long as the event, which Event.Clone extends.
+// Dictionaries and arrays of an event are decoded on request: they are valid until the next event; values of Event.Clone stay valid.
 type Value struct {
 	kind ValueKind
 	bits uint64
@@ -302,7 +302,7 @@ func (a *eventArgs) all() iter.Seq[Arg] {
 	return a.begin()
 }
 
-// begin yields the arguments without those of the end.
+// begin yields only the arguments of the start.
 func (a *eventArgs) begin() iter.Seq[Arg] {
 	args := decoded(a.tl, a.tl.ArgList(a.encoded))
 	if len(a.id) > 0 {
@@ -344,7 +344,7 @@ func newMembers(added, members []Arg) []Arg {
 	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == resolved.DidNotEndKey })
 }
 
-// merged yields the arguments of a slice's start, replaced by those of its end with equal keys, and then the rest of the end's.
+// merged yields the arguments of a slice's start, replaced by arguments of its end with equal keys, and then the rest of the end's.
 func (a *eventArgs) merged(yield func(Arg) bool) {
 	ends := slices.Collect(decoded(a.tl, a.tl.ArgList(a.end)))
 	used := make([]bool, len(ends))

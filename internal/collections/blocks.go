@@ -43,8 +43,7 @@ func (l *List[T]) Next() *T {
 	return &l.blocks[i][k]
 }
 
-// Join moves the values of another list to l and empties it. Their indexes increase by shift; values between those of l and them are
-// unspecified.
+// Join moves the values of another list to the end of l and empties it. Their indexes increase by shift; values in the gap are unspecified.
 func (l *List[T]) Join(other *List[T]) (shift int) {
 	shift = len(l.blocks) << blockBits
 	l.blocks, l.n = append(l.blocks, other.blocks...), shift+other.n

@@ -96,7 +96,7 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// The numbers are like those of extsort and timeline: a mostly ascending key above an index.
+// The numbers are like the records of extsort and timeline: a mostly ascending key above an index.
 func BenchmarkSortBits(b *testing.B) {
 	const n, low = 1 << 19, 19
 	rng := rand.New(rand.NewPCG(1, 2))

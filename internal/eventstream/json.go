@@ -19,7 +19,7 @@ type Lines struct {
 // NewLines returns a Lines for a timeline.
 func NewLines(tl *timeline.Timeline) *Lines { return &Lines{tl: tl} }
 
-// Event returns an event as a JSON object and a newline, valid until the next call. Members are those of weft.v1.Event, ordered by field
+// Event returns an event as a JSON object and a newline, valid until the next call. It has the members of weft.v1.Event, ordered by field
 // number: kinds in lower case, 64-bit integers as numbers, arguments as an object. Empty members are omitted.
 func (l *Lines) Event(row *resolved.Row) []byte {
 	it := row.Item

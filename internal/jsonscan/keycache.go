@@ -62,7 +62,7 @@ func locate(text *[cachedLength]byte, first bool) uint16 {
 // keyWord returns w without the bytes after the end of a key, and whether the key continues after w.
 func keyWord(w uint64) (inside uint64, more bool) {
 	end := special(w)
-	// The bits below its lowest bit, the highest one of a byte, are those of the bytes before and seven more. Without an end, seven
+	// The bits below its lowest bit, the highest one of a byte, are the bytes before and seven more bits. Without an end, seven
 	// bits of w are lost, which does not matter for a hash.
 	return w & ((end - 1) &^ end >> 7), end == 0
 }

@@ -64,7 +64,7 @@ func byMembers(s *Scanner, m *Members) string {
 	return strings.Join(out[:], "")
 }
 
-// checkTokens checks that the number in a token is that of its text.
+// checkTokens checks that the number in a token equals its text.
 func checkTokens(t *testing.T, m *Members) {
 	t.Helper()
 	for n := range m.Values {

@@ -2,7 +2,7 @@ package jsonscan
 
 import "math"
 
-// Int32s reads elements of a list, after its opening bracket or a comma, as long as they are small nonnegative integers or null, and
+// Int32s reads elements of a list, after its opening bracket or a comma, while they are small nonnegative integers or null, and
 // appends them to dst; null and -1 become null. It stops before any other element and at the end of the window, so that the caller
 // continues with other methods. Each element ends a unit: the mark advances.
 //

@@ -178,7 +178,7 @@ func (s *Scanner) SeekTo(offset int64) {
 	s.Mark()
 }
 
-// Offset returns the offset of the next byte in the input; after a failure, that of the failure.
+// Offset returns the offset of the next byte in the input; after a failure, the offset of the failure.
 func (s *Scanner) Offset() int64 {
 	if s.err != nil {
 		return s.base + int64(s.errPos)
@@ -256,8 +256,8 @@ func (s *Scanner) read() {
 	}
 }
 
-// Peek skips white space and returns the next byte without reading it, refilling the window if necessary, and marks its position. Errors
-// are those of Fill.
+// Peek skips white space and returns the next byte without reading it, refilling the window if necessary, and marks its position. It returns
+// the errors of Fill.
 func (s *Scanner) Peek() (byte, error) {
 	for {
 		i := space(s.buf, s.pos)

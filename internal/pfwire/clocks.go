@@ -79,12 +79,12 @@ func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 	if clock.Sequence == (message.SequenceKey{}) {
 		return stamp, nil
 	}
-	own := s.clock(clock.ID)
-	stamp.Nanos *= own.multiplier
-	if own.incremental {
-		stamp.Nanos += own.current
+	state := s.clock(clock.ID)
+	stamp.Nanos *= state.multiplier
+	if state.incremental {
+		stamp.Nanos += state.current
 		if !f.DescribesClocks() {
-			own.current = stamp.Nanos
+			state.current = stamp.Nanos
 		}
 	}
 	return stamp, nil

@@ -19,15 +19,15 @@ func (c *Clocks) named(clock Clock) Clock {
 // bridge relates a machine to the host if nothing else does, as Perfetto does on first use. It reports whether it added a link.
 func (c *Clocks) bridge(machine uint32) bool {
 	target := c.target()
-	own := Clock{ID: target.ID, Machine: machine}
-	if c.findRoute(own, target) != nil {
+	clock := Clock{ID: target.ID, Machine: machine}
+	if c.findRoute(clock, target) != nil {
 		return false
 	}
 	wall, hostWall := Clock{ID: ClockRealtime, Machine: machine}, Clock{ID: ClockRealtime}
-	if c.findRoute(own, wall) != nil && (hostWall == target || c.findRoute(hostWall, target) != nil) {
+	if c.findRoute(clock, wall) != nil && (hostWall == target || c.findRoute(hostWall, target) != nil) {
 		c.linkAll([]reading{{wall, 0}, {hostWall, 0}})
 	} else {
-		c.linkAll([]reading{{own, 0}, {target, 0}})
+		c.linkAll([]reading{{clock, 0}, {target, 0}})
 	}
 	return true
 }
@@ -52,18 +52,18 @@ func (c *Clocks) Sync(machine uint32, msg []byte) ([]RemoteSync, error) {
 	var m message.RemoteClockSync
 	err := m.Parse(msg)
 	var all []RemoteSync
-	var before [2]map[uint32]int64
+	var previous [2]map[uint32]int64
 	for l, n := m.Rounds(), 0; l.Next() && n < maxRemoteRounds; n++ {
 		var pair message.SyncedClocks
 		if err := pair.Parse(l.Bytes()); err != nil {
 			return all, err
 		}
-		now := [2]map[uint32]int64{readingsOf(pair.Client), readingsOf(pair.Host)}
-		c.linkAll(asReadings(now[0], machine))
-		if was, is := before[0][ClockBoottime], now[0][ClockBoottime]; before[0] != nil && uint64(is-was) < remoteInterval {
-			all = append(all, roundOf(n, before, now)...)
+		readings := [2]map[uint32]int64{readingsOf(pair.Client), readingsOf(pair.Host)}
+		c.linkAll(asReadings(readings[0], machine))
+		if elapsed := readings[0][ClockBoottime] - previous[0][ClockBoottime]; previous[0] != nil && uint64(elapsed) < remoteInterval {
+			all = append(all, roundOf(n, previous, readings)...)
 		}
-		before = now
+		previous = readings
 	}
 	c.linkRounds(machine, all)
 	return all, err

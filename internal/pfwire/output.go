@@ -56,18 +56,18 @@ func (o *bundler) holdBack(limit int, full func() error) {
 	o.done = 0
 }
 
-// maxHeld limits the packets that are held back: those of a segment mostly take a third of it. It does not affect the output.
+// maxHeld limits the packets that are held back: a segment mostly takes a third of it. It does not affect the output.
 const maxHeld = 8 << 20
 
 // release writes the packets that were held back. rewrite is called for each of them in order, with its offset; it appends the
 // packet, changed or not, to b.
 func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) error {
-	held := o.buf
-	o.buf, o.spare, o.hold, o.mark, o.done = o.spare[:0], held, false, 0, 0
-	for at := 0; at < len(held); {
-		size, n := decodeVarint(held[at+1:]) // after the tag
+	packets := o.buf
+	o.buf, o.spare, o.hold, o.mark, o.done = o.spare[:0], packets, false, 0, 0
+	for at := 0; at < len(packets); {
+		size, n := decodeVarint(packets[at+1:]) // after the tag
 		end := at + 1 + n + int(size)
-		o.buf = rewrite(o.buf, at, held[at:end])
+		o.buf = rewrite(o.buf, at, packets[at:end])
 		if err := o.packetDone(); err != nil {
 			return err
 		}

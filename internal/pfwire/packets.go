@@ -70,7 +70,7 @@ type Packet struct {
 	Bundle Bundle
 	// Bytes is the encoded TracePacket. It is valid until the next call of PacketReader.Next.
 	Bytes []byte
-	// Fields are the decoded contents of Bytes, valid as long as Bytes. Err is the error that ended decoding early.
+	// Fields are the decoded contents of Bytes, valid until Bytes changes. Err is the error that ended decoding early.
 	Fields *message.TracePacket
 	Err    error
 }

@@ -220,8 +220,8 @@ func (s *sequenceSet) free() (uint32, error) {
 	return 0, errors.New("cannot add to the trace: it uses all packet sequences")
 }
 
-// annotate adds a note to a packet's track event and removes that of an earlier Rewrite. The last of several track events is the valid
-// one.
+// annotate adds a note to a packet's track event and removes the note of an earlier Rewrite. Of several track events, the last
+// counts.
 func (c *copier) annotate(packet, note []byte) []byte {
 	at, field := -1, 0
 	var raw, event []byte

@@ -14,7 +14,7 @@ var ErrStateLost = errors.New("the state of the sequence is lost")
 // maxSequences limits the sequences with state. A trace has one for each thread that writes.
 const maxSequences = 1 << 20
 
-// State is the state after the packets read so far: that of every packet sequence, and the clocks.
+// State is the state after the packets read so far: of every packet sequence, and of the clocks.
 type State struct {
 	Clocks Clocks
 	// Hold is called with changes of the memory used for sequences, in bytes. nil: not called.

@@ -32,7 +32,7 @@ type compact struct {
 	threadUnit timeline.Nanos // of thread times
 	track      uint64         // uuid of the default track; 0: none
 	threadTime uint64         // default counter of thread times; 0: none
-	now        timeline.Nanos // time of the last packet
+	last       timeline.Nanos // time of the last packet
 }
 
 // newCompact returns the initial state for the events of a machine.
@@ -54,8 +54,8 @@ func (w *writer) appendTime(b []byte, ts timeline.Nanos) []byte {
 	if !c.on {
 		return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(ts))
 	}
-	delta := (ts - c.now) / c.unit
-	c.now = ts
+	delta := (ts - c.last) / c.unit
+	c.last = ts
 	return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(delta))
 }
 
@@ -81,10 +81,10 @@ func (w *writer) startClock() error {
 
 // setClocks sets the clocks of all sequences to the time before a segment.
 func (w *writer) setClocks(segment int) {
-	now := w.t.SegmentAfter(segment)
-	w.compact.now = now
+	before := w.t.SegmentAfter(segment)
+	w.compact.last = before
 	for i := range w.sequences {
-		w.sequences[i].compact.now = now
+		w.sequences[i].compact.last = before
 	}
 }
 

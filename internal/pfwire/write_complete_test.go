@@ -43,7 +43,7 @@ func eventTexts(trace *pb.Trace) (texts []string) {
 	return texts
 }
 
-// Which slices are complete events, and which have a begin and an end event (perfetto.md 6.6).
+// Which slices are complete events, and which have a BEGIN and an END event (perfetto.md 6.6).
 func TestCompleteEvents(t *testing.T) {
 	cpu := timeline.NewCPUTime
 	slice := timeline.Event{Kind: timeline.Slice, TS: 5_000, Dur: 3000}

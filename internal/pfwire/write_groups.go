@@ -24,7 +24,7 @@ type group struct {
 	name  string
 	uuid  uint64           // 0: it is not written, and its contents move up
 	outer *group           // of a subgroup
-	names map[string]int32 // rows including those of subgroups, with the ranks of their places; after order, with their ranks in the group
+	names map[string]int32 // rows including rows of subgroups, with the ranks of their places; after order, with their ranks in the group
 	rank  int32            // of a subgroup in its group
 }
 

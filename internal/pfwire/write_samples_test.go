@@ -145,7 +145,7 @@ S 1/1 1 17
 	}
 }
 
-// Without samples, the output equals that of a trace that has none, except for the track of their thread.
+// Without samples, the output is the same as for a trace without any, except for the track of their thread.
 func TestNoSamples(t *testing.T) {
 	const slices = "X 1/2 a 10 20 stack=main\nX 1/3 b 10 20\n"
 	with := build(t, slices+"S 1/2 5 12 stack=main;f\nS 1/3 5 13\n", nil)

@@ -332,7 +332,7 @@ func TestConvertedTheSame(t *testing.T) {
 	}
 }
 
-// The self times of slices are those of the report on slices.
+// The self times of slices equal the report on slices.
 func TestSameSelfTimes(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-small.json.gz", "pytorch/pytorch-small.json.gz", "node/node-v24-all-node_trace.json.gz"} {
 		tl := timeline.Of(openFile(t, name))

@@ -112,7 +112,7 @@ func (t *stackTable) sampled(tl *timeline.Timeline, id timeline.CallstackID) (st
 	return stack, true
 }
 
-// isIdle reports whether a stack is that of an idle thread: empty, or marked as idle by V8.
+// isIdle reports whether a stack belongs to an idle thread: empty, or marked as idle by V8.
 func (t *stackTable) isIdle(stack StackID) bool {
 	return stack == 0 || t.frames[t.nodes[stack].frame] == Frame{Name: idleFunction}
 }

@@ -104,7 +104,7 @@ func (s *Suite[O]) LoadWithin(tb testing.TB, memory int64, r io.Reader, opts O) 
 	return tl, log, err
 }
 
-// Resolve calls fill with a Builder and returns the resolved timeline. Errors are those of fill.
+// Resolve calls fill with a Builder and returns the resolved timeline. It returns the errors of fill.
 func Resolve(tb testing.TB, opts timeline.Options, fill func(b *timeline.Builder) error) (*timeline.Timeline, error) {
 	tb.Helper()
 	b := timeline.NewBuilder(opts)

@@ -107,8 +107,8 @@ const (
 	maxWhole = 1_100_000
 )
 
-// In returns the recordings in and below some folders of traces, for example "firefox/processed", sorted by name: those of testdata and,
-// if all tests run, those only in shared. It omits large ones.
+// In returns the recordings in and below some folders of traces, for example "firefox/processed", sorted by name: from testdata and,
+// if all tests run, from shared. It omits large ones.
 func In(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {

@@ -103,7 +103,7 @@ func TestPreparedAhead(t *testing.T) {
 	}
 }
 
-// PreparedAhead returns the error of its callback, and that of a cancelled context; then nothing is read any more.
+// PreparedAhead returns the errors of its callback and of a cancelled context, and stops reading.
 func TestPreparedAheadEnds(t *testing.T) {
 	tl := aheadTimeline(t, noMemory, aheadSize+1)
 	failed := errors.New("failed")

@@ -131,7 +131,7 @@ func (n *nester) samplesAt(ts Nanos) error {
 const segmentLen = 1 << 15
 
 // endSegment starts a new segment after the group of the given time, if the current one is long enough. The new one stores the
-// open slices; a segment is at least eight times as long as those of the next, so that segments stay small compared with records.
+// open slices; a segment is at least eight times as long as the slices that the next one stores, so that segments stay small compared with records.
 func (n *nester) endSegment(now Nanos) {
 	last := &n.t.segments[len(n.t.segments)-1]
 	length := n.ordinal - last.first + uint64(n.sampled.at-last.firstSample)
@@ -243,7 +243,7 @@ func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
 	}
 }
 
-// rank is the order of a record among those of its track and timestamp: first what starts nothing, then slices with a length, then
+// rank orders the records of one track and timestamp: first records that start nothing, then slices with a length, then
 // instants and slices without a length or an end.
 func (r *record) rank() int {
 	switch {

@@ -37,7 +37,7 @@ type occurrences struct {
 }
 
 const (
-	// maxCopied limits the bytes of arguments in memory, apart from those of the last occurrence.
+	// maxCopied limits the bytes of arguments in memory, apart from the last occurrence.
 	maxCopied = 4 << 20
 	// copiedChunk and reusedOut are the sizes kept for the next groups; larger buffers are freed.
 	copiedChunk = 256 << 10

@@ -36,8 +36,8 @@ func (o *OpenSlices[T]) Innermost() *T {
 	return nil
 }
 
-// Push opens a slice inside all others and returns its value for the caller to set. The value is that of the last slice at this
-// depth, so that its memory can be reused.
+// Push opens a slice inside all others and returns its value for the caller to set. The value is left from the last slice at
+// this depth, so that its memory can be reused.
 func (o *OpenSlices[T]) Push(end Nanos) *T {
 	n := len(o.slices)
 	if n < cap(o.slices) {

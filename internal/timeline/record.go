@@ -9,7 +9,7 @@ import (
 // the kind; only the accessors below, which are named after it, use these fields.
 type record struct {
 	ts       Nanos
-	dur      Nanos // slices: NoTime until the end is known; a matched End: that of its slice
+	dur      Nanos // slices: NoTime until the end is known; a matched End: the length of its slice
 	offset   int64 // in the input, for messages
 	a, b     int64
 	payload  uint64 // position of the payload, or the id of a template

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestSamplersOfLongNames: a name like those of threads with samples of a further input takes linear time.
+// TestSamplersOfLongNames: a name like the threads with samples of another input takes linear time.
 func TestSamplersOfLongNames(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
 	process := b.Process(timeline.ProcessKey{Num: 7})

@@ -411,7 +411,7 @@ func (t *Timeline) ScreenshotOf(args Args) []byte {
 // Members returns the members of an ArgDict or ArgArray.
 func (t *Timeline) Members(a Arg) iter.Seq[Arg] { return t.members(a, nil) }
 
-// members returns the members; wanted, if not nil, selects those of an ArgDict by KeyID.
+// members returns the members; wanted, if not nil, selects members of an ArgDict by KeyID.
 func (t *Timeline) members(a Arg, wanted []bool) iter.Seq[Arg] {
 	field := schema.DebugAnnotation_DictEntries
 	if a.Kind == ArgArray {
@@ -484,9 +484,9 @@ type Totals struct {
 	Flows              int64 // arrows
 	Start, End         Nanos // the time span; 0 if there are no events
 
-	// OwnSlices and OwnInstants are those of Slices and Instants that weft added: marks of long tasks, and contexts of attribution.
+	// OwnSlices and OwnInstants count the slices and instants that weft added: marks of long tasks, and contexts of attribution.
 	OwnSlices, OwnInstants int64
-	// IdleStates are those of Slices that are states of idle threads, which files store in a form that viewers do not show.
+	// IdleStates counts the slices that are states of idle threads, which files store in a form that viewers do not show.
 	IdleStates int64
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// sampleRow is a sample without further data, like those of V8's profiles. There are millions of them, and most passes can ignore
+// sampleRow is a sample without further data, as in V8's profiles. There are millions of them, and most passes can ignore
 // them: nothing nests in a sample, no flow binds to it, it has no context. They are therefore stored separately from the records,
 // in a third of the memory, and Walk merges both. As records, they would make a conversion of chrome-devtools-long take 1.49 times
 // as long (CPU time).

@@ -88,7 +88,7 @@ func newStackTable() *stackTable {
 	}
 }
 
-// Frame returns the id of a stack frame; equal frames have equal ids. It is 0, which is no frame, if there are too many.
+// Frame returns the id of a stack frame; equal frames have equal ids. If there are too many, it returns 0 (no frame).
 func (b *Builder) Frame(f Frame) FrameID {
 	s := b.stacks
 	if id, ok := s.byFrame[f]; ok {
@@ -310,7 +310,7 @@ func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 // V8Idle is the function of V8's samples of an idle thread.
 const V8Idle = "(idle)"
 
-// IsIdle reports whether a call stack is that of an idle thread: empty, or marked as idle by V8.
+// IsIdle reports whether a call stack belongs to an idle thread: empty, or marked as idle by V8.
 func (t *Timeline) IsIdle(id CallstackID) bool {
 	if id = t.stacks.resolve(id); id == 0 {
 		return true

@@ -181,7 +181,7 @@ func (m *memory) sort() {
 	m.order = m.time.appendTo(m.order[:0], m.count, func(i uint32) Nanos { return m.at(i).ts })
 }
 
-// mergeOrders merges two time orders of records. Of simultaneous records those of a come first.
+// mergeOrders merges two time orders of records. Of simultaneous records, records of a are first.
 func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 	if len(a) == 0 {
 		return b

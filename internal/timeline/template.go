@@ -47,7 +47,7 @@ func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	return TemplateID(len(t.all))
 }
 
-// BeginArgs starts the arguments in Args with those of a template, for a slice that needs more than two numbers. Their dictionary is
+// BeginArgs starts the arguments in Args with the arguments of a template, for a slice that needs more than two numbers. Their dictionary is
 // open, and duplicates of their keys are not detected.
 func (b *Builder) BeginArgs(id TemplateID) {
 	t := &b.templates.all[id-1]

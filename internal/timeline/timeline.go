@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Nanos is a point in time or a duration in nanoseconds. The origin of time is that of the input.
+// Nanos is a point in time or a duration in nanoseconds. The input defines the origin of time.
 type Nanos int64
 
 // Duration converts n to a time.Duration.

@@ -362,7 +362,7 @@ type ThreadUse struct {
 	Process TrackID
 	Key     ThreadKey // of a main thread: the number of its process
 	Name    string    // "" if unknown
-	Main    bool      // its number is that of its process
+	Main    bool      // its number equals its process's
 	Used    bool      // an event was added to it or to a track below it
 }
 

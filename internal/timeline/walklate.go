@@ -2,7 +2,7 @@ package timeline
 
 import "context"
 
-// WalkLate is Walk for passes that need few arguments: those of slices and instants are read only by Item.ReadArgs.
+// WalkLate is Walk for passes that need few arguments: for slices and instants, only Item.ReadArgs reads them.
 func (t *Timeline) WalkLate(ctx context.Context, fn func(*Item) error) error {
 	for i := range t.SegmentCount() {
 		if err := t.walkSegment(ctx, i, true, fn); err != nil {

@@ -54,9 +54,9 @@ func Nested(seed uint64, n int) Trace {
 	return Trace{JSON: join(g.events), Slices: g.slices}
 }
 
-// OpenBegins returns a random trace of about n slices that nest properly on their threads, with begins without an end anywhere, as in
-// Chrome's recordings when they start or stop. Some of the begins and complete events are tasks. Slices has the complete ones, without
-// these begins. Events are in random order.
+// OpenBegins returns a random trace of about n slices that nest properly on their threads, with Begin events without an End anywhere, as in
+// Chrome's recordings when they start or stop. Some Begin and complete events are tasks. Slices has only the complete ones. Events are in
+// random order.
 func OpenBegins(seed uint64, n int) Trace {
 	g := nester{r: newRand(seed), open: true}
 	for tid := 1; tid <= randomThreads; tid++ {

@@ -45,7 +45,7 @@ type flowIn struct {
 	From uint64 `parquet:"from"`
 }
 
-// The value columns, numbered as in the file: those of table, where flows_in has two.
+// The value columns, numbered as in the file: one for each column of table, two for flows_in.
 const (
 	colTS = iota
 	colDur

@@ -165,7 +165,7 @@ const (
 	repeatedField fieldType = 1 << 4
 )
 
-// fits reports whether a value of the field can have a wire type: its own or, if the field is repeated, that of packed lists.
+// fits reports whether a value of the field can have a wire type: its own or, if the field is repeated, the wire type of packed lists.
 func (t fieldType) fits(wireType int) bool {
 	return t&^repeatedField == fieldType(wireType)+1 || t&repeatedField != 0 && wireType == wire.Len
 }
