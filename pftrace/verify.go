@@ -278,8 +278,8 @@ func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 func (v *verifier) finish() {
 	v.fields = message.TracePacket{}
 	for key, seq := range v.sequences {
-		if left := seq.folded.Left(); left > 0 {
-			v.foundOn(ruleFoldedCalls, v.at, key, "%d calls are left", left)
+		if missing := seq.folded.Left(); missing > 0 {
+			v.foundOn(ruleFoldedCalls, v.at, key, "missing calls: %d", missing)
 		}
 	}
 	v.releaseOrdered(0)

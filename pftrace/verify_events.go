@@ -169,8 +169,8 @@ func (v *verifier) checkSequenceThread(seq *verifySequence) {
 
 // checkFolded counts the calls after a slice that shows a recursion.
 func (v *verifier) checkFolded(seq *verifySequence) {
-	if left := seq.folded.Left(); !seq.folded.Follow(&v.fields) {
-		v.found(ruleFoldedCalls, "%d calls are left", left)
+	if missing := seq.folded.Left(); !seq.folded.Follow(&v.fields) {
+		v.found(ruleFoldedCalls, "missing calls: %d", missing)
 	}
 }
 

@@ -295,9 +295,9 @@ var verifyCases = []verifyTestCase{
 	{"annotation_value none", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" } }`}, 0, "0 values"},
 	{"annotation_value two", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" int_value: 1 dict_entries { name: "x" int_value: 1 } } }`}, 0, "2 values"},
 
-	{"folded_calls too few", []string{foldedSlice(2), foldedCall, begin(2000, 2), end(3000, 2)}, 2, "1 calls are left"},
-	{"folded_calls at the end", []string{foldedSlice(4294967295), foldedCall}, 1, "4294967294 calls are left"},
-	{"folded_calls too many", []string{foldedSlice(1), foldedCall, foldedCall}, 2, "0 calls are left"},
+	{"folded_calls too few", []string{foldedSlice(2), foldedCall, begin(2000, 2), end(3000, 2)}, 2, "missing calls: 1"},
+	{"folded_calls at the end", []string{foldedSlice(4294967295), foldedCall}, 1, "missing calls: 4294967294"},
+	{"folded_calls too many", []string{foldedSlice(1), foldedCall, foldedCall}, 2, "missing calls: 0"},
 	{"annotation_repeated", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "weft" dict_entries { name: "x" int_value: 1 } } debug_annotations { name: "weft" dict_entries { name: "y" int_value: 1 } } }`}, 0, "2 dictionaries"},
 
 	{"callstack_empty interned", []string{`interned_data { callstacks { iid: 3 } }`}, 0, ""},
@@ -633,7 +633,7 @@ func TestVerifyGivesUpOnOrder(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nothing says that the order was not checked")
+	t.Error("no report that the order was not checked")
 }
 
 // Events in time order are released early and need no large buffer.

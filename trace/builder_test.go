@@ -163,7 +163,7 @@ func TestBuilderLimits(t *testing.T) {
 			t.Errorf("a sample without a value has the weight %v", ev.Value)
 		}
 		if ev.Name == "unfinished" && (ev.Unfinished || ev.Time+ev.Duration != 20) {
-			t.Errorf("the unfinished slice ends at %d, the one around it at 20", ev.Time+ev.Duration)
+			t.Errorf("the unfinished slice ends at %d, its parent at 20", ev.Time+ev.Duration)
 		}
 	}
 	var out bytes.Buffer

@@ -69,9 +69,9 @@ func TestListIsNotHeldTwice(t *testing.T) {
 			l.Append(int64(i))
 		}
 	})
-	const held = n * 8
-	if got > held+held/50 {
-		t.Errorf("%d bytes were allocated for %d", got, held)
+	const size = n * 8
+	if got > size+size/50 {
+		t.Errorf("%d bytes were allocated for %d", got, size)
 	}
 	runtime.KeepAlive(&l)
 }

@@ -117,7 +117,7 @@ func TestForms(t *testing.T) {
 			})
 		})
 		if enc.Cut > 0 {
-			t.Errorf("%d events were cut", enc.Cut)
+			t.Errorf("%d events were truncated", enc.Cut)
 		}
 	})
 	if !recording.All() {

@@ -147,9 +147,9 @@ func TestCut(t *testing.T) {
 		e.Reset()
 		return b.Add(&timeline.Event{Kind: timeline.Slice, Event: 1, TS: 9, Dur: 5, Track: b.GlobalInstants(), Name: []byte(long), Category: []byte(long[:1<<20] + "," + long)})
 	})
-	all, cut := events(t, tl)
-	if cut != 2 {
-		t.Fatalf("%d events were cut", cut)
+	all, truncated := events(t, tl)
+	if truncated != 2 {
+		t.Fatalf("%d events were truncated", truncated)
 	}
 	args := all[0].GetArgs()
 	if len(args) != 4 || args[0].GetInt() != 1 || !args[3].GetBool() || all[0].GetName() != "large" || all[0].GetDurNs() != 5 {

@@ -52,6 +52,16 @@ var sequences = map[string]func(n int) []pair{
 	"one after the next": func(n int) []pair { return pairs(n, func(i int) int { return i ^ 1 }) },
 }
 
+// fill adds values to a sorter.
+func fill(tb testing.TB, s *Sorter[pair], values ...pair) {
+	tb.Helper()
+	for _, v := range values {
+		if err := s.Add(v); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
 // drain returns the remaining values of a sorter.
 func drain(t *testing.T, next func(*pair) (bool, error)) []pair {
 	t.Helper()
@@ -109,17 +119,13 @@ func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) 
 		for _, memory := range []int64{-1, 1, 4096, 100_000, 1 << 30} {
 			dir := t.TempDir()
 			s := New(by, memory, dir)
-			for _, v := range added {
-				if err := s.Add(v); err != nil {
-					t.Fatal(err)
-				}
-			}
+			fill(t, s, added...)
 			if memory <= 1 && n > 64 && len(s.runs) == 0 {
 				t.Errorf("%d values within %d bytes were not spilled", n, memory)
 			}
 			for pass := range 3 {
 				if got := drain(t, s.Next); !slices.Equal(got, want) {
-					t.Errorf("%d values within %d bytes, pass %d: not what a stable sort gives", n, memory, pass)
+					t.Errorf("%d values within %d bytes, pass %d: not the result of a stable sort", n, memory, pass)
 				}
 				var v pair
 				if ok, err := s.Next(&v); ok || err != nil {
@@ -150,11 +156,7 @@ func testSorted(t *testing.T, added []pair) {
 	for _, memory := range []int64{1, 1 << 20} {
 		dir := t.TempDir()
 		s := New(pairOrder, memory, dir)
-		for _, v := range added {
-			if err := s.Add(v); err != nil {
-				t.Fatal(err)
-			}
-		}
+		fill(t, s, added...)
 		sorted, err := s.Sort()
 		if err != nil || sorted.Len() != len(want) {
 			t.Fatal(sorted.Len(), err)
@@ -184,11 +186,7 @@ func TestRewindInTheMiddle(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
 		s := New(pairOrder, memory, t.TempDir())
 		defer s.Close()
-		for i := range uint32(200) {
-			if err := s.Add(pair{200 - i, i}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		fill(t, s, pairs(200, func(i int) int { return 200 - i })...)
 		var v pair
 		for range 77 {
 			if _, err := s.Next(&v); err != nil {
@@ -207,11 +205,7 @@ func TestRewindInTheMiddle(t *testing.T) {
 // Close can be called twice, and leaves no values.
 func TestClose(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
-	for _, v := range randomPairs(500) {
-		if err := s.Add(v); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fill(t, s, randomPairs(500)...)
 	file := s.file
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -232,62 +226,44 @@ func TestClose(t *testing.T) {
 func TestNoFolder(t *testing.T) {
 	s := New(pairOrder, 1, filepath.Join(t.TempDir(), "missing"))
 	defer s.Close()
-	for i := range uint32(64) {
-		err := s.Add(pair{i, i})
-		if i < 63 && err != nil {
-			t.Fatal(err)
-		}
-		if i == 63 && !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("value %d: error %v, want that the folder is missing", i, err)
-		}
+	fill(t, s, pairs(63, func(i int) int { return i })...)
+	if err := s.Add(pair{63, 63}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want that the folder is missing", err)
 	}
 }
 
 // Add and Next return errors of the file.
 func TestFileErrors(t *testing.T) {
-	fill := func(s *Sorter[pair], n int) error {
-		for _, v := range randomPairs(n) {
-			if err := s.Add(v); err != nil {
-				return err
+	var v pair
+	for name, test := range map[string]struct {
+		values int
+		call   func(s *Sorter[pair]) error
+	}{
+		"write": {64, func(s *Sorter[pair]) error { // more than the file's buffer
+			for _, v := range randomPairs(200_000) {
+				if err := s.Add(v); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		}},
+		"flush": {64, func(s *Sorter[pair]) error { _, err := s.Next(&v); return err }},
+		"read":  {6400, (*Sorter[pair]).Rewind},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(pairOrder, 1, t.TempDir())
+			fill(t, s, randomPairs(test.values)...)
+			if name == "read" {
+				if err := s.Rewind(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.file.f.Close()
+			if err := test.call(s); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("error %v, want that the file is closed", err)
+			}
+		})
 	}
-	t.Run("write", func(t *testing.T) {
-		s := New(pairOrder, 1, t.TempDir())
-		if err := fill(s, 64); err != nil {
-			t.Fatal(err)
-		}
-		s.file.f.Close()
-		err := fill(s, 200_000) // more than the file's buffer
-		if !errors.Is(err, os.ErrClosed) {
-			t.Errorf("Add on a broken file: %v", err)
-		}
-	})
-	t.Run("flush", func(t *testing.T) {
-		s := New(pairOrder, 1, t.TempDir())
-		if err := fill(s, 64); err != nil {
-			t.Fatal(err)
-		}
-		s.file.f.Close()
-		var v pair
-		if _, err := s.Next(&v); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("Next on a broken file: %v", err)
-		}
-	})
-	t.Run("read", func(t *testing.T) {
-		s := New(pairOrder, 1, t.TempDir())
-		if err := fill(s, 6400); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Rewind(); err != nil {
-			t.Fatal(err)
-		}
-		s.file.f.Close()
-		if err := s.Rewind(); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("Rewind on a broken file: %v", err)
-		}
-	})
 }
 
 // encode encodes pairs as a run.
@@ -323,7 +299,7 @@ func TestMerger(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if next := m.Peek(); next != nil {
-		t.Errorf("at the end there is %v", *next)
+		t.Errorf("at the end the next is %v", *next)
 	}
 
 	m, err = NewMerger(nil, byKey)
@@ -337,18 +313,18 @@ func TestMerger(t *testing.T) {
 
 // A sequence that ends inside a value, or that fails, is an error.
 func TestMergerReadErrors(t *testing.T) {
-	cut := func() io.Reader { return io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12) }
-	m, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(cut()))}, byKey)
+	truncated := io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12)
+	m, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(truncated))}, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var v pair
 	if _, err := m.Next(&v); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a sequence that is cut: %v", err)
+		t.Errorf("a truncated sequence: %v", err)
 	}
 	broken := errors.New("broken")
 	if _, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(iotest.ErrReader(broken)))}, byKey); !errors.Is(err, broken) {
-		t.Errorf("a reader that fails: %v", err)
+		t.Errorf("a failing reader: %v", err)
 	}
 }
 
@@ -398,11 +374,7 @@ func BenchmarkSorter(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s := New(bench.by, bench.memory, dir)
-				for _, v := range values {
-					if err := s.Add(v); err != nil {
-						b.Fatal(err)
-					}
-				}
+				fill(b, s, values...)
 				var v pair
 				for ok := true; ok; {
 					var err error
@@ -422,11 +394,7 @@ func BenchmarkSorter(b *testing.B) {
 func TestInOrderIsOneRun(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
 	defer s.Close()
-	for i := range uint32(10_000) {
-		if err := s.Add(pair{i / 2, i}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fill(t, s, pairs(10_000, func(i int) int { return i / 2 })...)
 	if len(s.runs) != 1 {
 		t.Errorf("%d runs", len(s.runs))
 	}
@@ -442,7 +410,7 @@ func TestInOrderIsOneRun(t *testing.T) {
 }
 
 // Adding values copies nothing: a Sorter allocates only the memory of its values.
-func TestAddAllocatesWhatItHolds(t *testing.T) {
+func TestAddAllocatesOnlyValues(t *testing.T) {
 	const n = 1 << 20
 	s := New(pairOrder, 1<<30, t.TempDir())
 	defer s.Close()
@@ -453,8 +421,8 @@ func TestAddAllocatesWhatItHolds(t *testing.T) {
 			}
 		}
 	})
-	if held := int64(n * sizeOf[pair]()); got > held+held/20 {
-		t.Errorf("%d bytes were allocated for %d", got, held)
+	if size := int64(n * sizeOf[pair]()); got > size+size/20 {
+		t.Errorf("%d bytes were allocated for %d", got, size)
 	}
 }
 
@@ -480,7 +448,7 @@ func TestSortingFitsMemory(t *testing.T) {
 			}
 			s.sortHeld()
 			if got := recording.Live() - before; got > memory+memory/10 || got < memory/2 {
-				t.Errorf("%d bytes are held, want about %d", got, memory)
+				t.Errorf("%d bytes in memory, want about %d", got, memory)
 			}
 		})
 	}
@@ -512,7 +480,7 @@ func TestTypesWithPointers(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s takes a type with pointers", name)
+					t.Errorf("%s accepts a type with pointers", name)
 				}
 			}()
 			call()

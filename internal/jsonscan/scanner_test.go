@@ -148,25 +148,25 @@ func TestMalformed(t *testing.T) {
 }
 
 // Input truncated anywhere is short, for every method, until it is complete.
-func TestCut(t *testing.T) {
+func TestTruncated(t *testing.T) {
 	const text = `{"key":"te\u0041\ud83e\udd14xt ü","n":[-12.5e3,true,{"deep":[null]}],"e":{}} `
 	for i := range len(text) - 1 {
-		cut := text[:i]
-		if strings.TrimSpace(cut) == "" {
+		short := text[:i]
+		if strings.TrimSpace(short) == "" {
 			continue
 		}
-		for name, s := range scanners(cut) {
+		for name, s := range scanners(short) {
 			if got, err := renderAll(s); err != io.EOF {
-				t.Errorf("%q: %s: got %s, %v", cut, name, got, err)
+				t.Errorf("%q: %s: got %s, %v", short, name, got, err)
 			}
 		}
-		s := New(strings.NewReader(cut))
+		s := New(strings.NewReader(short))
 		s.Peek()
 		if s.Skip(); s.Err() != ErrShort {
-			t.Errorf("%q: Skip: %v", cut, s.Err())
+			t.Errorf("%q: Skip: %v", short, s.Err())
 		}
-		if err := New(strings.NewReader(cut)).Discard(); err != io.EOF {
-			t.Errorf("%q: Discard: %v", cut, err)
+		if err := New(strings.NewReader(short)).Discard(); err != io.EOF {
+			t.Errorf("%q: Discard: %v", short, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestLooksLikeTrace(t *testing.T) {
 				continue
 			}
 			if !LooksLikeTrace(head[:cut]) {
-				t.Errorf("%s: the first %d of %d bytes are no trace", name, cut, len(head))
+				t.Errorf("%s: the first %d of %d bytes are not recognized", name, cut, len(head))
 			}
 		}
 	}

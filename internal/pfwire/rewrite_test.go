@@ -203,7 +203,7 @@ func TestRewriteSequence(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := last.GetTrustedPacketSequenceId(); got != test.want {
-			t.Errorf("beside the sequences %d, %d is used, want %d", test.used, got, test.want)
+			t.Errorf("sequences %d are used, and then %d, want %d", test.used, got, test.want)
 		}
 	}
 }

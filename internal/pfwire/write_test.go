@@ -269,20 +269,20 @@ func TestBundles(t *testing.T) {
 			}
 		}
 		if next != len(texts) {
-			t.Errorf("%v: %d texts come back", codec, next)
+			t.Errorf("%v: read %d texts", codec, next)
 		}
 	}
 }
 
 // failingWriter fails after some bytes.
 type failingWriter struct {
-	left int
-	err  error
+	remaining int
+	err       error
 }
 
 func (w *failingWriter) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return max(len(p)+w.left, 0), w.err
+	if w.remaining -= len(p); w.remaining < 0 {
+		return max(len(p)+w.remaining, 0), w.err
 	}
 	return len(p), nil
 }
@@ -362,7 +362,7 @@ func TestSequencesHaveNoThread(t *testing.T) {
 			}
 		}
 		if _, err := a.Thread(3, 5); err == nil {
-			t.Error("a thread after an event gives no error")
+			t.Error("no error for a thread after an event")
 		}
 		return nil
 	}}

@@ -9,15 +9,15 @@ import (
 func TestStackLimits(t *testing.T) {
 	table := newStackTable()
 	var stack StackID
-	cut := 0
+	truncated := 0
 	for i := range maxDepth + 10 {
 		var whole bool
 		if stack, whole = table.push(stack, table.frame(Frame{Name: strconv.Itoa(i)})); !whole {
-			cut++
+			truncated++
 		}
 	}
-	if n := len(table.appendList(nil, stack)); n != maxDepth || cut != 10 {
-		t.Errorf("%d frames, %d cut; want %d, 10", n, cut, maxDepth)
+	if n := len(table.appendList(nil, stack)); n != maxDepth || truncated != 10 {
+		t.Errorf("%d frames, %d truncated stacks; want %d, 10", n, truncated, maxDepth)
 	}
 	table.text = maxFrameText
 	if a, b := table.frame(Frame{Name: "a"}), table.frame(Frame{Name: "b"}); a != b || table.frames[a] != others {

@@ -67,11 +67,11 @@ func TestPreparedAhead(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				without := 0
+				absent := 0
 				err := PreparedAhead(context.Background(), tl, func(o *Head, v *int64) { *v = argOf(tl, o) }, func(group []Head, values []int64) error {
 					got = append(got, text(group))
 					if values == nil {
-						without += len(group)
+						absent += len(group)
 						return nil
 					}
 					for i := range group {
@@ -91,12 +91,12 @@ func TestPreparedAhead(t *testing.T) {
 				}); err != nil || !slices.Equal(got, want) {
 					t.Errorf("other groups without values; %v", err)
 				}
-				wantWithout := 0
+				wantAbsent := 0
 				if large > size {
-					wantWithout = large
+					wantAbsent = large
 				}
-				if without != wantWithout {
-					t.Errorf("%d occurrences had no values, want %d", without, wantWithout)
+				if absent != wantAbsent {
+					t.Errorf("%d occurrences had no values, want %d", absent, wantAbsent)
 				}
 			})
 		}
@@ -234,7 +234,7 @@ func TestAheadHoldsLittle(t *testing.T) {
 				t.Errorf("%d occurrences, %v", n, err)
 			}
 			if most > c.limit {
-				t.Errorf("%d bytes are held, want at most %d", most, c.limit)
+				t.Errorf("%d bytes in memory, want at most %d", most, c.limit)
 			}
 		})
 	}
@@ -333,7 +333,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 			t.Errorf("%s: %d occurrences, %d of them without arguments at first; %v", name, seen, late, err)
 		}
 		if limit := int64(maxCopied + 4<<20); most > limit {
-			t.Errorf("%s: %d bytes are held, want at most %d", name, most, limit)
+			t.Errorf("%s: %d bytes in memory, want at most %d", name, most, limit)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type ArgsEncoder struct {
 	inline      []byte // keys since Reset that are not interned
 	fixed       bool   // new names are not added to keys
 	missed      bool
-	cut         int // array values omitted since Reset, see maxArrayArgs
+	omitted     int // array values omitted since Reset, see maxArrayArgs
 }
 
 // container is the top level, or an open dictionary or array.
@@ -99,7 +99,7 @@ func (e *ArgsEncoder) Reset() {
 	e.entries = e.entries[:0]
 	e.key, e.keyInline, e.inline = 0, nil, e.inline[:0]
 	e.duplicates, e.extended, e.removed = 0, 0, false
-	e.missed, e.cut = false, 0
+	e.missed, e.omitted = false, 0
 }
 
 // Args returns what was encoded since Reset. It is valid until the next Reset.
@@ -141,13 +141,13 @@ func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = 
 const maxArrayArgs = 64 << 20
 
 // Cut returns the number of array values omitted since Reset.
-func (e *ArgsEncoder) Cut() int { return e.cut }
+func (e *ArgsEncoder) Cut() int { return e.omitted }
 
 // CountCut counts omitted array values as a problem, once. Builder.Add calls it for its own encoder.
 func (e *ArgsEncoder) CountCut(log *problem.Log, at problem.Position) {
-	if e.cut > 0 {
-		log.Add(problem.EventSizeLimit, at, fmt.Sprintf("%d values of an array", e.cut))
-		e.cut = 0
+	if e.omitted > 0 {
+		log.Add(problem.EventSizeLimit, at, fmt.Sprintf("%d values of an array", e.omitted))
+		e.omitted = 0
 	}
 }
 
@@ -222,7 +222,7 @@ func (e *ArgsEncoder) begin() (start, mark int) {
 	case c.size > 0 && len(e.buf) >= maxArrayArgs:
 		e.buf = e.buf[:c.last]
 		c.size--
-		e.cut++
+		e.omitted++
 	}
 	c.size++
 	start = len(e.buf)

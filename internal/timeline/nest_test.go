@@ -76,7 +76,7 @@ func (c *nestChecker) item(it *timeline.Item) {
 			end = it.TS + it.Dur
 		}
 		if len(open) > 0 && open[len(open)-1] < end {
-			c.t.Errorf("event %d ends at %d, after the slice around it at %d", it.Event, end, open[len(open)-1])
+			c.t.Errorf("event %d ends at %d, after its parent at %d", it.Event, end, open[len(open)-1])
 		}
 		if len(open) > 0 && open[len(open)-1] == it.TS {
 			c.t.Errorf("event %d begins in a slice that ends at that time", it.Event)
@@ -400,7 +400,7 @@ func TestNothingIsLost(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d things come out, %d went in", len(got), len(want))
+			t.Errorf("the walk has %d items, want %d", len(got), len(want))
 		}
 		// A Begin has its length from an End or its parent; an asynchronous one without an End is only unfinished.
 		matched := ends - int(log.Count(problem.EndWithoutBegin)+log.Count(problem.AsyncEndWithoutBegin))

@@ -33,16 +33,16 @@ func TestWhatIsHeldHasALimit(t *testing.T) {
 	} {
 		b := NewBuilder(Options{Problems: new(problem.Log)})
 		b.table.room.Limit = 1 << 20
-		told := 0
-		b.WhenFull(func(error) { told++ })
+		reported := 0
+		b.WhenFull(func(error) { reported++ })
 		const most = 1 << 21
 		n := 0
 		for ; n < most && b.Full() == nil; n++ {
 			add(b, n)
 		}
 		var full *collections.RoomError
-		if err := b.Full(); !errors.As(err, &full) || told != 1 {
-			t.Errorf("%s: %v after %d, told %d times", name, err, n, told)
+		if err := b.Full(); !errors.As(err, &full) || reported != 1 {
+			t.Errorf("%s: %v after %d, reported %d times", name, err, n, reported)
 		}
 		if err := b.Add(&Event{Kind: Instant}); !errors.As(err, &full) {
 			t.Errorf("%s: Add: %v", name, err)

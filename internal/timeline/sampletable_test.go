@@ -103,7 +103,7 @@ func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 			tl := finishAndNest(t, b)
 			want, totals, start := walked(t, tl), tl.Totals(), tl.Start()
 			if n := tl.sampled.len(); n != 0 {
-				t.Fatalf("%d samples with a place in the input are in the table", n)
+				t.Fatalf("%d samples with an input position are in the table", n)
 			}
 			for _, memory := range []int64{1 << 30, noMemory} {
 				b := testBuilder(t, memory)

@@ -68,7 +68,7 @@ func TestCallstackLimits(t *testing.T) {
 		t.Errorf("the last stack has %d frames, not 64", got)
 	}
 	if log.Count(problem.StackLimit) != n-timeline.MaxStackDepth {
-		t.Errorf("%d stacks are cut", log.Count(problem.StackLimit))
+		t.Errorf("%d stacks are truncated", log.Count(problem.StackLimit))
 	}
 }
 

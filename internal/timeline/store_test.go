@@ -127,7 +127,7 @@ func TestRunsAreNotTooMany(t *testing.T) {
 	n := 0
 	walk(t, tl, func(it *Item) { n++ })
 	if n != records {
-		t.Errorf("%d events come out", n)
+		t.Errorf("the walk has %d events", n)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestPayloadsOnDisk(t *testing.T) {
 				}
 			})
 			if next != records {
-				t.Errorf("%d payloads come back, want %d", next, records)
+				t.Errorf("read %d payloads, want %d", next, records)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestTextsThatAreNotInterned(t *testing.T) {
 		async := b.Async(&AsyncKey{ID: []byte("1"), Category: []byte("c"), Process: process})
 		if async != b.Async(&AsyncKey{ID: []byte("1"), Category: []byte("c"), Process: process}) ||
 			async == b.Async(&AsyncKey{ID: []byte("1"), Category: []byte("d"), Process: process}) {
-			t.Error("asynchronous ids are not told apart by categories that are not interned")
+			t.Error("asynchronous ids with different categories, not interned, have one track")
 		}
 		add(t, b, Event{Kind: Begin, Track: thread, TS: 0, Event: 0, Name: long("a"), Category: long("x")})
 		add(t, b, Event{Kind: Begin, Track: thread, TS: 1, Event: 1, Name: long("b"), Category: []byte("y")})
@@ -280,7 +280,7 @@ func TestStringTable(t *testing.T) {
 		t.Error("a full table took a text")
 	}
 	if id, ok := table.intern(text(5)); id != 6 || !ok {
-		t.Errorf("a full table gives id %d, %v for a text that it has", id, ok)
+		t.Errorf("a full table returns id %d, %v for a text that it contains", id, ok)
 	}
 }
 

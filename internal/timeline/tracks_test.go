@@ -88,7 +88,7 @@ func TestTracksAreCreatedOnce(t *testing.T) {
 	}
 	first := b.NewTrack(0, timeline.TrackSpec{Name: "x"})
 	if second := b.NewTrack(0, timeline.TrackSpec{Name: "x"}); second == first {
-		t.Error("NewTrack gave a track twice")
+		t.Error("NewTrack returned a track twice")
 	}
 }
 
@@ -107,7 +107,7 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 	tl := finish(t, b)
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
 		if want := ids[it.Track]; it.AsyncID != want {
-			t.Errorf("id %q comes back as %q", want, it.AsyncID)
+			t.Errorf("id %q is read as %q", want, it.AsyncID)
 		}
 		return nil
 	})
@@ -376,7 +376,7 @@ func TestAttributes(t *testing.T) {
 		t.Errorf("attribute b: %+v, %v", a, ok)
 	}
 	if _, ok := b.Attribute("c"); ok {
-		t.Error("an attribute that was never set is there")
+		t.Error("an attribute that was never set exists")
 	}
 	tl := finish(t, b)
 	tl.SetAttribute(timeline.Attribute{Key: "b", Text: "x"})
@@ -408,15 +408,15 @@ func TestCallstacks(t *testing.T) {
 	b, _ := newBuilder()
 	main, f := b.Frame(timeline.Frame{Function: "main"}), b.Frame(timeline.Frame{Function: "f", File: "f.js", Line: 3, Column: 4})
 	if b.Frame(timeline.Frame{Function: "main"}) != main || main == f {
-		t.Error("frames are not told apart by what they are")
+		t.Error("the ids of equal frames differ, or different frames have one id")
 	}
 	one, two := b.Callstack([]timeline.FrameID{main}), b.Callstack([]timeline.FrameID{main, f})
 	if b.Callstack([]timeline.FrameID{main, f}) != two || one == two || b.Callstack(nil) != 0 {
-		t.Error("stacks are not told apart by what they are")
+		t.Error("the ids of equal stacks differ, or different stacks have one id")
 	}
 	tl := finish(t, b)
 	if tl.FrameCount() != 2 || tl.CallstackCount() != 2 || !slices.Equal(tl.Callstack(two), []timeline.FrameID{main, f}) ||
 		tl.Frame(f).Line != 3 {
-		t.Error("frames and stacks do not come back")
+		t.Error("the timeline returns other frames or stacks")
 	}
 }

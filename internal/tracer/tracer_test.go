@@ -180,14 +180,14 @@ func TestKill(t *testing.T) {
 func TestProcessLeftBehind(t *testing.T) {
 	r, _ := start(t, `echo a >&3; sleep 60 & echo $! >&3; exit 0`, &Options{})
 	line, number, _ := strings.Cut(readAll(t, r), "\n")
-	left, err := strconv.Atoi(strings.TrimSpace(number))
+	pid, err := strconv.Atoi(strings.TrimSpace(number))
 	if line != "a" || err != nil {
 		t.Fatalf("lines %q and %q: %v", line, number, err)
 	}
 	if end := r.Wait(); end.Err != nil || end.CopyErr != nil || end.Interrupted {
 		t.Errorf("end %+v", end)
 	}
-	if err := syscall.Kill(left, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Errorf("the recording ended only with the process: %v", err)
 	}
 }

@@ -47,7 +47,7 @@ func TestProbesOfNotes(t *testing.T) {
 			}
 			for n := range notes { // truncated anywhere: only complete notes, and no panic
 				if got := probesOfNotes(notes[:n], order, address); len(got) > 2 || !slices.Equal(got, want[:len(got)]) {
-					t.Fatalf("cut at %d: %q", n, got)
+					t.Fatalf("truncated at %d: %q", n, got)
 				}
 			}
 		}

@@ -137,7 +137,7 @@ func TestTexts(t *testing.T) {
 	var out bytes.Buffer
 	file, err := write(t, &out, timeline.Of(tr), Options{SmallGroups: true})
 	if err != nil || file.Cut != 0 {
-		t.Fatalf("%d cut: %v", file.Cut, err)
+		t.Fatalf("%d truncated texts: %v", file.Cut, err)
 	}
 	rows, groups := read(t, out.Bytes())
 	if len(rows) != 12 || groups < 2 {
@@ -157,7 +157,7 @@ func TestTexts(t *testing.T) {
 
 	file.text = file.text[:0]
 	if got := file.keep(make([]byte, maxText+1)); len(got) != maxText || file.Cut != 1 {
-		t.Errorf("%d bytes stay, %d cut", len(got), file.Cut)
+		t.Errorf("%d bytes are kept, %d texts truncated", len(got), file.Cut)
 	}
 }
 

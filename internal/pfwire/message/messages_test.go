@@ -417,10 +417,10 @@ func TestMistypedFields(t *testing.T) {
 				}
 				w.check(t, field)
 				w.check(t, append(bytes.Clone(seed), field...))
-				told := w.mistyped(field)
+				mistyped := w.mistyped(field)
 				isEnum, isWefts := fields.Get(i).Enum() != nil && wireType == protowire.VarintType, fields.Get(i).Message() != nil && number == weftField
-				if !isEnum && !isWefts && !slices.Equal(told, []int{int(number)}) { // marks and pages are reported elsewhere
-					t.Errorf("%T: field %d as wire type %d: Mistyped returns %v", w.message, number, wireType, told)
+				if !isEnum && !isWefts && !slices.Equal(mistyped, []int{int(number)}) { // marks and pages are reported elsewhere
+					t.Errorf("%T: field %d as wire type %d: Mistyped returns %v", w.message, number, wireType, mistyped)
 				}
 			}
 		}
