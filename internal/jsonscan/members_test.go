@@ -149,8 +149,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// All texts of up to 18 digits with a point anywhere are converted as by Decimal and Int64.
-// TestPack: a Pack restores members, whatever else it stores.
+// A Pack restores members, whatever else it stores.
 func TestPack(t *testing.T) {
 	var texts []string
 	for _, name := range []string{"plain", `d\u00e9coded`, "", "größer", strings.Repeat("long", 100)} {
@@ -198,6 +197,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// All texts of up to 18 digits with a point anywhere are converted as by Decimal and Int64.
 func TestShortNumbers(t *testing.T) {
 	m := new(Members)
 	for digits := 1; digits <= 18; digits++ {
