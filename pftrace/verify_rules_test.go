@@ -74,9 +74,10 @@ func buildTrace(packets ...[]byte) (trace []byte, offsets []int64) {
 	return trace, offsets
 }
 
-func preludePackets(t testing.TB) (packets [][]byte) {
+// preludePackets returns the packets of prelude, and then more.
+func preludePackets(t testing.TB, more ...string) (packets [][]byte) {
 	t.Helper()
-	for _, text := range prelude {
+	for _, text := range slices.Concat(prelude, more) {
 		packets = append(packets, packetText(t, text))
 	}
 	return packets
@@ -314,12 +315,8 @@ var verifyCases = []verifyTestCase{
 func TestVerifyRules(t *testing.T) {
 	for _, tt := range verifyCases {
 		t.Run(tt.name, func(t *testing.T) {
-			packets := preludePackets(t)
-			at := len(packets) + tt.bad
-			for _, text := range tt.packets {
-				packets = append(packets, packetText(t, text))
-			}
-			trace, offsets := buildTrace(packets...)
+			at := len(prelude) + tt.bad
+			trace, offsets := buildTrace(preludePackets(t, tt.packets...)...)
 			rule, _, _ := strings.Cut(tt.name, " ")
 			expectViolation(t, trace, rule, int64(at), offsets[at], tt.detail)
 
@@ -336,11 +333,7 @@ func TestVerifyCompleteEvents(t *testing.T) {
 		complete(10_000, 10, 2), begin(12_000, 2), complete(13_000, 2, 2), end(20_000, 2), `timestamp: 20000 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" }`,
 		begin(30_000, 2), complete(31_000, 1, 2), complete(32_000, 1, 2), end(33_000, 2), `timestamp: 9223372036854770000 track_event { track_uuid: 2 name: "s" legacy_event { phase: 88 duration_us: 9 } }`,
 	}
-	packets := preludePackets(t)
-	for _, text := range texts {
-		packets = append(packets, packetText(t, text))
-	}
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(t, texts...)...)
 	for _, f := range verifyBytes(t, trace, VerifyOptions{}).Findings {
 		if f.Rule != "needs_version" {
 			t.Errorf("%s: %v", f.Rule, f.Cases)
@@ -350,11 +343,8 @@ func TestVerifyCompleteEvents(t *testing.T) {
 
 // Viewers do not draw folded calls, so their number is not limited.
 func TestVerifyFoldedCalls(t *testing.T) {
-	packets := append(preludePackets(t), packetText(t, foldedSlice(600)))
-	for range 600 {
-		packets = append(packets, packetText(t, foldedCall))
-	}
-	trace, _ := buildTrace(packets...)
+	calls := slices.Repeat([]string{foldedCall}, 600)
+	trace, _ := buildTrace(preludePackets(t, slices.Insert(calls, 0, foldedSlice(600))...)...)
 	if report := verifyBytes(t, trace, VerifyOptions{}); !report.OK() {
 		t.Errorf("%v", report.Findings)
 	}
@@ -369,11 +359,7 @@ func TestVerifyDepthOfInstants(t *testing.T) {
 	texts = append(texts, instantsAt(302, 511)...)
 	texts = append(texts, end(303, 4))
 	texts = append(texts, instantsAt(303, 512)...)
-	packets := preludePackets(t)
-	for _, text := range texts {
-		packets = append(packets, packetText(t, text))
-	}
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(t, texts...)...)
 	if report := verifyBytes(t, trace, VerifyOptions{}); !report.OK() {
 		t.Errorf("%+v", report.Findings)
 	}
@@ -533,12 +519,8 @@ var verifyWarnings = []verifyTestCase{
 func TestVerifyWarnings(t *testing.T) {
 	for _, tt := range verifyWarnings {
 		t.Run(tt.name, func(t *testing.T) {
-			packets := preludePackets(t)
-			at := len(packets) + tt.bad
-			for _, text := range tt.packets {
-				packets = append(packets, packetText(t, text))
-			}
-			trace, offsets := buildTrace(packets...)
+			at := len(prelude) + tt.bad
+			trace, offsets := buildTrace(preludePackets(t, tt.packets...)...)
 			report := verifyBytes(t, trace, VerifyOptions{})
 			if !report.OK() {
 				t.Fatalf("%+v", report.Findings)
@@ -617,12 +599,12 @@ func TestVerifyOrderLimit(t *testing.T) {
 		"descending above the limit": {2000, -10, 5, 16, true},
 		"ascending":                  {1000, 10, 10, 16, false},
 	} {
-		packets := preludePackets(t)
+		var texts []string
 		for i := range 100 {
 			at := test.first + i*test.step
-			packets = append(packets, packetText(t, begin(at, 4)), packetText(t, end(at+test.length, 4)))
+			texts = append(texts, begin(at, 4), end(at+test.length, 4))
 		}
-		trace, _ := buildTrace(packets...)
+		trace, _ := buildTrace(preludePackets(t, texts...)...)
 		report := verifyBytes(t, trace, VerifyOptions{MaxBuffered: test.limit})
 		unchecked := slices.ContainsFunc(report.Findings, func(f VerifyFinding) bool { return f.Rule == "order_unchecked" })
 		if !report.OK() || unchecked != test.unchecked {
@@ -632,7 +614,7 @@ func TestVerifyOrderLimit(t *testing.T) {
 }
 
 func TestVerifyReportIsJSON(t *testing.T) {
-	trace, _ := buildTrace(append(preludePackets(t), packetText(t, end(300, 4)))...)
+	trace, _ := buildTrace(preludePackets(t, end(300, 4))...)
 	report := verifyBytes(t, trace, VerifyOptions{})
 	data, err := json.Marshal(report)
 	if err != nil {
@@ -646,11 +628,7 @@ func TestVerifyReportIsJSON(t *testing.T) {
 }
 
 func TestVerifyBoundsCases(t *testing.T) {
-	packets := preludePackets(t)
-	for i := range 20 {
-		packets = append(packets, packetText(t, end(300+i, 4)))
-	}
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(t, slices.Repeat([]string{end(300, 4)}, 20)...)...)
 	report := verifyBytes(t, trace, VerifyOptions{MaxCases: 3})
 	if f := report.Findings[0]; f.Count != 20 || len(f.Cases) != 3 || report.Violations != 20 {
 		t.Errorf("%+v", f)
@@ -667,17 +645,12 @@ func TestVerifyCancelled(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	packets := preludePackets(f)
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(f)...)
 	f.Add(trace)
 	f.Add(bundletest.Packet(50, bundletest.Zlib(f, trace)))
 	for _, c := range verifyCases {
 		if len(c.packets) > 0 && len(c.packets) < 5 {
-			var more [][]byte
-			for _, text := range c.packets {
-				more = append(more, packetText(f, text))
-			}
-			trace, _ := buildTrace(append(packets[:len(packets):len(packets)], more...)...)
+			trace, _ := buildTrace(preludePackets(f, c.packets...)...)
 			f.Add(trace)
 		}
 	}

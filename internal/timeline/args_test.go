@@ -323,7 +323,7 @@ func checkArgs(t *testing.T, members []value) {
 		t.Fatal(err)
 	}
 	want := allOfText(stored(members, true, false))
-	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		var got []value
 		for a := range tl.ArgList(it.Args) {
 			got = append(got, fromArg(tl, a))
@@ -345,11 +345,7 @@ func checkArgs(t *testing.T, members []value) {
 		if diff := difference(want, got); diff != "" {
 			t.Errorf("proto.Unmarshal: -want +got\n%s", diff)
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // choices generates random values from the bytes of a fuzzer.

@@ -113,3 +113,15 @@ func TestCases(t *testing.T) {
 		})
 	}
 }
+
+// walk calls fn for every item.
+func walk(t testing.TB, tl *timeline.Timeline, fn func(it *timeline.Item)) {
+	t.Helper()
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		fn(it)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

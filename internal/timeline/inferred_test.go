@@ -1,7 +1,6 @@
 package timeline_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -44,16 +43,12 @@ func measuredPlaces(t *testing.T, memory int64, lines []string) []string {
 	tl, _ := nest(t, memory, strings.Join(lines, "\n"))
 	var places []string
 	nesting := nestChecker{t: t}
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		nesting.item(it)
 		if it.Kind == timeline.ItemBegin && it.Name[0] == 'm' {
 			places = append(places, fmt.Sprintf("%s at %d for %d, lane %d", it.Name, it.TS, it.Dur, it.Lane))
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	nesting.finish()
 	slices.Sort(places)
 	return places

@@ -22,16 +22,12 @@ func laneCounts(t *testing.T, tl *timeline.Timeline) map[uint32]int {
 	t.Helper()
 	counts := map[uint32]int{}
 	nesting := nestChecker{t: t}
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		if it.Kind == timeline.ItemBegin {
 			counts[it.Lane]++
 		}
 		nesting.item(it)
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	nesting.finish()
 	return counts
 }
@@ -156,7 +152,7 @@ func TestDepthOfInstants(t *testing.T) {
 				tl, log := nest(t, memory, test.text)
 				got, total := map[string]int{}, 0
 				nesting := nestChecker{t: t}
-				err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+				walk(t, tl, func(it *timeline.Item) {
 					if it.Kind == timeline.ItemInstant {
 						total++
 						got[fmt.Sprint(tracetext.Path(tl, it.Track), "~", it.Lane)]++
@@ -165,11 +161,7 @@ func TestDepthOfInstants(t *testing.T) {
 						t.Errorf("lane %d is not there", it.Lane)
 					}
 					nesting.item(it)
-					return nil
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
 				nesting.finish()
 				if test.lanes != nil && !maps.Equal(got, test.lanes) {
 					t.Errorf("instants by lane %v, want %v", got, test.lanes)
@@ -238,14 +230,10 @@ func TestManyShortTracks(t *testing.T) {
 	tl, log := nest(t, largeMemory, text.String())
 	nesting := nestChecker{t: t}
 	n := 0
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		nesting.item(it)
 		n++
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	nesting.finish()
 	if want := 2 * (ids + 5); n != want {
 		t.Errorf("%d items, want %d", n, want)
@@ -361,7 +349,7 @@ func TestNothingIsLost(t *testing.T) {
 		nesting := nestChecker{t: t}
 		var got []string
 		ended := 0
-		err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		walk(t, tl, func(it *timeline.Item) {
 			nesting.item(it)
 			switch it.Kind {
 			case timeline.ItemBegin:
@@ -378,11 +366,7 @@ func TestNothingIsLost(t *testing.T) {
 					got = append(got, fmt.Sprintf("%c %d %d 0", lines[it.Event][0], it.Event, it.TS))
 				}
 			}
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		nesting.finish()
 		var want []string
 		ends := 0

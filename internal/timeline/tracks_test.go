@@ -105,15 +105,11 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 		use(t, b, track)
 	}
 	tl := finish(t, b)
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		if want := ids[it.Track]; it.AsyncID != want {
 			t.Errorf("id %q is read as %q", want, it.AsyncID)
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Ids that Perfetto cannot represent are replaced by small ones, 0 by ten million, never by one that the input uses as pid or tid

@@ -27,15 +27,11 @@ func TestWalkLate(t *testing.T) {
 		for _, memory := range []int64{largeMemory, smallMemory} {
 			tl, log := resolve(t, memory, text)
 			var want, got []string
-			err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+			walk(t, tl, func(it *timeline.Item) {
 				want = append(want, lateItem(t, it), fmt.Sprint(it.Flows))
-				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			problems := log.Totals()
-			err = tl.WalkLate(context.Background(), func(it *timeline.Item) error {
+			err := tl.WalkLate(context.Background(), func(it *timeline.Item) error {
 				if len(it.Args) > 0 && it.Callstack == 0 && len(it.Name) > 0 && it.NameID != 0 {
 					t.Errorf("arguments that nobody asked for: %s", lateItem(t, it))
 				}
@@ -80,15 +76,11 @@ func TestWalkSlices(t *testing.T) {
 			if after := fmt.Sprint(log.Totals()); after != problems {
 				t.Errorf("seed %d: problems %s, before %s", seed, after, problems)
 			}
-			err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+			walk(t, tl, func(it *timeline.Item) {
 				if wanted(it.Track) && (it.Kind == timeline.ItemBegin || it.Kind == timeline.ItemEnd) {
 					want = append(want, lateItem(t, it))
 				}
-				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			if len(want) < 500 {
 				t.Fatalf("%d begins and ends: too few to show something", len(want))
 			}
