@@ -23,7 +23,7 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatalf("%q becomes %s: %v", text, out, err)
 		}
 		if want := string([]rune(text)); back != want {
-			t.Errorf("%q comes back as %q, want %q", text, back, want)
+			t.Errorf("%q is read as %q, want %q", text, back, want)
 		}
 		encoded, err := json.Marshal(text)
 		if escaped := Escape(encoded); err != nil || json.Unmarshal(escaped, &back) != nil || back != string([]rune(text)) || strings.ContainsFunc(string(escaped), unicode.IsControl) {

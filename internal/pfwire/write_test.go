@@ -263,7 +263,7 @@ func TestBundles(t *testing.T) {
 		for _, p := range decode(t, trace).Packet {
 			if event := p.GetTrackEvent(); event != nil {
 				if got := event.DebugAnnotations[0].GetStringValue(); got != string(texts[next]) {
-					t.Errorf("%v: text %d of %d bytes comes back with %d", codec, next, sizes[next], len(got))
+					t.Errorf("%v: text %d of %d bytes is read with %d", codec, next, sizes[next], len(got))
 				}
 				next++
 			}

@@ -76,7 +76,7 @@ func TestPreparedAhead(t *testing.T) {
 					}
 					for i := range group {
 						if v := argOf(tl, &group[i]); len(values) != len(group) || values[i] != v {
-							t.Errorf("of record %d, %d was made of %d", group[i].Ordinal, values[i], v)
+							t.Errorf("record %d has the value %d, want %d", group[i].Ordinal, values[i], v)
 						}
 					}
 					return nil
@@ -143,7 +143,7 @@ func TestAheadPanics(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic did not arrive")
+				t.Error("no panic")
 			}
 		}()
 		PreparedAhead(context.Background(), tl, func(*Head, *int64) { prepared.Add(1) }, func([]Head, []int64) error {
@@ -322,7 +322,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 		"ahead": func() error {
 			return PreparedAhead(context.Background(), tl, func(*Head, *int) {}, func(group []Head, values []int) error {
 				if values != nil {
-					t.Error("values are made of arguments that are not there")
+					t.Error("values for arguments that are not in memory")
 				}
 				return check(group)
 			})

@@ -158,7 +158,7 @@ func TestDepthOfInstants(t *testing.T) {
 						got[fmt.Sprint(tracetext.Path(tl, it.Track), "~", it.Lane)]++
 					}
 					if it.Lane > tl.LaneCount(it.Track) {
-						t.Errorf("lane %d is not there", it.Lane)
+						t.Errorf("lane %d does not exist", it.Lane)
 					}
 					nesting.item(it)
 				})

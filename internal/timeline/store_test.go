@@ -170,7 +170,7 @@ func TestPayloadsOnDisk(t *testing.T) {
 				for a := range tl.ArgList(it.Args) {
 					want := bytes.Repeat([]byte{'a' + byte(it.TS%26)}, sizes[it.TS])
 					if !bytes.Equal(a.Text(), want) {
-						t.Errorf("payload %d of %d bytes comes back with %d", it.TS, sizes[it.TS], len(a.Text()))
+						t.Errorf("payload %d of %d bytes is read with %d", it.TS, sizes[it.TS], len(a.Text()))
 					}
 					next++
 				}
@@ -256,14 +256,14 @@ func TestStringTable(t *testing.T) {
 	}
 	for i := range n {
 		if got := table.get(uint32(i + 1)); !bytes.Equal(got, text(i)) {
-			t.Fatalf("text %d comes back as %q", i, got)
+			t.Fatalf("text %d is read as %q", i, got)
 		}
 	}
 	if table.len() != n || table.get(0) != nil || table.get(n+1) != nil {
 		t.Error("ids beyond the table have texts")
 	}
 	if _, ok := table.intern(make([]byte, maxInternedLength+1)); ok {
-		t.Error("a text that is too long was taken")
+		t.Error("a text that is too long was interned")
 	}
 	if table.full {
 		t.Error("a text that is too long filled the table")
@@ -274,10 +274,10 @@ func TestStringTable(t *testing.T) {
 		table.intern(filler)
 	}
 	if len(table.text) > maxInternedBytes || len(table.text) < maxInternedBytes-maxInternedLength {
-		t.Errorf("a full table holds %d bytes", len(table.text))
+		t.Errorf("a full table has %d bytes", len(table.text))
 	}
 	if _, ok := table.intern([]byte("small, but late")); ok {
-		t.Error("a full table took a text")
+		t.Error("a full table interned a text")
 	}
 	if id, ok := table.intern(text(5)); id != 6 || !ok {
 		t.Errorf("a full table returns id %d, %v for a text that it contains", id, ok)
@@ -287,14 +287,14 @@ func TestStringTable(t *testing.T) {
 // Many short texts also fill a table.
 func TestStringTableOfManyTexts(t *testing.T) {
 	table := newStringTable()
-	taken := 0
+	interned := 0
 	for i := range maxInterned + 10 {
 		if _, ok := table.intern(fmt.Appendf(nil, "%d", i)); ok {
-			taken++
+			interned++
 		}
 	}
-	if taken != maxInterned-1 || table.len() != taken {
-		t.Errorf("%d texts were taken, the table holds %d", taken, table.len())
+	if interned != maxInterned-1 || table.len() != taken {
+		t.Errorf("%d texts were interned, the table has %d", interned, table.len())
 	}
 }
 
@@ -421,7 +421,7 @@ func TestCloseFreesFiles(t *testing.T) {
 		case "canceled":
 			cancel()
 			if _, err := b.Finish(ctx); err == nil {
-				t.Error("Finish did not notice that its context is canceled")
+				t.Error("no error from Finish with a canceled context")
 			}
 		case "finished":
 			tl, err := b.Finish(ctx)
