@@ -293,7 +293,7 @@ func TestStringTableOfManyTexts(t *testing.T) {
 			interned++
 		}
 	}
-	if interned != maxInterned-1 || table.len() != taken {
+	if interned != maxInterned-1 || table.len() != interned {
 		t.Errorf("%d texts were interned, the table has %d", interned, table.len())
 	}
 }
