@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Network says what the pages of a recording of Chrome or Firefox asked for. Times are nanoseconds; points in time are on the trace's clock.
+// Network tells what the pages of a recording of Chrome or Firefox asked for. Times are nanoseconds; points in time are on the trace's clock.
 type Network struct {
 	Requests   int64     `json:"requests"`
 	Failed     int64     `json:"failed"`     // those with an answer of 400 and more, too
@@ -40,7 +40,7 @@ type Heap struct {
 	Max   int64          `json:"max_bytes"`
 }
 
-// Limits of what is kept.
+// Limits of memory.
 const (
 	MaxOpenRequests = 1 << 14
 	maxHeaps        = 1 << 6
@@ -73,7 +73,7 @@ type resourceCollector struct {
 	apart    timeline.Nanos // the least time between pictures
 }
 
-// requestKey tells requests apart: recordings that were merged may number them alike.
+// requestKey identifies requests: recordings that were merged may number them alike.
 type requestKey struct{ input, id string }
 
 // request is a request of which the end may come.
@@ -95,7 +95,7 @@ func newResourceCollector(tl *timeline.Timeline, selected *selection.Selection) 
 	}
 }
 
-// item takes in an item of the walk.
+// item handles an item of the walk.
 func (c *resourceCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemInstant {
 		return nil
@@ -117,7 +117,7 @@ func (c *resourceCollector) key(it *timeline.Item) requestKey {
 	return requestKey{process.Input, c.args["data.requestId"]}
 }
 
-// send takes in a request that is sent. One that is sent again was redirected.
+// send handles a request that is sent. One that is sent again was redirected.
 func (c *resourceCollector) send(it *timeline.Item) {
 	key, url := c.key(it), c.args["data.url"]
 	_, host, _ := producers.SplitURL(url)
@@ -137,7 +137,7 @@ func (c *resourceCollector) send(it *timeline.Item) {
 	c.open[key] = &request{SpanRow: SpanRow{Service: host, Operation: cmp.Or(c.args["data.requestMethod"], "GET"), URL: url, Start: it.TS}}
 }
 
-// answer takes in the first byte of an answer.
+// answer handles the first byte of an answer.
 func (c *resourceCollector) answer(it *timeline.Item) {
 	r := c.open[c.key(it)]
 	if r == nil || it.TS < r.Start {
@@ -149,7 +149,7 @@ func (c *resourceCollector) answer(it *timeline.Item) {
 	}
 }
 
-// finish takes in the end of a request. Without a start it was sent before the recording, or is not followed, or was a data: url.
+// finish handles the end of a request. Without a start it was sent before the recording, or is not followed, or was a data: url.
 func (c *resourceCollector) finish(it *timeline.Item) {
 	key := c.key(it)
 	r := c.open[key]
@@ -199,7 +199,7 @@ func (c *resourceCollector) draw(r *request) *waterfallSpan {
 	return s
 }
 
-// marker takes in the slices of Firefox's requests, and those of their phases inside them.
+// marker handles a slice of a request of Firefox, or of a phase inside one.
 func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[*waterfallSpan]) error {
 	switch {
 	case it.Kind != timeline.ItemBegin || c.tl.Role(it.Track) != timeline.RoleNetwork || !c.selected.Item(it):
@@ -252,7 +252,7 @@ func firefoxOutcome(args map[string]string) (failed bool, message string) {
 	return false, ""
 }
 
-// count takes in the size of a heap.
+// count records the size of a heap.
 func (c *resourceCollector) count(it *timeline.Item) {
 	size, err := strconv.ParseInt(c.args["data.jsHeapSizeUsed"], 10, 64)
 	if err != nil || size <= 0 || it.TS < c.first {
@@ -271,7 +271,7 @@ func (c *resourceCollector) count(it *timeline.Item) {
 	h.Sizes[at], h.Max = max(h.Sizes[at], size), max(h.Max, size)
 }
 
-// add gives what was found to an All, when the walk has ended.
+// add gives what was found to an All, after the walk.
 func (c *resourceCollector) add(out *All) {
 	left := make([]*request, 0, len(c.open))
 	for _, r := range c.open {

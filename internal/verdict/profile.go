@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// profile judges samples of call stacks.
+// profile judges sampled call stacks.
 func (j *judge) profile() {
 	thread := &j.Functions[0]
 	total := j.treeTotal(&thread.ThreadID)
@@ -65,8 +65,8 @@ func (j *judge) profileHeading(top *report.Function, self, total timeline.Nanos)
 	}
 }
 
-// outsideFunctions says how long samples saw a thread busy in no function of total, the time in functions, for the end of a sentence, if that is
-// a fifth of its busy time or more.
+// outsideFunctions returns the end of a sentence about the time in which a thread was busy but in no function, if that is a fifth of its busy time
+// or more. total is the time in functions.
 func (j *judge) outsideFunctions(t *report.ThreadUse, total timeline.Nanos) Text {
 	native := t.Busy - total
 	if i := slices.Index(j.Utilisation.Kinds, producers.CategoryGC.String()); i >= 0 {

@@ -1,4 +1,4 @@
-// timeline draws the slices of threads between two times, which are chosen in the strip above: both are in nanoseconds from its start.
+// timeline draws the slices between from and to, which the strip selects: nanoseconds since the start of the timeline.
 function timeline(c) {
   const LINE = 15, HEAD = 18, AXIS = 20, kinds = c.kinds.length, strip = $("strip"), box = $("flames"), canvas = $("canvas"), g = canvas.getContext("2d");
   let from = 0, to = c.length, at = null, over = null, palette = {}, pending = 0, tops = [];
@@ -16,7 +16,7 @@ function timeline(c) {
     for (let i = 0; i < r.c.length; i += 2) slices[told += r.c[i]].cpu = r.c[i + 1] / 100;
     const short = [];
     for (let i = 0; i < r.b.length; i += 3) short.push({from: (step += r.b[i]) * c.step, kind: r.b[i + 1], part: r.b[i + 2] / 1000});
-    // What is deeper than nearly all of the time is shown if it is asked for.
+    // Levels below 99 % of the time are shown on request.
     const inDepth = new Array(r.depths + 1).fill(0);
     for (const s of slices) inDepth[s.depth] += s.to - s.from;
     const all = inDepth.reduce((a, b) => a + b, 0);
@@ -25,7 +25,7 @@ function timeline(c) {
     return {name: r.name, all: Math.max(r.depths, 1), depths: Math.max(Math.min(shown, 14), 1), slices, short};
   });
 
-  // The strip is the plot of those who have no script, with less room for each of the first threads.
+  // The strip is the plot for browsers without scripts, with the first threads only and lower.
   const LANES = Math.min(rows.length, 6), LANE = 16, HEIGHT = 32 + LANES * (LANE + 3);
   const plot = document.querySelector("svg.busy").cloneNode(true), names = make("div", "threads");
   for (const e of $$("[id]:not(pattern)", plot)) e.remove();
@@ -63,12 +63,12 @@ function timeline(c) {
     later = setTimeout(() => {
       try {
         history.replaceState(null, "", all() ? location.pathname + location.search : "#t=" + seconds(c.start + from) + "+" + seconds(to - from) + (at ? "&row=" + (at.row + 1) : ""));
-      // Pages in frames have no address.
+      // A page in a frame has no address.
       } catch {}
     }, 150);
   }
 
-  // show selects a time, and what is longest in it on a row: start counts from the start of the recording.
+  // show selects an interval and a slice in it on a row. start counts from the start of the recording.
   function show(start, length, row, exact) {
     const a = start - c.start, margin = exact ? 0 : length * 0.2 || c.length / 200, inside = rows[row]?.slices.filter(s => s.from < a + length + c.unit && s.to > a) || [];
     at = inside.find(s => s.from >= a - c.unit && s.to <= a + length + c.unit) || inside[0] || null;
@@ -183,7 +183,7 @@ function timeline(c) {
     g.restore();
   }
 
-  // inside writes what is between the two times. A slice counts without what is in it; names count with that.
+  // inside sums the selection: kinds by self time, names with the slices inside them.
   function inside() {
     const times = new Array(kinds).fill(0), names = new Map();
     let cpu = 0, of = 0, busy = 0;
@@ -279,7 +279,7 @@ function timeline(c) {
   return {show, rows};
 }
 
-// drag calls begin where the pointer goes down, and what that returns where it moves to; click if it does not.
+// drag calls begin when the pointer goes down, the function that begin returns when it moves, and click if it has not moved.
 function drag(e, begin, click) {
   e.onpointerdown = down => {
     if (down.button) return;
