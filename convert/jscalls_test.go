@@ -238,7 +238,7 @@ func TestProfileTooLarge(t *testing.T) {
 	ones.left.Store(100_000_000)
 	input := io.MultiReader(strings.NewReader(`{`+twoNodes+`,"samples":[`), ones, strings.NewReader(`1]}`))
 	_, _, err := convert.Load(context.Background(), input, convert.Options{From: convert.FormatCPUProfile, Memory: 1})
-	if err == nil || !strings.Contains(err.Error(), "more in this input than the 256 MiB that they may have") {
+	if err == nil || !strings.Contains(err.Error(), "this input needs more than their limit of 256 MiB") {
 		t.Error(err)
 	}
 	if left := ones.left.Load(); left < 80_000_000 {
