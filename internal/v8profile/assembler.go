@@ -107,7 +107,7 @@ func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 func (a *Assembler) Close() error { return errors.Join(a.read.close(), a.built.close()) }
 
 // Held returns the approximate memory of the profiles in bytes.
-func (a *Assembler) Held() int64 { return a.room.Held() + a.read.held }
+func (a *Assembler) Held() int64 { return a.room.Held() + a.read.inMemory }
 
 // Err returns an *AssemblyError if the profiles exceeded AssemblerOptions.Memory; they then lack everything that
 // followed. Other errors come from temporary files.

@@ -55,8 +55,8 @@ func TestSampleSize(t *testing.T) {
 		t.Fatal(p.Len(), err)
 	}
 	for name, s := range map[string]*spool{"read": &read, "built": &built} {
-		if s.held > 8*samples {
-			t.Errorf("%s: %d bytes for %d samples", name, s.held, samples)
+		if s.inMemory > 8*samples {
+			t.Errorf("%s: %d bytes for %d samples", name, s.inMemory, samples)
 		}
 	}
 }

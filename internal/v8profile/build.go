@@ -28,7 +28,7 @@ func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 		p.End = end
 	}
 	p.meta()
-	if err := p.takeSamples(d, at); err != nil {
+	if err := p.importSamples(d, at); err != nil {
 		return nil, err
 	}
 	p.traceIDs = d.traceIDs
