@@ -37,7 +37,7 @@ func TestAdvice(t *testing.T) {
 		{&tracer.NotInstalledError{Tracer: probescripts.Bpftrace}, "bpftrace is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"},
 		{&tracer.NotInstalledError{Tracer: probescripts.DTrace}, "dtrace is not installed or not in PATH: install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"},
 		{fmt.Errorf("%w: a JSON object; %w", convert.ErrUnknownFormat, jsprofile.ErrListsMissing), "unknown format: a JSON object; " +
-			"if these are samples of a JS self-profile whose other lists are missing, the format jsprofile reads them"},
+			"if these are the samples of a JS self-profile without its other lists, the format jsprofile reads them"},
 	} {
 		if got := message(fmt.Errorf("a.json: %w", c.err)); got != "a.json: "+c.want {
 			t.Errorf("got  %s\nwant a.json: %s", got, c.want)
