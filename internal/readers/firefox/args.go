@@ -2,8 +2,8 @@ package firefox
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// ownKey is an argument name that weft adds, mostly in the dictionary weft. It is a number to avoid looking up names
-// for every event.
+// ownKey is an argument name that weft adds, mostly in the dictionary weft. It is a number to avoid a lookup for every
+// event.
 type ownKey uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	keyTransferEnd
 	keyArrived
 
-	// Names that Firefox uses as well.
+	// Names that Firefox also uses.
 	keyWindow
 	keyFetchStart
 	keyFile
@@ -47,7 +47,7 @@ func (c *converter) beginArgs() {
 	c.payload.own = false
 }
 
-// wants reports whether --args keeps an argument.
+// wants reports whether the argument filter keeps an argument.
 func (c *converter) wants(k ownKey) bool { return c.opts.Args.KeepsText(ownKeys[k]) }
 
 // key names the next value of the arguments.
@@ -60,7 +60,7 @@ func (c *converter) key(k ownKey) {
 	c.ownIDs[k] = c.enc.KeyID()
 }
 
-// ownKey names the next value in the dictionary weft, which it opens if it is not open.
+// ownKey names the next value in the dictionary weft, and opens the dictionary if necessary.
 func (c *converter) ownKey(k ownKey) {
 	if !c.payload.own {
 		c.payload.own = true
