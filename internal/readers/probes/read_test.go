@@ -116,7 +116,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 			n.counted++
 		case r.spool.Held() > records:
 			n.records++
-		case text[0] == '#' || behindColumns(text) != nil:
+		case text[0] == '#' || afterColumns(text) != nil:
 			n.headers++
 		default:
 			n.talk++
