@@ -143,7 +143,7 @@ func TestDetectRefuses(t *testing.T) {
 	}
 }
 
-// TestMemberScanPieces feeds an object cut at every place.
+// TestMemberScanPieces feeds an object split at every byte.
 func TestMemberScanPieces(t *testing.T) {
 	const input = `{"a\"":[{"b":"\\"}],"profile":{"x":{"nodes":1},"meta":{}, "threads":[]}}`
 	for cut := range len(input) {
@@ -167,7 +167,7 @@ func TestReplayRemovesItsFile(t *testing.T) {
 		}
 	}
 	if in.file == nil {
-		t.Fatal("all is in memory")
+		t.Fatal("everything is in memory")
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 0 && runtime.GOOS == "linux" {
 		t.Errorf("%s has a name: it would stay if the program is killed", files[0].Name())

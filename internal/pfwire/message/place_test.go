@@ -14,7 +14,7 @@ import (
 // elsewhere are the files that step through encoded fields by themselves, and what for. Most look for the places of bytes, which
 // no decoder tells.
 var elsewhere = map[string]string{
-	"internal/load/strangers.go":              "tells files of protobuf apart that weft does not read",
+	"internal/load/foreign.go":                "tells files of protobuf apart that weft does not read",
 	"internal/eventstream/annotations.go":     "turns arguments into those of weft.v1",
 	"internal/eventstream/args.go":            "weft.v1: leaves out what has no room",
 	"internal/pfwire/detect.go":               "tells packets from other messages",

@@ -47,8 +47,8 @@ func (c *converter) readCause(text []byte) bool {
 	return true
 }
 
-// shiftedTypes are the types whose causes switched to the profile's clock in an earlier version than those of other
-// types (section 3).
+// shiftedTypes are the types whose causes switched to the profile's clock in an earlier version than the causes of
+// other types (section 3).
 var shiftedTypes = map[string]bool{"tracing": true, "Styles": true}
 
 func (f *cause) setStack(v value) {

@@ -23,7 +23,7 @@ type stacks struct {
 	walked int                            // number of callers visited, see reach
 
 	// filledIn is the category that the front end filled in for stacks without one, up to version 52: the default,
-	// which is the first grey one. It is none if frames have no categories; stacks then keep the producer's.
+	// which is the first grey one. It is unset (none) if frames have no categories; stacks then keep the producer's.
 	filledIn int32
 }
 
@@ -353,7 +353,7 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	return none, none
 }
 
-// window returns the window of a stack: that of the innermost frame with one, or 0 (section 10).
+// window returns the window of the innermost frame of a stack that has one, or 0 (section 10).
 func (s *stacks) window(stack int32) int64 {
 	if len(s.t.frames.window) == 0 || !s.valid(stack) {
 		return 0

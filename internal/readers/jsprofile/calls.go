@@ -18,7 +18,7 @@ const (
 // cancelEvery is the number of samples between checks of the context.
 const cancelEvery = 1 << 12
 
-// samples adds all samples: those of a busy run together, because they share stacks (C5), and those between runs.
+// samples adds all samples. A busy run is added as a whole, because its samples share stacks (C5).
 func (t *thread) samples() error {
 	all := &t.p.samples
 	for i := 0; i < all.Len(); {

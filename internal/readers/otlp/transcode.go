@@ -242,7 +242,7 @@ const (
 	spanIDSize  = 8
 )
 
-// decodeBytes decodes hex (for ids) or base64. The length distinguishes ids: those of 16 or 8 bytes have 32 or 16
+// decodeBytes decodes hex (for ids) or base64. The length distinguishes ids: an id of 16 or 8 bytes has 32 or 16
 // digits in hex, at most 24 or 12 characters in base64. The result is valid until the next call.
 func (t *transcoder) decodeBytes(text []byte, id bool) ([]byte, bool) {
 	if id && (len(text) == 2*traceIDSize || len(text) == 2*spanIDSize) {

@@ -56,7 +56,7 @@ type Options struct {
 const contextInterval = 1024
 
 // Read reads the trace in src, which must not be compressed as a whole, into b. Event indexes count the events and
-// samples of the file from 0; offsets are those of their packets or of the enclosing bundles.
+// samples of the file from 0; offsets locate their packets or the enclosing bundles.
 //
 // An unreadable or empty src, or one that is not a Perfetto trace, is an error. Bad data inside a trace is counted in
 // opts.Problems. Errors of b and ctx are returned unchanged.

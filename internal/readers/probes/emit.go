@@ -109,7 +109,7 @@ func (e *emitter) encode(enc *timeline.ArgsEncoder, args *arguments) {
 
 func (e *emitter) keeps(a *argument) bool { return e.keep.KeepsText(a.param.name) }
 
-// encodeEnd adds the arguments of an end that differ from those of its start.
+// encodeEnd adds the arguments of an end that differ from the arguments of its start.
 func (e *emitter) encodeEnd(enc *timeline.ArgsEncoder, start, end *arguments) {
 	for i := range end.list {
 		a := &end.list[i]
