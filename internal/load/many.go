@@ -236,7 +236,7 @@ func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *pr
 	for i := range p.Len() {
 		ts := samples.Time(i)
 		c.Samples = append(c.Samples, ts)
-		if !p.Meta(samples.Seen(i)) {
+		if !p.Meta(samples.Recorded(i)) {
 			c.Script = append(c.Script, ts)
 		}
 	}

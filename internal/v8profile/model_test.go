@@ -121,7 +121,7 @@ func TestRepair(t *testing.T) {
 			}
 			got = got[:0]
 			for i := range p.Len() {
-				got = append(got, fmt.Sprint(p.Node(p.Samples().Seen(i)).ID))
+				got = append(got, fmt.Sprint(p.Node(p.Samples().Recorded(i)).ID))
 			}
 			if seen := strings.Replace(c.samples, "9 ", "", 1); strings.Join(got, " ") != seen {
 				t.Errorf("seen %v, want %s", got, seen)

@@ -199,8 +199,8 @@ func (s *Samples) Time(i int) timeline.Nanos { return s.block(i).times[i&blockMa
 // At returns the node at the top of the stack of a sample.
 func (s *Samples) At(i int) NodeIndex { return s.block(i).at[i&blockMask] }
 
-// Seen returns the node that the profiler recorded: At, or (program) where a repair replaced it (profile-calls.md 3).
-func (s *Samples) Seen(i int) NodeIndex {
+// Recorded returns the node that the profiler recorded: At, or (program) where a repair replaced it (profile-calls.md 3).
+func (s *Samples) Recorded(i int) NodeIndex {
 	d := s.block(i)
 	if d.repaired[i&blockMask] {
 		return s.p.Program

@@ -13,8 +13,8 @@ const (
 
 // TraceIDs are the ids of recorded stacks in the arguments of one event; 0: no id.
 type TraceIDs struct {
-	HasBeginData         bool // the event has an argument beginData
-	BeginData, Own, Data uint64
+	HasBeginData            bool // the event has an argument beginData
+	BeginData, Direct, Data uint64
 }
 
 // ID returns the effective id: args.beginData.sampleTraceId if there is a beginData, otherwise args.sampleTraceId,
@@ -23,8 +23,8 @@ func (t *TraceIDs) ID() uint64 {
 	switch {
 	case t.HasBeginData:
 		return t.BeginData
-	case t.Own != 0:
-		return t.Own
+	case t.Direct != 0:
+		return t.Direct
 	}
 	return t.Data
 }
@@ -43,7 +43,7 @@ func ScanTraceIDs(s *jsonscan.Scanner, args []byte) (ids TraceIDs) {
 		case DataKey:
 			ids.Data = traceIDIn(s)
 		case TraceIDKey:
-			ids.Own = unsigned(s)
+			ids.Direct = unsigned(s)
 		default:
 			s.Skip()
 		}

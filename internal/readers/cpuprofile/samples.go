@@ -30,7 +30,7 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		n := samples.Seen(i)
+		n := samples.Recorded(i)
 		if n == p.Collector {
 			out.Callstack = b.PushFrame(below, stacks.frame(n))
 		} else {

@@ -17,12 +17,12 @@ func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 		return nil
 	}
 	samples := p.Samples()
-	start, first, current := samples.Time(0), 0, t.state(samples.Seen(0))
+	start, first, current := samples.Time(0), 0, t.state(samples.Recorded(0))
 	for i := range p.Len() {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		next := t.state(samples.Seen(i))
+		next := t.state(samples.Recorded(i))
 		if next == current {
 			continue
 		}

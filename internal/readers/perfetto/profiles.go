@@ -81,7 +81,7 @@ func (r *reader) recordTraceID(a *annotation) {
 	case v8profile.DataKey:
 		ids.Data = r.traceIDIn(a)
 	case v8profile.TraceIDKey:
-		ids.Own = unsigned(a.Scalar)
+		ids.Direct = unsigned(a.Scalar)
 	}
 }
 
