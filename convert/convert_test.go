@@ -98,7 +98,7 @@ func TestReportAsJSON(t *testing.T) {
 	}
 }
 
-// load is convert.Load with a timeline that the test closes.
+// loadText is convert.Load with a timeline that the test closes.
 func loadText(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline, *convert.Report, error) {
 	tb.Helper()
 	tl, report, err := convert.Load(tb.Context(), strings.NewReader(input), opts)

@@ -30,7 +30,7 @@ var formats = map[Format]string{
 // ErrUnknownFormat is the error (possibly wrapped) for an input in no known format.
 var ErrUnknownFormat = errors.New("unknown format")
 
-// explained reports whether the format is not to blame for an error: it has advice of its own, or is a file's.
+// explained reports whether an error needs no advice about the format: it has other advice, or comes from a file.
 func explained(err error) bool {
 	var file *fs.PathError
 	return hint(err) != nil || errors.As(err, &file)

@@ -17,16 +17,16 @@ import (
 
 // ThreadCalls reports how well the calls of a thread represent its samples.
 type ThreadCalls struct {
-	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
+	PID     trace.Value `json:"pid"` // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid"`
 	Process string      `json:"process"` // as Perfetto shows it
 	Thread  string      `json:"thread"`
 	Profile string      `json:"profile"` // its id in the trace
 	Calls   int64       `json:"calls"`   // in the output
 
-	// Samples counts the samples of JavaScript, and Time sums the time from each to the next. Of lost ones, no call
-	// shows the innermost function. Lost counts by the rules of DevTools, RefinedLost by the refined rules if they made
-	// the calls.
+	// Samples counts the samples of JavaScript, and Time sums the time from each to the next. No call shows the
+	// innermost function of a lost sample. Lost counts by the rules of DevTools, RefinedLost by the refined rules if
+	// they made the calls.
 	Samples     int64        `json:"samples"`
 	Time        trace.Nanos  `json:"time_ns"`
 	Lost        int64        `json:"lost_samples"`

@@ -16,7 +16,7 @@ const ProfileAll = "all"
 
 // Profile is a V8 profile in a Chrome or Node trace. Profiles of one thread sample the same time.
 type Profile struct {
-	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
+	PID     trace.Value `json:"pid"` // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid"` // of the sampled thread
 	Process string      `json:"process"`
 	Thread  string      `json:"thread"`

@@ -60,7 +60,7 @@ type Fact struct {
 	// The following fields describe a thread; otherwise Samples is 0.
 
 	Unit    string      `json:"unit,omitempty"`    // of the value
-	PID     trace.Value `json:"pid,omitzero"`      // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
+	PID     trace.Value `json:"pid,omitzero"`      // as in the input: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid,omitzero"`      // likewise
 	Process string      `json:"process,omitempty"` // as Perfetto shows it
 	Thread  string      `json:"thread,omitempty"`

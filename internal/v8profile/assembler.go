@@ -221,7 +221,7 @@ func (a *Assembler) readArgs(ev *Event, p *partialProfile) {
 	}
 	a.scan.Reset(ev.Args)
 	a.doc.StartPiece(ev.At)
-	dec := decoder{Reader: a.doc, d: p.draft, room: &a.room, taken: p.draft.bytes()}
+	dec := decoder{Reader: a.doc, d: p.draft, room: &a.room, charged: p.draft.bytes()}
 	err := dec.args()
 	if a.failed = p.draft.err; a.failed != nil {
 		return

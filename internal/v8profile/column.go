@@ -39,7 +39,7 @@ func (c *column) addDifference(s *spool, v int64) error {
 type columnReader struct {
 	c      *column
 	s      *spool
-	left   []byte // unread part of the current extent
+	unread []byte // part of the current extent
 	extent int    // index of the next extent
 	before int64
 	buf    []byte
@@ -50,11 +50,11 @@ func (c *column) reader(s *spool) columnReader { return columnReader{c: c, s: s}
 
 // next returns the next number, or 0 after the end or an error.
 func (r *columnReader) next() uint64 {
-	if len(r.left) == 0 && !r.load() {
+	if len(r.unread) == 0 && !r.load() {
 		return 0
 	}
-	v, n := binary.Uvarint(r.left)
-	r.left = r.left[max(n, 0):]
+	v, n := binary.Uvarint(r.unread)
+	r.unread = r.unread[max(n, 0):]
 	return v
 }
 
@@ -71,15 +71,15 @@ func (r *columnReader) load() bool {
 	case r.err != nil || r.extent > len(r.c.extents):
 		return false
 	case r.extent == len(r.c.extents):
-		r.left = r.c.last
+		r.unread = r.c.last
 	default:
 		if r.buf == nil && r.c.extents[r.extent].at < 0 {
 			r.buf = make([]byte, maxExtent)
 		}
-		r.left, r.err = r.s.read(r.c.extents[r.extent], r.buf)
+		r.unread, r.err = r.s.read(r.c.extents[r.extent], r.buf)
 	}
 	r.extent++
-	return r.err == nil && len(r.left) > 0
+	return r.err == nil && len(r.unread) > 0
 }
 
 // positions lists the lines or columns of samples. It stores only known ones, each as two numbers: the samples since
@@ -142,23 +142,23 @@ func (ps *positions) bytes() int64 { return ps.list.bytes() + int64(cap(ps.waiti
 // positionReader reads positions sample by sample.
 type positionReader struct {
 	list   columnReader
-	left   int // unread positions
+	unread int // positions
 	sample int // of value; -1: no more
 	value  int32
 }
 
 func (ps *positions) reader(s *spool) positionReader {
-	r := positionReader{list: ps.list.reader(s), left: ps.list.n / 2, sample: -1}
+	r := positionReader{list: ps.list.reader(s), unread: ps.list.n / 2, sample: -1}
 	r.advance()
 	return r
 }
 
 func (r *positionReader) advance() {
-	if r.left == 0 {
+	if r.unread == 0 {
 		r.sample = -1
 		return
 	}
-	r.left--
+	r.unread--
 	r.sample += 1 + int(r.list.next())
 	r.value = int32(r.list.next())
 }

@@ -18,7 +18,7 @@ type decoder struct {
 	d *draft
 
 	room     *collections.Room
-	taken    int64 // of room, for d
+	charged  int64 // to room, for d
 	elements int   // in all lists
 
 	// pieceStart is the number of samples before this piece; nLines and nColumns count the positions in it.
@@ -34,8 +34,8 @@ func (r *decoder) account() error {
 		return r.d.err
 	}
 	size := r.d.bytes()
-	err := r.room.Take(size - r.taken)
-	r.taken = size
+	err := r.room.Take(size - r.charged)
+	r.charged = size
 	return err
 }
 

@@ -89,8 +89,8 @@ func (r *decoder) legacyStep(n *legacyNode) (legacyStep, error) {
 
 // closeLegacy stores a complete node. Lines and columns count from 1 here (profile-calls.md 2).
 func (r *decoder) closeLegacy(n *legacyNode) {
-	n.own.line = max(n.own.line-1, -1)
-	n.own.column = max(n.own.column-1, -1)
+	n.base.line = max(n.base.line-1, -1)
+	n.base.column = max(n.base.column-1, -1)
 	n.node.function = r.d.function(n.function())
 	r.d.nodes[n.at] = n.node
 	if n.hasID {

@@ -10,13 +10,13 @@ import (
 type nodeReader struct {
 	node  draftNode
 	hasID bool
-	own   functionKey // fields of the node itself
+	base  functionKey // fields of the node itself
 	frame functionKey // fields of its callFrame
 }
 
 func newNodeReader() nodeReader {
 	unknown := functionKey{line: -1, column: -1}
-	return nodeReader{node: draftNode{slot: noSlot, parent: noSlot, parentAt: -1, hits: -1}, own: unknown, frame: unknown}
+	return nodeReader{node: draftNode{slot: noSlot, parent: noSlot, parentAt: -1, hits: -1}, base: unknown, frame: unknown}
 }
 
 // node reads a node of the list nodes.
@@ -47,15 +47,15 @@ func (r *decoder) finishNode(n *nodeReader) {
 // (profile-calls.md 3).
 func (n *nodeReader) function() functionKey {
 	f := n.frame
-	f.name = cmp.Or(n.own.name, f.name)
-	f.url = cmp.Or(f.url, n.own.url)
-	f.script = cmp.Or(f.script, n.own.script)
-	f.codeType = cmp.Or(f.codeType, n.own.codeType)
+	f.name = cmp.Or(n.base.name, f.name)
+	f.url = cmp.Or(f.url, n.base.url)
+	f.script = cmp.Or(f.script, n.base.script)
+	f.codeType = cmp.Or(f.codeType, n.base.codeType)
 	if f.line < 0 {
-		f.line = n.own.line
+		f.line = n.base.line
 	}
 	if f.column < 0 {
-		f.column = n.own.column
+		f.column = n.base.column
 	}
 	return f
 }
@@ -96,7 +96,7 @@ func (r *decoder) nodeMember(n *nodeReader, key []byte) error {
 	case "positionTicks":
 		return r.positionTicks(n)
 	}
-	return r.frameMember(&n.own, key)
+	return r.frameMember(&n.base, key)
 }
 
 // frameMember reads a member of a call frame.

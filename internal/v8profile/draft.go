@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxNodes and maxSamples limit a profile. V8 stays far below: node ids have 32
-	// bits, and a day of samples at 1 ms are 86 million.
+	// maxNodes and maxSamples limit a profile. V8 stays far below: node ids have 32 bits, and a day has 86 million
+	// samples at 1 ms.
 	maxNodes   = 1 << 26
 	maxSamples = 1 << 28
 	maxSlots   = 1 << 30

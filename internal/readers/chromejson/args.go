@@ -108,38 +108,38 @@ func (rd *reader) encodeDeferred() {
 	}
 }
 
-// ownKey opens the dictionary of arguments that weft adds, unless it is open, and names the next value in it (section
+// weftKey opens the dictionary of arguments that weft adds, unless it is open, and names the next value in it (section
 // 5).
-func (rd *reader) ownKey(name string) {
-	if !rd.own {
-		rd.own = true
+func (rd *reader) weftKey(name string) {
+	if !rd.inWeft {
+		rd.inWeft = true
 		rd.Enc.OwnKey([]byte(timeline.OwnArgs))
 		rd.Enc.ExtendDict() // the event may already have one
 	}
 	rd.Enc.Key([]byte(name))
 }
 
-// closeOwn closes that dictionary, so that other arguments may follow.
-func (rd *reader) closeOwn() {
-	if rd.own {
-		rd.own = false
+// closeWeft closes that dictionary, so that other arguments may follow.
+func (rd *reader) closeWeft() {
+	if rd.inWeft {
+		rd.inWeft = false
 		rd.Enc.EndDict()
 	}
 }
 
-// ownValue adds an unchanged value of the input.
-func (rd *reader) ownValue(name string, v value) {
+// weftValue adds an unchanged value of the input.
+func (rd *reader) weftValue(name string, v value) {
 	switch v.kind {
 	case jsonscan.Invalid, jsonscan.Null, jsonscan.Object, jsonscan.Array:
 		return
 	}
-	rd.ownKey(name)
+	rd.weftKey(name)
 	rd.Encode(v.kind, v.text, 1)
 }
 
 // encoded returns the arguments of the event with weft's additions, and counts their problems.
 func (rd *reader) encoded() timeline.Args {
-	rd.closeOwn()
+	rd.closeWeft()
 	rd.Count(rd.log, rd.position(), "in args")
 	return rd.Enc.Args()
 }

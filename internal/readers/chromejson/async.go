@@ -64,7 +64,7 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	out := rd.prepare(kind, track)
 	if rd.ev.Seen&(1<<fieldUseAsyncTts) != 0 && isTrue(rd.ev.get(fieldUseAsyncTts)) {
 		if tts := rd.threadTime(fieldTts); tts != timeline.NoTime {
-			rd.ownKey("tts")
+			rd.weftKey("tts")
 			rd.Enc.Int(int64(tts))
 		}
 	}

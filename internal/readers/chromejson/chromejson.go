@@ -92,10 +92,10 @@ type reader struct {
 	inEvents bool  // the current position is inside traceEvents
 	reparsed int64 // bytes parsed in vain, see mayReparse
 
-	out timeline.Event // passed to the Builder
-	flo timeline.FlowEvent
-	own bool   // the dictionary "weft" of the current event's arguments is open
-	buf []byte // scratch for composed names
+	out    timeline.Event // passed to the Builder
+	flo    timeline.FlowEvent
+	inWeft bool   // the dictionary "weft" of the current event's arguments is open
+	buf    []byte // scratch for composed names
 
 	chart string // name of the last counter with several members
 

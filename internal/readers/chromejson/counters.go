@@ -207,7 +207,7 @@ func (rd *reader) memoryDump() error {
 func (rd *reader) dumpInstant(d *dumpReader) error {
 	rd.Reset() // drops args that were encoded
 	if len(d.level) > 0 {
-		rd.ownKey("level_of_detail")
+		rd.weftKey("level_of_detail")
 		rd.Enc.String(d.level)
 	}
 	return rd.other(rd.roleTrack(d.process, timeline.RoleOther))

@@ -80,10 +80,10 @@ func (rd *reader) phase() (carrier bool, err error) {
 	case 'v':
 		return false, rd.memoryDump()
 	case 'V':
-		rd.ownProcess()
+		rd.weftProcess()
 		return false, rd.other(rd.roleTrack(0, timeline.RoleOther))
 	case 'c':
-		rd.ownProcess()
+		rd.weftProcess()
 		if err := rd.add(timeline.Instant, rd.roleTrack(0, timeline.RoleClockSync)); err != nil {
 			return false, err
 		}
@@ -139,13 +139,13 @@ func (rd *reader) rareFields() {
 	ev := &rd.ev
 	rd.instructionCount("ticount", ev.get(fieldTicount))
 	rd.instructionCount("tidelta", ev.get(fieldTidelta))
-	rd.ownValue("cname", ev.get(fieldCname))
+	rd.weftValue("cname", ev.get(fieldCname))
 }
 
 // instructionCount adds a count of retired instructions as an argument.
 func (rd *reader) instructionCount(name string, v value) {
 	if v.kind == jsonscan.Integer && rd.args.KeepsText(name) {
-		rd.closeOwn()
+		rd.closeWeft()
 		rd.Enc.Key([]byte(name))
 		rd.EncodeInteger(v.text)
 	}
@@ -173,7 +173,7 @@ func (rd *reader) complete() (bool, error) {
 	cpuStart, cpuDur := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
 	if cpuStart == timeline.NoTime && cpuDur != timeline.NoTime {
 		// Perfetto's thread time is a point in time and cannot represent a duration alone.
-		rd.ownKey("tdur")
+		rd.weftKey("tdur")
 		rd.Enc.Int(int64(cpuDur))
 		cpuDur = timeline.NoTime
 	}
@@ -238,7 +238,7 @@ func (rd *reader) instant() error {
 		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
 		rd.setSampling()
 		rd.setThread()
-		rd.ownProcess()
+		rd.weftProcess()
 		return rd.send()
 	default:
 		rd.problem(problem.InstantUnknownScope, string(clip(scope.text)))
@@ -246,19 +246,19 @@ func (rd *reader) instant() error {
 	return rd.threadEvent(timeline.Instant)
 }
 
-// ownProcess adds the process and thread of an event on a track of the whole trace.
-func (rd *reader) ownProcess() {
-	rd.ownID("pid", fieldPid)
-	rd.ownID("tid", fieldTid)
+// weftProcess adds the process and thread of an event on a track of the whole trace.
+func (rd *reader) weftProcess() {
+	rd.weftID("pid", fieldPid)
+	rd.weftID("tid", fieldTid)
 }
 
-// ownID adds a nonzero process or thread id as an argument.
-func (rd *reader) ownID(name string, f field) {
+// weftID adds a nonzero process or thread id as an argument.
+func (rd *reader) weftID(name string, f field) {
 	v := rd.ev.get(f)
 	if v.kind == jsonscan.Integer && string(v.text) == "0" {
 		return
 	}
-	rd.ownValue(name, v)
+	rd.weftValue(name, v)
 }
 
 // threadState adds a T that is a thread state (section 17).
@@ -279,34 +279,34 @@ func (rd *reader) other(track timeline.TrackID) error {
 
 func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.CallstackID) error {
 	rd.prepare(timeline.Instant, track).Callstack = stack
-	rd.ownKey("ph")
+	rd.weftKey("ph")
 	rd.Enc.String(rd.ev.letter())
 	if id, kind, ok := rd.ev.id(); ok {
-		rd.ownEventID(id, kind)
-		rd.ownValue("scope", rd.ev.get(fieldScope))
+		rd.weftEventID(id, kind)
+		rd.weftValue("scope", rd.ev.get(fieldScope))
 		if kind == timeline.AsyncPlain && rd.ev.has(fieldID2) {
 			rd.secondID()
 		}
 	} else if rd.ev.has(fieldID2) {
 		rd.secondID()
 	}
-	rd.ownTime("dur", fieldDur)
-	rd.ownTime("tts", fieldTts)
+	rd.weftTime("dur", fieldDur)
+	rd.weftTime("tts", fieldTts)
 	return rd.send()
 }
 
-// ownEventID adds an unchanged id: id, or a member of id2.
-func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
+// weftEventID adds an unchanged id: id, or a member of id2.
+func (rd *reader) weftEventID(id value, kind timeline.AsyncIDKind) {
 	if _, fits := jsonscan.Int64(id.text); id.kind == jsonscan.Integer && !fits {
 		if _, fits = jsonscan.Uint64(id.text); !fits {
 			id.kind = jsonscan.String // too large for a number
 		}
 	}
 	if kind == timeline.AsyncPlain {
-		rd.ownValue("id", id)
+		rd.weftValue("id", id)
 		return
 	}
-	rd.ownKey("id2")
+	rd.weftKey("id2")
 	rd.Enc.BeginDict()
 	if kind == timeline.AsyncLocal {
 		rd.Enc.Key([]byte("local"))
@@ -320,21 +320,21 @@ func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
 // secondID adds the unused part of id2: with two ids the meaning is unknown, and without a member id2 has none.
 func (rd *reader) secondID() {
 	if id := rd.ev.get(fieldID2Global); id.isID() {
-		rd.ownEventID(id, timeline.AsyncGlobal)
+		rd.weftEventID(id, timeline.AsyncGlobal)
 		return
 	}
 	if id := rd.ev.get(fieldID2Local); id.isID() {
-		rd.ownEventID(id, timeline.AsyncLocal)
+		rd.weftEventID(id, timeline.AsyncLocal)
 		return
 	}
-	rd.ownKey("id2")
+	rd.weftKey("id2")
 	rd.Enc.String([]byte("{}"))
 }
 
-// ownTime adds a nonzero time as an argument. (Node writes dur and tts on everything.)
-func (rd *reader) ownTime(name string, f field) {
+// weftTime adds a nonzero time as an argument. (Node writes dur and tts on everything.)
+func (rd *reader) weftTime(name string, f field) {
 	if t, ok := rd.ev.get(f).nanos(); ok && t != 0 {
-		rd.ownKey(name)
+		rd.weftKey(name)
 		rd.Enc.Int(int64(t))
 	}
 }
@@ -374,8 +374,8 @@ func (rd *reader) objectEvent() error {
 	if out.Screenshot == nil {
 		out.Name = rd.buf
 	}
-	rd.ownEventID(id, timeline.AsyncPlain) // the track's parent shows whether it is global
-	rd.ownValue("scope", ev.get(fieldScope))
+	rd.weftEventID(id, timeline.AsyncPlain) // the track's parent shows whether it is global
+	rd.weftValue("scope", ev.get(fieldScope))
 	if kind == timeline.AsyncPlain && ev.has(fieldID2) {
 		rd.secondID()
 	}

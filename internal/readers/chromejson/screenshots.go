@@ -48,7 +48,7 @@ func (rd *reader) screenshot() {
 		}
 	})
 	if rd.out.Screenshot != nil {
-		rd.ownKey("category")
+		rd.weftKey("category")
 		rd.Enc.String(rd.ev.get(fieldCat).name())
 	}
 }

@@ -291,9 +291,9 @@ func (rd *reader) endStackOfComplete() {
 	if ev.Seen&(1<<fieldEsf|1<<fieldEstack) == 0 {
 		return
 	}
-	rd.ownValue("esf", ev.get(fieldEsf))
+	rd.weftValue("esf", ev.get(fieldEsf))
 	if v := ev.get(fieldEstack); v.kind == jsonscan.Array {
-		rd.ownKey("estack")
+		rd.weftKey("estack")
 		rd.EncodeText(v.text)
 		rd.notes()
 	}

@@ -17,7 +17,7 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 		}
 		c.beginArgs()
 		for _, text := range [...]struct {
-			key    ownKey
+			key    argKey
 			column *texts
 		}{{keyClassName, &a.class}, {keyTypeName, &a.kind}, {keyCoarseType, &a.coarse}} {
 			if t, _ := text.column.at(int32(i)); len(t) > 0 && c.wants(text.key) {

@@ -133,9 +133,9 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 			c.key(keyColumn)
 			c.enc.Int(f.Column)
 		}
-		c.ownKey(keySamples)
+		c.weftKey(keySamples)
 		c.enc.Int(calls[i].samples)
-		c.closeOwn()
+		c.closeWeft()
 		c.out = timeline.Event{
 			Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
 			Name: c.bounded([]byte(f.Function)), Args: c.enc.Args(),

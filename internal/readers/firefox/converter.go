@@ -51,7 +51,7 @@ type converter struct {
 	picture  []byte     // buffer of payload.screenshot
 	activity []activity // by sample of a thread
 	resolved int        // bytes of long texts resolved from the table of strings
-	ownIDs   [numOwnKeys]timeline.KeyID
+	argIDs   [numArgKeys]timeline.KeyID
 	scan     jsonscan.Scanner // of eachMember
 }
 
@@ -420,7 +420,7 @@ func (c *converter) addSlice(track timeline.TrackID, name string, from, to float
 	c.beginArgs()
 	if args != nil {
 		args()
-		c.closeOwn()
+		c.closeWeft()
 	}
 	c.out = timeline.Event{
 		Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,

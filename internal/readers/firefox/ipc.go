@@ -36,7 +36,7 @@ const (
 )
 
 // pointKeys are the keys of the times between the endpoints, in the annotation weft.ipc.
-var pointKeys = [numPoints]ownKey{
+var pointKeys = [numPoints]argKey{
 	pointTransferStart: keyTransferStart, pointTransferEnd: keyTransferEnd, pointArrived: keyArrived,
 }
 

@@ -94,16 +94,16 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	c.payload.categories = appendType(out.Category, kind.name)
 	out.Category = c.payload.categories
 	if p.screenshot != nil { // viewers recognize pictures by name and category
-		c.ownKey(keyMarker)
+		c.weftKey(keyMarker)
 		c.enc.String(out.Name)
-		c.ownKey(keyCategory)
+		c.weftKey(keyCategory)
 		c.enc.String(out.Category)
 		out.Name, out.Category, out.Screenshot = []byte(readers.ScreenshotName), []byte(readers.ScreenshotCategory), p.screenshot
 	}
 	if p.cause.known {
 		out.Callstack = th.stacks.callstack(p.cause.stack)
 		if at, ok := c.nanos(p.cause.time); ok {
-			c.ownKey(keyCauseTime)
+			c.weftKey(keyCauseTime)
 			c.enc.Int(int64(at))
 		}
 	}
@@ -112,17 +112,17 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 		c.encodePage(p.window)
 	}
 	if id := th.th.markers.threadID.at(int(m.row)); id != none { // the table contains several threads
-		c.ownKey(keyThreadID)
+		c.weftKey(keyThreadID)
 		c.enc.Int(id)
 	}
 	if m.state&markerIncomplete != 0 {
-		c.ownKey(keyIncomplete)
+		c.weftKey(keyIncomplete)
 		c.enc.Bool(true)
 	}
 	if m.message != none && c.ipc.list[m.message].joined {
 		c.encodeMessage(&c.ipc.list[m.message])
 	}
-	c.closeOwn()
+	c.closeWeft()
 	out.Args = c.enc.Args()
 }
 
@@ -144,7 +144,7 @@ func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	if len(label) == 0 || bytes.Equal(label, out.Name) {
 		return
 	}
-	c.ownKey(keyMarker)
+	c.weftKey(keyMarker)
 	c.enc.String(out.Name)
 	out.Name = label
 }
@@ -168,7 +168,7 @@ func (c *converter) encodePage(window int64) {
 		return
 	}
 	if page.Tab != 0 {
-		c.ownKey(keyTab)
+		c.weftKey(keyTab)
 		c.enc.Int(page.Tab)
 	}
 }
@@ -182,7 +182,7 @@ func (c *converter) encodeMessage(msg *message) {
 			continue
 		}
 		if !open {
-			c.ownKey(keyIPC)
+			c.weftKey(keyIPC)
 			c.enc.BeginDict()
 			open = true
 		}

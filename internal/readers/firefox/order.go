@@ -90,7 +90,7 @@ func (c *converter) setOrder() {
 	}
 }
 
-// leads reports whether a thread is the main thread of its process.
+// isMainThread reports whether a thread is the main thread of its process.
 func (th *thread) isMainThread() bool { return th.isMain || th.name == producers.GeckoMain }
 
 func falseFirst(a, b bool) int {

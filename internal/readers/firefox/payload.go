@@ -27,7 +27,7 @@ type payloadState struct {
 	label      []byte  // scratch for label
 	categories []byte  // scratch for categoryName
 	shift      float64 // offset of times in the payload from the clock of the profile
-	own        bool    // the dictionary weft is open
+	inWeft     bool    // the dictionary weft is open
 
 	screenshot []byte // the picture, or nil
 }
@@ -42,7 +42,7 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 		}
 	}
 	p.cause, p.window, p.screenshot = cause{}, 0, nil
-	p.shift, p.own = 0, false
+	p.shift, p.inWeft = 0, false
 	if th.raw {
 		p.shift = th.delta
 	}

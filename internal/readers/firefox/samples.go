@@ -423,9 +423,9 @@ func (r *run) end(at float64) error {
 	} else {
 		c.encodeWindow(r.value)
 	}
-	c.ownKey(keySamples)
+	c.weftKey(keySamples)
 	c.enc.Int(r.samples)
-	c.closeOwn()
+	c.closeWeft()
 	c.out.Args = c.enc.Args()
 	c.event++
 	return c.b.Add(&c.out)
@@ -447,10 +447,10 @@ func (c *converter) encodeWindow(window int64) {
 		return
 	}
 	c.out.Name = c.bounded([]byte(page.URL))
-	c.ownKey(keyTab)
+	c.weftKey(keyTab)
 	c.enc.Int(page.Tab)
 	if top := c.pages.top(page); top != page {
-		c.ownKey(keyTopWindow)
+		c.weftKey(keyTopWindow)
 		c.enc.Int(top.Window)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // A column is one column of a table being read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
 // list per column. Both fill the same columns.
 type column interface {
-	// add appends the value at the scanner. If the value does not fit the column, it appends null and returns false. After a failure of the scanner it appends nothing.
+	// add appends the value at the scanner. If the value does not fit the column, it appends null and returns
+	// false. After a failure of the scanner it appends nothing.
 	add(s *jsonscan.Scanner) bool
 	// addMany appends as many values of a list as it can read fast, possibly none.
 	addMany(s *jsonscan.Scanner)

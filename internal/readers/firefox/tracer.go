@@ -21,7 +21,7 @@ func (c *converter) addTracer(th *threadState) error {
 		}
 		err := c.addSlice(c.b.RoleTrack(th.track, timeline.RoleJSTracer), name, from, from+length, func() {
 			for _, member := range [...]struct {
-				key   ownKey
+				key   argKey
 				value int32
 			}{{keyLine, t.line.at(i)}, {keyColumn, t.columnOf.at(i)}} {
 				if member.value > 0 && c.wants(member.key) {

@@ -77,12 +77,12 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 		s.SkipRest(kind)
 		return nil
 	}
-	var own, frames, outer []byte
+	var direct, frames, outer []byte
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		switch name := string(key); {
 		case name == "url":
 			if kind, text := s.Value(); kind == jsonscan.String {
-				own = bytes.Clone(text)
+				direct = bytes.Clone(text)
 			} else {
 				s.SkipRest(kind)
 			}
@@ -94,7 +94,7 @@ func findInitiator(s *jsonscan.Scanner, depth int) (from []byte) {
 			s.Skip()
 		}
 	}
-	for _, found := range [][]byte{own, frames, outer} {
+	for _, found := range [][]byte{direct, frames, outer} {
 		if len(found) > 0 {
 			return found
 		}
@@ -172,8 +172,8 @@ type joiner struct {
 	redirects []mention // to the address, without a request so far
 }
 
-// maxSame limits the stored requests of one address, and the redirects to it: the latest count.
-const maxSame = 64
+// maxPerAddress limits the stored requests of one address, and the redirects to it: the latest count.
+const maxPerAddress = 64
 
 func newJoiner(r *reader) *joiner {
 	return &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}
@@ -209,7 +209,7 @@ func (j *joiner) run(ctx context.Context) error {
 func (j *joiner) mention(m *mention) error {
 	switch m.kind {
 	case redirectsTo:
-		if len(j.redirects) == maxSame {
+		if len(j.redirects) == maxPerAddress {
 			j.countUnknown(&j.redirects[0], afterRedirect)
 		}
 		j.redirects = appendRecent(j.redirects, m)
@@ -229,9 +229,9 @@ func (j *joiner) mention(m *mention) error {
 	return nil
 }
 
-// appendRecent appends a mention to a list and drops the oldest beyond maxSame.
+// appendRecent appends a mention to a list and drops the oldest beyond maxPerAddress.
 func appendRecent(list []mention, m *mention) []mention {
-	if len(list) == maxSame {
+	if len(list) == maxPerAddress {
 		list = list[:copy(list, list[1:])]
 	}
 	return append(list, *m)

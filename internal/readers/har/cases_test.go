@@ -103,7 +103,7 @@ func FuzzRead(f *testing.F) {
 
 // Each redirect without a following request is counted, even if more redirects lead to one address than are stored.
 func TestManyRedirects(t *testing.T) {
-	const count = maxSame + 10
+	const count = maxPerAddress + 10
 	var entries []string
 	for i := range count {
 		entries = append(entries, fmt.Sprintf(`{"startedDateTime":"2026-01-01T00:00:%02d.000Z","time":1,"request":{"method":"GET","url":"http://a.test/%[1]d"},`+

@@ -12,7 +12,7 @@ import (
 type gcSource uint8
 
 const (
-	gcOwn gcSource = iota
+	gcRecorded gcSource = iota
 	gcPrevious
 	gcNext
 	gcNone
@@ -20,7 +20,7 @@ const (
 )
 
 // gcCounters are the names of the counters of collections on the slices of the state track.
-var gcCounters = [numGCSources]string{gcOwn: "gc_own", gcPrevious: "gc_previous", gcNext: "gc_next", gcNone: "gc_none"}
+var gcCounters = [numGCSources]string{gcRecorded: "gc_own", gcPrevious: "gc_previous", gcNext: "gc_next", gcNone: "gc_none"}
 
 // activity is the state track of a thread, with a slice for consecutive samples in the same state.
 type activity struct {

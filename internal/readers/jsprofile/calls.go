@@ -51,16 +51,16 @@ func (t *thread) run(first, last int) error {
 			return t.ctx.Err()
 		}
 		s := t.p.samples.At(i)
-		stack, source := t.ownStack(s), gcOwn
+		stack, source := t.stackOf(s), gcRecorded
 		if stack != noIndex {
 			previous = stack
 		} else if s.state == collecting {
 			stack, source = previous, gcPrevious
 			if stack == noIndex {
-				for next = max(next, i); next < last && t.ownStack(t.p.samples.At(next)) == noIndex; next++ {
+				for next = max(next, i); next < last && t.stackOf(t.p.samples.At(next)) == noIndex; next++ {
 				}
 				if source = gcNone; next < last {
-					stack, source = t.ownStack(t.p.samples.At(next)), gcNext
+					stack, source = t.stackOf(t.p.samples.At(next)), gcNext
 				}
 			}
 		}
@@ -71,8 +71,8 @@ func (t *thread) run(first, last int) error {
 	return nil
 }
 
-// ownStack returns the stack of a sample, or noIndex if it is missing or invalid.
-func (t *thread) ownStack(s *sample) int32 {
+// stackOf returns the stack of a sample, or noIndex if it is missing or invalid.
+func (t *thread) stackOf(s *sample) int32 {
 	if s.stack == noIndex || t.stacks.depth(s.stack) == 0 {
 		return noIndex
 	}
@@ -83,7 +83,7 @@ func (t *thread) ownStack(s *sample) int32 {
 func (t *thread) sample(i int, stack int32, source gcSource) error {
 	s := t.p.samples.At(i)
 	length, gap := t.length(i)
-	if s.stack != noIndex && t.ownStack(s) == noIndex {
+	if s.stack != noIndex && t.stackOf(s) == noIndex {
 		t.log.Add(problem.BadStack, problem.Position{Event: -1, Offset: s.offset}, "")
 	}
 	if !t.opts.NoCalls {

@@ -202,8 +202,8 @@ func (e *encoder) text(v []byte) []byte {
 
 func validText(v []byte) []byte { return bytes.ToValidUTF8(v, []byte("\ufffd")) }
 
-// beginOwn opens the dictionary of arguments that weft adds.
-func (e *encoder) beginOwn() {
+// beginWeft opens the dictionary of arguments that weft adds.
+func (e *encoder) beginWeft() {
 	e.OwnKey([]byte(timeline.OwnArgs))
 	e.BeginDict()
 }
@@ -278,7 +278,7 @@ func (e *encoder) duplicates() {
 func (e *encoder) span(f *spanFields, h *head, scope *scope, resource *entry) timeline.Args {
 	e.Reset()
 	e.attributes(f.encoded, spanAttributes)
-	e.beginOwn()
+	e.beginWeft()
 	e.hex("trace_id", f.traceID, true)
 	e.hex("span_id", f.spanID, false)
 	e.hex("parent_span_id", f.parentSpanID, false)
@@ -390,7 +390,7 @@ func (e *encoder) link(encoded []byte) {
 func (e *encoder) event(ev *event, spanID []byte) timeline.Args {
 	e.Reset()
 	e.attributes(ev.encoded, eventAttributes)
-	e.beginOwn()
+	e.beginWeft()
 	e.hex("span_id", spanID, false)
 	e.dropped("dropped_attributes", ev.dropped)
 	e.EndDict()

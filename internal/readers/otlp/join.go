@@ -52,8 +52,8 @@ type joiner struct {
 	out   timeline.FlowEvent
 }
 
-// maxTwins limits the stored spans with one key.
-const maxTwins = 64
+// maxPerKey limits the stored spans with one key.
+const maxPerKey = 64
 
 func newJoiner(c *collector) *joiner {
 	return &joiner{c: c, mentions: extsort.New(mentionOrder, c.opts.Budget(8), c.opts.TempDir)}
@@ -89,7 +89,7 @@ func (j *joiner) span(m *mention) {
 	if len(j.spans) > 0 {
 		j.c.log.Add(problem.SpanIDDuplicate, at(m.offset), "")
 	}
-	if len(j.spans) < maxTwins {
+	if len(j.spans) < maxPerKey {
 		j.spans = append(j.spans, *m)
 	}
 }

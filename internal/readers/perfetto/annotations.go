@@ -121,9 +121,9 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		r.recordTraceID(&a)
 	}
 	byWeft := depth == 0 && r.ev.byWeft
-	own := byWeft && a.Kind == message.DictAnnotation && string(a.name) == timeline.OwnArgs
+	additions := byWeft && a.Kind == message.DictAnnotation && string(a.name) == timeline.OwnArgs
 	// Keep weft's additions to events.
-	if depth == 0 && !own && !r.args.Keeps(a.name) {
+	if depth == 0 && !additions && !r.args.Keeps(a.name) {
 		return
 	}
 	if depth >= maxArgDepth {
@@ -131,10 +131,10 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		return
 	}
 	switch {
-	case own && (r.fields.DidNotEnd || r.ev.async != nil):
+	case additions && (r.fields.DidNotEnd || r.ev.async != nil):
 		r.encodeWeft(args, &a)
 		return
-	case own, byWeft && string(a.name) != timeline.OwnArgs:
+	case additions, byWeft && string(a.name) != timeline.OwnArgs:
 		args.OwnKey(a.name) // reserved names of the input already have their underscore
 	case named:
 		args.Key(a.name)

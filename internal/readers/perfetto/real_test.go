@@ -39,8 +39,8 @@ func (rec *recording) open(t testing.TB) []byte {
 	return openRecording(t, "perfetto", rec.name)
 }
 
-// openRecording returns an unpacked recording: from the project's testdata, or from a folder "shared" beside a folder above. It skips
-// the test if the recording is in neither, because most are too large for the project.
+// openRecording returns an unpacked recording: from the project's testdata, or from a folder "shared" next to a parent
+// folder. It skips the test if the recording is in neither, because most are too large for the project.
 func openRecording(t testing.TB, kind, name string) []byte {
 	t.Helper()
 	candidates := []string{filepath.Join("..", "..", "testdata", "traces", kind, name)}

@@ -41,7 +41,8 @@ type track struct {
 
 	clock uint64 // uuid of the counter of the thread's CPU time, if any
 
-	// transparent marks a track that weft's writer inserted between a process or thread and tracks below it; these are read as if it did not exist, with place as their place.
+	// transparent marks a track that weft's writer inserted between a process or thread and tracks below it; these
+	// are read as if it did not exist, with place as their place.
 	transparent bool
 	place       timeline.Place
 

@@ -353,14 +353,14 @@ func keyPart(key []byte) (part, rest []byte) {
 // pairer processes the records in the order of time and pairs starts with ends.
 type pairer struct {
 	*reader
-	ctx     context.Context
-	args    argReader
-	probes  []probe
-	threads []thread
-	held    int64 // bytes of open starts
-	budget  int64 // limit of held
-	done    int   // records so far
-	seed    maphash.Seed
+	ctx       context.Context
+	args      argReader
+	probes    []probe
+	threads   []thread
+	openBytes int64 // of open starts
+	budget    int64 // limit of openBytes
+	done      int   // records so far
+	seed      maphash.Seed
 
 	ending   arguments // of the current end
 	starting arguments // of a start
@@ -458,12 +458,12 @@ func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
 		o.key = p.startKey
 		p.countTruncated(&p.starting, r)
 	}
-	if size := sizeOf(&o); p.held+size > p.budget {
+	if size := sizeOf(&o); p.openBytes+size > p.budget {
 		p.log.Add(problem.ProbeLimit, positionOf(r.event, r.offset), "there are too many open starts")
 		return p.close(&o, s.track, p.latestTS, nil, FlagNeverEnded)
 	}
 	p.copyData(&o)
-	p.held += sizeOf(&o)
+	p.openBytes += sizeOf(&o)
 	p.push(s, o)
 	return nil
 }
@@ -497,7 +497,7 @@ func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 		p.log.Add(problem.EndWithoutStart, positionOf(r.event, r.offset), pr.full)
 		return p.out.instant(r, pr, s.track, &p.ending, FlagEndWithoutStart)
 	}
-	p.held -= sizeOf(&s.open[i])
+	p.openBytes -= sizeOf(&s.open[i])
 	if err := p.close(&s.open[i], s.track, r.ts, &p.ending, ""); err != nil {
 		return err
 	}
@@ -507,7 +507,7 @@ func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	}
 	for k := i + 1; k < len(s.open); k++ {
 		o := &s.open[k]
-		p.held -= sizeOf(o)
+		p.openBytes -= sizeOf(o)
 		p.log.Add(problem.UnbalancedStart, positionOf(o.event, o.offset), o.probe.full)
 		if err := p.close(o, s.track, r.ts, nil, FlagUnbalanced); err != nil {
 			return err
