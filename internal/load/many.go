@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
@@ -227,7 +228,7 @@ func (m *merger) observe(ctx context.Context, in *input, b *timeline.Builder, pr
 
 // cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic clock of its program.
 func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *problem.Log) (*merge.Clues, error) {
-	p, err := v8profile.ReadWithin(ctxReader{ctx, in}, problems, m.opts.profileMemory())
+	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, in), problems, m.opts.profileMemory())
 	if err != nil {
 		return nil, err
 	}
@@ -259,19 +260,6 @@ func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline
 		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -first.Step, High: first.Step, By: "its time origin"}
 	}
 	return c, nil
-}
-
-// ctxReader ends reading when its context is done.
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // readAll reads the events of all inputs with an offset. If an input fails only now, such as a profile that is too

@@ -169,13 +169,5 @@ func (o *Options) argFilter() timeline.ArgFilter {
 	return timeline.OnlyArgs(o.Args...)
 }
 
-// samplesWritten returns the number of samples in the output.
-func (o *Options) samplesWritten(tl *timeline.Timeline) int64 {
-	if o.Samples == pftrace.NoSamples {
-		return 0
-	}
-	return tl.Totals().Samples
-}
-
 // workers returns the number of workers of a conversion.
 func (o *Options) workers() int { return timeline.WorkerCount(o.Workers, o.Memory) }

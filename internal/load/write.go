@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // Attach prepares the timeline for callers that read the events: it adds the attribution, as Options.WriteBack
@@ -69,7 +70,9 @@ func (t *Trace) write(ctx context.Context, dst io.Writer, buffers *pfwire.Buffer
 	}
 	t.Report.BytesOut, t.Report.Durations.Write = counted.n, time.Since(began)
 	t.Count()
-	t.Report.Events.Samples = t.opts.samplesWritten(t.Timeline)
+	if t.opts.Samples == pftrace.NoSamples {
+		t.Report.Events.Samples = 0
+	}
 	return nil
 }
 

@@ -34,6 +34,9 @@ type Options struct {
 	Spool  int64
 }
 
+// MaxAttribute is the maximum length in bytes of a value that becomes an attribute of the trace.
+const MaxAttribute = 16 << 10
+
 // minSpool is the minimum memory before records are sorted on disk: it limits the number of runs.
 const minSpool = 256 << 10
 

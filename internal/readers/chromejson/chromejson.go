@@ -131,8 +131,8 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		opts:    opts,
 		roles:   map[roleKey]timeline.TrackID{},
 		objects: map[objectsKey]timeline.TrackID{},
-		meta:    newMetadata(),
-		stacks:  newStacks(),
+		meta:    metadata{labels: map[timeline.TrackID]timedText{}, times: map[string]timeline.Nanos{}},
+		stacks:  stacks{frames: map[frameKey]*frame{}, used: map[frameKey]timeline.CallstackID{}},
 		clues:   producers.NewChromeClues(b),
 	}
 	rd.unknown = func(key []byte) { rd.doc.Unknown(key, rd.position()) }

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 )
 
 // document reads the whole input (section 2).
@@ -106,15 +107,12 @@ func (rd *reader) traceEvents(c byte) error {
 	if c == '[' {
 		return rd.events()
 	}
-	kind, _, err := rd.value(maxAttribute)
+	kind, _, err := rd.value(readers.MaxAttribute)
 	if err != nil || kind == jsonscan.Null {
 		return err
 	}
 	return rd.failed(errors.New("traceEvents is not an array"))
 }
-
-// maxAttribute is the maximum length of a value that becomes an attribute (section 4).
-const maxAttribute = 16 << 10
 
 // value reads a value outside the events. The kind is Invalid if the value is longer than limit or malformed. The text
 // is valid until the scanner is used again.
@@ -142,7 +140,7 @@ func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
 // attribute reads a value into an attribute of the trace (section 4).
 func (rd *reader) attribute(name string) error {
 	at := rd.position()
-	kind, text, err := rd.value(maxAttribute)
+	kind, text, err := rd.value(readers.MaxAttribute)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -20,7 +21,7 @@ const (
 // paths (section 4). It skips texts that are too long for an attribute.
 func (rd *reader) facts(key string) error {
 	at := rd.position()
-	kind, text, err := rd.value(maxAttribute)
+	kind, text, err := rd.value(readers.MaxAttribute)
 	if err != nil {
 		return err
 	}

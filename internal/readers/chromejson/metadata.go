@@ -8,6 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -21,10 +22,6 @@ type metadata struct {
 type timedText struct {
 	ts   timeline.Nanos
 	text string
-}
-
-func newMetadata() metadata {
-	return metadata{labels: map[timeline.TrackID]timedText{}, times: map[string]timeline.Nanos{}}
 }
 
 // maxMetadataTimes limits the attributes that are ordered by time; beyond it file order counts.
@@ -188,7 +185,7 @@ func (rd *reader) metadataAttribute(name string) {
 		return
 	}
 	text := v.text
-	if len(text) > maxAttribute {
+	if len(text) > readers.MaxAttribute {
 		rd.problem(problem.MetadataValueOmitted, key)
 		return
 	}

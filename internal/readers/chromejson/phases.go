@@ -15,7 +15,7 @@ func (rd *reader) event() error {
 	if ev.duplicates > 0 {
 		rd.log.AddN(problem.JSONDuplicateKey, uint64(ev.duplicates), rd.position(), "in an event")
 	}
-	if ev.Seen == 0 && rd.emptyEvent() {
+	if ev.Seen == 0 && bytes.IndexByte(rd.S.Since(), '"') < 0 { // {}, without even an unknown member
 		rd.problem(problem.JSONEmptyEvent, "")
 		return nil
 	}
@@ -97,9 +97,6 @@ func (rd *reader) phase() (carrier bool, err error) {
 	return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
 }
 
-// emptyEvent reports whether the event is {}, without even an unknown member.
-func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.S.Since(), '"') < 0 }
-
 // prepare sets what all events share.
 func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
 	// Field by field: the compiler builds a composite literal elsewhere and copies it.
@@ -116,7 +113,9 @@ func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.
 func (rd *reader) send() error {
 	ev := &rd.ev
 	if ev.Seen&(1<<fieldCname|instructionFields) != 0 {
-		rd.rareFields()
+		rd.instructionCount("ticount", ev.get(fieldTicount))
+		rd.instructionCount("tidelta", ev.get(fieldTidelta))
+		rd.weftValue("cname", ev.get(fieldCname))
 	}
 	rd.out.Args = rd.encoded()
 	if err := rd.b.Add(&rd.out); err != nil {
@@ -133,14 +132,6 @@ func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
 
 // instructionFields become arguments next to the members of args, which may have the same names.
 const instructionFields = 1<<fieldTicount | 1<<fieldTidelta
-
-// rareFields adds the fields that Perfetto cannot represent (section 5).
-func (rd *reader) rareFields() {
-	ev := &rd.ev
-	rd.instructionCount("ticount", ev.get(fieldTicount))
-	rd.instructionCount("tidelta", ev.get(fieldTidelta))
-	rd.weftValue("cname", ev.get(fieldCname))
-}
 
 // instructionCount adds a count of retired instructions as an argument.
 func (rd *reader) instructionCount(name string, v value) {

@@ -37,7 +37,7 @@ func list(n int, fn func(i int) string) string {
 }
 
 func TestLargeMetadata(t *testing.T) {
-	large := strings.Repeat("x", maxAttribute+1)
+	large := strings.Repeat("x", readers.MaxAttribute+1)
 	input := `{"metadata":{"text":"` + large + `","list":["` + large + `"],"fits":"` + large[2:] + `","after":1},"top":"` + large + `",
 		"traceEvents":[{"ph":"M","name":"m","pid":1,"args":{"x":"` + large + `"}}]}`
 	for _, window := range []int{16, 1 << 20} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -68,16 +69,10 @@ type waitingSample struct {
 	cpu    timeline.CPU
 }
 
-func newStacks() stacks {
-	return stacks{
-		frames: map[frameKey]*frame{}, used: map[frameKey]timeline.CallstackID{},
-	}
-}
-
 // stackFrames reads the dictionary of the trace.
 func (rd *reader) stackFrames() error {
 	return rd.doc.Members(func(id []byte, _ byte) error {
-		kind, text, err := rd.value(maxAttribute)
+		kind, text, err := rd.value(readers.MaxAttribute)
 		if err != nil {
 			return err
 		}
@@ -200,11 +195,6 @@ func (rd *reader) inlineStack(text []byte) timeline.CallstackID {
 		rd.problem(problem.StackLimit, "")
 	}
 	rd.stacks.path = path
-	return rd.reversed(path)
-}
-
-// reversed interns a stack that starts with the innermost frame.
-func (rd *reader) reversed(path []timeline.FrameID) timeline.CallstackID {
 	slices.Reverse(path)
 	return rd.b.Callstack(path)
 }
@@ -329,7 +319,7 @@ func (rd *reader) profileEvent() error {
 func (rd *reader) samples() error {
 	return rd.doc.Elements(func(byte) error {
 		at := rd.position()
-		kind, text, err := rd.value(maxAttribute)
+		kind, text, err := rd.value(readers.MaxAttribute)
 		if err != nil {
 			return err
 		}

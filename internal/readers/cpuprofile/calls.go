@@ -55,11 +55,6 @@ func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 // of all threads are made together and their number is not known in advance; this keeps their indexes distinct.
 func (c *Calls) NumberAmong(first uint32, i, n int) { c.first, c.step = first+uint32(i), uint32(n) }
 
-// eventIndex returns the event index of a call.
-func (c *Calls) eventIndex(call *profilecalls.Call) uint32 {
-	return c.first + uint32(call.Order)*c.step
-}
-
 // keyID returns the id of an argument's name.
 func (c *Calls) keyID(name string) timeline.KeyID {
 	args := c.to.Args()
@@ -84,7 +79,7 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 		return nil
 	}
 	c.Added++
-	c.Event = c.eventIndex(call)
+	c.Event = c.first + uint32(call.Order)*c.step
 	node := &c.nodes[call.Node]
 	first := !node.any
 	if first || node.template == 0 {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -47,7 +48,7 @@ func (d *decoder) pageMembers(p *timeline.Page) {
 			p.Embedder = number
 		case "url":
 			if kind == jsonscan.String {
-				p.URL = clip(string(text), maxAttribute)
+				p.URL = clip(string(text), readers.MaxAttribute)
 			}
 		case "isPrivateBrowsing":
 			p.Private = kind == jsonscan.True

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -254,9 +255,6 @@ func (d *decoder) readPauses(pauses *[]pause) error {
 	})
 }
 
-// maxAttribute limits the length of a value that becomes an attribute of the trace (section 11).
-const maxAttribute = 16 << 10
-
 // readAttribute keeps a value as text: the content of a string, or JSON.
 func (d *decoder) readAttribute(dst *[]attribute, key string) error {
 	var value string
@@ -268,7 +266,7 @@ func (d *decoder) readAttribute(dst *[]attribute, key string) error {
 		value, long = "", false
 		switch {
 		case kind == jsonscan.Invalid || kind == jsonscan.Null:
-		case len(text) > maxAttribute:
+		case len(text) > readers.MaxAttribute:
 			long = true
 		default:
 			value = string(d.S.ValidText(text))

@@ -3,7 +3,6 @@ package har
 import (
 	"bytes"
 	"cmp"
-	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/producers"
@@ -133,6 +132,3 @@ func (r *reader) readHeaders() ([]header, bool) {
 	}
 	return r.headers, s.Err() == nil
 }
-
-// statusName returns the name of a request without an address.
-func statusName(status int64) string { return "status " + strconv.FormatInt(status, 10) }

@@ -175,10 +175,6 @@ type joiner struct {
 // maxPerAddress limits the stored requests of one address, and the redirects to it: the latest count.
 const maxPerAddress = 64
 
-func newJoiner(r *reader) *joiner {
-	return &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}
-}
-
 // run adds all arrows.
 func (j *joiner) run(ctx context.Context) error {
 	var m mention

@@ -114,9 +114,6 @@ func (r *reader) program(member string, p *program) error {
 	})
 }
 
-// maxAttribute limits the length of a member that becomes an attribute of the trace.
-const maxAttribute = 16 << 10
-
 // attribute reads a scalar value into r.value and makes it an attribute of the trace.
 func (r *reader) attribute(key string) error {
 	at := r.Position()
@@ -127,7 +124,7 @@ func (r *reader) attribute(key string) error {
 	r.value = append(r.value[:0], text...)
 	switch {
 	case kind == jsonscan.Null, len(text) == 0:
-	case len(text) > maxAttribute:
+	case len(text) > readers.MaxAttribute:
 		r.Log.Add(problem.MetadataValueOmitted, at, key)
 		r.value = r.value[:0]
 	default:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -26,7 +27,7 @@ type emitter struct {
 
 // emit adds all pages and entries.
 func (r *reader) emit(ctx context.Context) (err error) {
-	e := &emitter{reader: r, ctx: ctx, join: newJoiner(r), description: "HTTP archive"}
+	e := &emitter{reader: r, ctx: ctx, description: "HTTP archive", join: &joiner{b: r.b, log: r.Log, mentions: extsort.New(mentionOrder, r.opts.Budget(8), r.opts.TempDir)}}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
 	if program := cmp.Or(r.browser.String(), r.creator.String()); program != "" {
 		e.description += " of " + program

@@ -3,6 +3,7 @@ package har
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -240,8 +241,8 @@ func (r *reader) entry() error {
 		return nil
 	}
 	r.names = producers.AppendRequestName(r.names[:0], u.method, u.url)
-	if len(r.names) == 0 {
-		r.names = append(r.names, statusName(u.status)...)
+	if len(r.names) == 0 { // no address
+		r.names = fmt.Appendf(r.names, "status %d", u.status)
 	}
 	r.value = appendText(r.value[:0], r.names)
 	category := append([]byte("network,"), u.resourceType...)

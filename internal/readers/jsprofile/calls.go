@@ -243,10 +243,6 @@ func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) erro
 // locationKeys selects the arguments that locate the definition of a function (C10).
 type locationKeys struct{ url, line, column bool }
 
-func newLocationKeys(keep timeline.ArgFilter) locationKeys {
-	return locationKeys{keep.KeepsText("url"), keep.KeepsText("line"), keep.KeepsText("column")}
-}
-
 func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame) {
 	if k.url && resource != "" {
 		args.Key([]byte("url"))

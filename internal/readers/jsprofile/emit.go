@@ -78,11 +78,9 @@ func (w *writer) placeInTime(all []*profile) {
 			p.place(w.opts.Places[i])
 		}
 	}
+	last := timeline.Nanos(math.MaxInt64) // for profiles without an origin
 	slices.SortStableFunc(all, func(a, b *profile) int {
-		if a.origin == nil || b.origin == nil {
-			return cmp.Compare(boolRank(a.origin == nil), boolRank(b.origin == nil))
-		}
-		return cmp.Compare(*a.origin, *b.origin)
+		return cmp.Compare(*cmp.Or(a.origin, &last), *cmp.Or(b.origin, &last))
 	})
 	earliest := all[0].origin
 	if earliest == nil {
@@ -119,13 +117,6 @@ func (p *profile) place(at *Place) {
 	if shifted, ok := shift(origin, at.Shift); ok {
 		p.origin = &shifted
 	}
-}
-
-func boolRank(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // pageOrigin returns the first origin of a resource (C12). Blobs belong to the origin in their address.

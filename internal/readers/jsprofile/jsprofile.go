@@ -76,7 +76,8 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 		return err
 	}
 	w := &writer{
-		ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.Args),
+		ctx: ctx, b: b, log: opts.Problems, opts: opts,
+		locations: locationKeys{opts.Args.KeepsText("url"), opts.Args.KeepsText("line"), opts.Args.KeepsText("column")},
 	}
 	return w.profiles(profiles)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -14,9 +15,6 @@ import (
 var spanTracks = map[string]string{"longTasks": "Long tasks", "actions": "Actions", "views": viewsTrack}
 
 const viewsTrack = "Views"
-
-// maxAttribute limits the length of a scalar member that becomes an attribute of the trace.
-const maxAttribute = 16 << 10
 
 // wrapperMember reads a member of the object around a profile that is not part of the API's trace.
 func (r *reader) wrapperMember(p *profile, key string, c byte) error {
@@ -118,12 +116,12 @@ func (r *reader) attribute(p *profile, key string) error {
 	err := r.Unit(func() {
 		var text []byte
 		kind, text = r.S.Scalar()
-		a.text = string(r.S.ValidText(text[:min(len(text), maxAttribute+1)]))
+		a.text = string(r.S.ValidText(text[:min(len(text), readers.MaxAttribute+1)]))
 	})
 	if err != nil || kind == jsonscan.Null {
 		return err
 	}
-	if len(a.text) > maxAttribute {
+	if len(a.text) > readers.MaxAttribute {
 		r.problem(problem.MetadataValueOmitted, key)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
@@ -49,7 +50,8 @@ const (
 
 // emit adds all spans of the collector.
 func emit(ctx context.Context, c *collector) (err error) {
-	e := &emitter{collector: c, ctx: ctx, join: newJoiner(c), rows: map[timeline.TrackID]*rows{}, onThreads: map[processSpan]*rows{}}
+	e := &emitter{collector: c, ctx: ctx, rows: map[timeline.TrackID]*rows{}, onThreads: map[processSpan]*rows{}}
+	e.join = &joiner{c: c, mentions: extsort.New(mentionOrder, c.opts.Budget(8), c.opts.TempDir)}
 	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
 	e.args = encoder{ArgsEncoder: c.b.Args(), log: c.log, keep: c.opts.Args, names: map[string]timeline.KeyID{}}
 	e.hosts, e.requests = newHosts(c), newRequests()

@@ -55,10 +55,6 @@ type joiner struct {
 // maxPerKey limits the stored spans with one key.
 const maxPerKey = 64
 
-func newJoiner(c *collector) *joiner {
-	return &joiner{c: c, mentions: extsort.New(mentionOrder, c.opts.Budget(8), c.opts.TempDir)}
-}
-
 // run adds the arrows for all references.
 func (j *joiner) run(ctx context.Context) error {
 	var m mention

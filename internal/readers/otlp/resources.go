@@ -104,11 +104,9 @@ func pidOf(value []byte) (pid int64) {
 
 // hostTitle returns the usual name of the host.
 func (id *identity) hostTitle() string {
-	return cmp.Or(id.hostName, id.host, id.pod, shortID(id.container))
+	shortID := id.container[:min(len(id.container), 12)] // as container tools show it
+	return cmp.Or(id.hostName, id.host, id.pod, shortID)
 }
-
-// shortID returns the first digits of a container's id, as container tools show it.
-func shortID(id string) string { return id[:min(len(id), 12)] }
 
 // name returns the name of the process.
 func (id *identity) name() string {

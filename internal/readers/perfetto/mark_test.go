@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -274,7 +275,7 @@ func TestPages(t *testing.T) {
 		{"of several inputs", `weft_pages { window: 2 } weft_pages { window: 2 id_space: "b" }`, []timeline.Page{{Window: 2}, {Window: 2, IDSpace: "b"}}, 0},
 		{"window alone", `weft_pages { window: 0 }`, []timeline.Page{{}}, 0},
 		{"one damaged", `weft_pages { window: 2 } weft_pages { tab: 7 } weft_pages { window: 3 }`, []timeline.Page{{Window: 2}, {Window: 3}}, 1},
-		{"long", `weft_pages { window: 2 url: "` + strings.Repeat("x", maxAttribute+1) + `" }`, nil, 1},
+		{"long", `weft_pages { window: 2 url: "` + strings.Repeat("x", readers.MaxAttribute+1) + `" }`, nil, 1},
 		{"no UTF-8", `weft_pages { window: 2 url: "\xff" }`, nil, 1},
 		{"attribute", `attribute { key: "firefox.page.2" string_value: "{\"tabID\":7,\"url\":\"https://a.test/\"}" }`, nil, 0},
 	} {

@@ -11,14 +11,12 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// maxAttribute limits metadata values that are kept, as in chrome-json.md 14.
-const maxAttribute = 16 << 10
-
 func (r *reader) setAttribute(key, value []byte) {
-	if len(value) > maxAttribute {
+	if len(value) > readers.MaxAttribute {
 		r.add(problem.MetadataValueOmitted, string(key))
 		return
 	}
@@ -90,7 +88,7 @@ func (r *reader) traceAttribute(a *message.Attribute) {
 		r.seqInfo.appended = true
 	}
 	switch {
-	case len(a.Text()) > maxAttribute:
+	case len(a.Text()) > readers.MaxAttribute:
 		r.add(problem.MetadataValueOmitted, string(a.Key()))
 	case r.seqInfo.byWeft || r.seqInfo.appended:
 		r.b.SetOwnAttribute(timeline.Attribute{Key: string(r.validText(a.Key())), Text: string(r.validText(a.Text())), Int: a.Int(), IsInt: a.IsInt()})
@@ -107,7 +105,7 @@ func parsePage(msg []byte) (timeline.Page, bool) {
 	err := p.Parse(msg)
 	url := p.URL()
 	return timeline.Page{Window: p.Window(), Tab: p.Tab(), Embedder: p.Embedder(), URL: string(url), Private: p.IsPrivate(), IDSpace: string(p.IDSpace())},
-		isIDSpace(p.IDSpace()) && err == nil && p.Mistyped() == nil && p.HasWindow() && len(url) <= maxAttribute && utf8.Valid(url)
+		isIDSpace(p.IDSpace()) && err == nil && p.Mistyped() == nil && p.HasWindow() && len(url) <= readers.MaxAttribute && utf8.Valid(url)
 }
 
 // traceUUID adds the identity of the recording as an attribute.

@@ -197,7 +197,9 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		builderWasEmpty: b.IsEmpty(),
 		clues:           producers.NewChromeClues(b),
 	}
-	r.pieces = r.newPieces()
+	// Chrome writes the last pieces of a profile on another sequence, possibly before the earlier ones, and each
+	// continues the one before.
+	r.pieces = readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })
 	return r
 }
 
@@ -313,7 +315,11 @@ func (r *reader) finish() error {
 	if err := r.release(); err != nil {
 		return err
 	}
-	r.checkFolded()
+	for _, s := range r.sequences { // recursions with missing calls at the end
+		if s.folded.Left() > 0 {
+			r.levelsNotConverted()
+		}
+	}
 	if err := r.readPieces(); err != nil {
 		return err
 	}

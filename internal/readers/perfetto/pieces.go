@@ -3,7 +3,6 @@ package perfetto
 import (
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
@@ -32,12 +31,6 @@ const (
 var pieceNames = [...]string{headPiece: v8profile.HeadName, chunkPiece: v8profile.ChunkName, wholePiece: v8profile.WholeName}
 
 var pieceForm = extsort.FormOf[piece]()
-
-// newPieces returns a spool that sorts pieces of profiles, with their arguments, by time: Chrome writes the last pieces
-// of a profile on another sequence, possibly before the earlier ones, and each continues the one before.
-func (r *reader) newPieces() *readers.Spool[piece] {
-	return readers.NewSpool(r.memory, r.tempDir, pieceForm, func(p *piece) int64 { return int64(p.ts) })
-}
 
 // readPieces passes the pieces to the Assembler in the order of time.
 func (r *reader) readPieces() error {

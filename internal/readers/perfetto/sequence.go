@@ -49,15 +49,6 @@ func (r *reader) isShown() bool {
 	return true
 }
 
-// checkFolded counts recursions with missing calls at the end.
-func (r *reader) checkFolded() {
-	for _, s := range r.sequences {
-		if s.folded.Left() > 0 {
-			r.levelsNotConverted()
-		}
-	}
-}
-
 func (r *reader) levelsNotConverted() {
 	r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftLevels))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/producers"
+	"github.com/weft-trace/weft/internal/readers"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -498,7 +499,7 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 }
 
 // isIDSpace reports whether a text is a valid name of an id space.
-func isIDSpace(name []byte) bool { return len(name) <= maxAttribute && utf8.Valid(name) }
+func isIDSpace(name []byte) bool { return len(name) <= readers.MaxAttribute && utf8.Valid(name) }
 
 // parseFact parses a fact about a thread; false for facts that weft would not write.
 func parseFact(msg []byte) (f timeline.Fact, ok bool) {

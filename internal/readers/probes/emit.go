@@ -26,13 +26,6 @@ type emitter struct {
 	lost   parameter
 }
 
-func newEmitter(r *reader) emitter {
-	return emitter{
-		b: r.b, log: r.log, keep: r.opts.Args, offset: r.opts.Offset,
-		lost: parameter{name: "lost"},
-	}
-}
-
 // nameThreads creates the tracks of all threads, in the order of their numbers, and names them and their processes
 // (D6).
 func (p *pairer) nameThreads() {

@@ -49,10 +49,6 @@ const (
 	maxName        = 4096     // bytes of the name of a thread or process
 )
 
-func newHeader() header {
-	return header{threads: map[[2]int64]name{}, processes: map[int64]name{}, declarations: map[string]*declaration{}}
-}
-
 // reserve accounts for one more text; false at the limit.
 func (h *header) reserve(n int) bool {
 	if h.size+n+headerItemSize > maxHeaderSize {

@@ -389,7 +389,7 @@ func newPairer(ctx context.Context, r *reader) *pairer {
 		reader: r, ctx: ctx, args: argReader{raw: r.header.raw, truncatedAt: r.header.truncatedAt()}, seed: maphash.MakeSeed(),
 		budget: min(r.opts.Budget(4), maxOpen),
 	}
-	p.out = newEmitter(r)
+	p.out = emitter{b: r.b, log: r.log, keep: r.opts.Args, offset: r.opts.Offset, lost: parameter{name: "lost"}}
 	p.resolve(r.probeList)
 	p.byText, p.reader.probes = nil, nil
 	p.nameThreads()

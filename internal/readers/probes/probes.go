@@ -103,7 +103,7 @@ func newReader(b *timeline.Builder, opts readers.Options) *reader {
 	return &reader{
 		b: b, log: opts.Problems, opts: opts,
 		spool:   readers.NewSpool(opts.SpoolSize(), opts.TempDir, recordForm, func(r *record) int64 { return int64(r.ts) }),
-		header:  newHeader(),
+		header:  header{threads: map[[2]int64]name{}, processes: map[int64]name{}, declarations: map[string]*declaration{}},
 		threads: map[threadKey]uint32{}, latest: threadKey{-1, -1, -1},
 		probes: map[string]uint32{}, probeList: []string{""}, byText: map[string]probeName{},
 	}
