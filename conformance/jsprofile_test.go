@@ -160,7 +160,8 @@ func weftNumbers(t *testing.T, packets []*pb.TracePacket) (samples int, counters
 	}
 	counters = map[string]int64{}
 	for i := range all {
-		for key, n := range weftArgs(t, &all[i]) {
+		for key, entry := range weftEntries(t, &all[i]) {
+			n := entry.GetIntValue()
 			switch onStates := states[all[i].track()]; {
 			case key == "length_ns":
 				gaps += n
@@ -172,25 +173,6 @@ func weftNumbers(t *testing.T, packets []*pb.TracePacket) (samples int, counters
 		}
 	}
 	return samples, counters, gaps
-}
-
-// weftArgs returns the integers in the dictionary weft.
-func weftArgs(t *testing.T, e *timed) map[string]int64 {
-	t.Helper()
-	numbers := map[string]int64{}
-	for _, a := range e.event.GetDebugAnnotations() {
-		if name, err := argName(e, a); err != nil || name != "weft" {
-			continue
-		}
-		for _, entry := range a.GetDictEntries() {
-			key, err := argName(e, entry)
-			if err != nil {
-				t.Fatal(err)
-			}
-			numbers[key] = entry.GetIntValue()
-		}
-	}
-	return numbers
 }
 
 // checkWeights checks that the stack samples weigh nanoseconds that add up to the covered time.
