@@ -19,6 +19,7 @@ import (
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/verdict"
 )
 
 // errSlower ends a comparison in which something is slower than --fail-over allows.
@@ -304,5 +305,6 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", inputName(name), err)
 	}
+	sums.Lost = verdict.Lost(in.said.Problems, in.said.Usual)
 	return sums, stacks, nil
 }

@@ -28,6 +28,11 @@ type output struct {
 	finished bool // everything is written, and the file is closed
 }
 
+// existsError refuses to replace a file.
+func existsError(path string) error {
+	return fmt.Errorf("%s already exists; --force replaces it", path)
+}
+
 // createOutput begins to write path; "-" is standard output. An existing file is replaced only with force, and what the run
 // reads never. Anything but a regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
 func createOutput(ctx context.Context, env *environment, path string, force bool) (*output, error) {
@@ -46,7 +51,7 @@ func createOutput(ctx context.Context, env *environment, path string, force bool
 	case statErr == nil && !info.Mode().IsRegular():
 		o.file, err = openUntil(ctx, func() (*os.File, error) { return os.OpenFile(o.path, os.O_WRONLY, 0) })
 	case statErr == nil && !force:
-		return nil, fmt.Errorf("%s already exists; --force replaces it", path)
+		return nil, existsError(path)
 	default:
 		permissions := fs.FileMode(0o666)
 		if statErr == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,10 @@ func checkPageFlags(c *cli.Context, without []string) error {
 		if c.IsSet(flag) {
 			return usagef("--%s: a page does not have this flag", flag)
 		}
+	}
+	// Not only when the page is written: reading may take minutes.
+	if info, err := os.Stat(c.String("html")); err == nil && info.Mode().IsRegular() && !c.Bool("force") {
+		return existsError(c.String("html"))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/load"
 	"github.com/weft-trace/weft/internal/reportpage"
+	"github.com/weft-trace/weft/internal/verdict"
 )
 
 // openFile gives on.report the page that weft report all --html makes, and then on.chunk the trace that weft convert makes.
@@ -68,12 +69,15 @@ func compareFiles(files []*file, _, on js.Value) error {
 			if err != nil {
 				return err
 			}
-			c.Add(compare.Side(side), src.name, sums)
 			stacks, err := compare.SumUp(ctx, t.Timeline, compare.ByStack, nil)
-			if err == nil {
-				flame.Add(compare.Side(side), src.name, stacks)
+			if err != nil {
+				return err
 			}
-			return err
+			t.Count()
+			sums.Lost = verdict.Lost(t.Report.Problems, t.Report.Usual)
+			c.Add(compare.Side(side), src.name, sums)
+			flame.Add(compare.Side(side), src.name, stacks)
+			return nil
 		})
 		if err != nil {
 			return err

@@ -74,6 +74,8 @@ type Sums struct {
 	Values map[Key]Value
 	// Others is the number of slices, samples or contexts that are in no key of their own, because there are too many.
 	Others int64
+	// Lost is how many times data of the recording is missing; see verdict.Lost. The caller sets it.
+	Lost uint64
 }
 
 // Others is the name of a key of what has none of its own, because there are too many.
@@ -90,6 +92,7 @@ const (
 type Recording struct {
 	Name   string         `json:"input"`
 	Length timeline.Nanos `json:"length_ns"`
+	Lost   uint64         `json:"lost,omitempty"` // how many times data is missing
 }
 
 // Comparison is a comparison to which recordings are added.
@@ -109,7 +112,7 @@ func NewComparison(recordings int) *Comparison {
 // Add adds a recording.
 func (c *Comparison) Add(side Side, name string, s *Sums) {
 	at := len(c.recordings[side])
-	c.recordings[side] = append(c.recordings[side], Recording{name, s.Length})
+	c.recordings[side] = append(c.recordings[side], Recording{name, s.Length, s.Lost})
 	c.others += s.Others
 	keys := make([]Key, 0, len(s.Values))
 	for k := range s.Values {

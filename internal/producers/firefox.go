@@ -3,6 +3,9 @@ package producers
 // GeckoMain is the name of the main thread of each process of Firefox.
 const GeckoMain = "GeckoMain"
 
+// FirefoxRequest is the type of markers that are network requests.
+const FirefoxRequest = "Network"
+
 // Categories of Firefox's markers and samples.
 const (
 	FirefoxScript     = "JavaScript"

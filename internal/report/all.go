@@ -14,14 +14,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// All has all reports about a trace, in short: what fits a page. Parts without data are nil or empty. Times are
+// All contains all reports about a trace, shortened to what fits on a page. Parts without data are nil or empty. Times are
 // nanoseconds; points in time are on the trace's clock.
 type All struct {
 	Recording Recording      `json:"recording"`
 	Start     timeline.Nanos `json:"start_ns"` // of the trace
 	End       timeline.Nanos `json:"end_ns"`
 	Counts    EventCounts    `json:"counts"`
-	// NotCounted are the inputs of a merge with slices or samples of threads that another input has recorded in more detail.
+	// NotCounted are the inputs of a merge whose slices or samples another input has recorded in more detail.
 	NotCounted []timeline.Recorder `json:"not_counted,omitempty"`
 
 	Utilisation *Utilisation        `json:"utilisation,omitempty"`
@@ -41,9 +41,10 @@ type All struct {
 	Probes      *AllProbes          `json:"probes,omitempty"`
 	Network     *Network            `json:"network,omitempty"`
 	Heaps       []Heap              `json:"heaps,omitempty"` // the largest first
+	Screenshots []Screenshot        `json:"-"`               // in the order of time
 }
 
-// EventCounts are the numbers of what a trace holds.
+// EventCounts counts what a trace contains.
 type EventCounts struct {
 	Processes int   `json:"processes"`
 	Threads   int   `json:"threads"` // with events
@@ -61,20 +62,20 @@ type ThreadFunctions struct {
 	Count     int        `json:"function_count"`
 }
 
-// AllInputs are Inputs with their list.
+// AllInputs adds the list to Inputs.
 type AllInputs struct {
 	*Inputs
 	List []Interaction `json:"inputs"`
 }
 
-// AllTasks are Tasks with their list.
+// AllTasks adds the list to Tasks.
 type AllTasks struct {
 	*Tasks
 	List  []Task `json:"tasks"` // the longest, at most AllRows
 	Count int    `json:"task_count"`
 }
 
-// AllSlices are Slices with their lists.
+// AllSlices adds the lists to Slices.
 type AllSlices struct {
 	*Slices
 	Groups   []SliceGroup `json:"groups"` // the first AllRows of each kind
@@ -94,7 +95,7 @@ func (s *AllSlices) CountOf(kind SliceKind) (n int) {
 	return n
 }
 
-// AllSpans are Spans with their lists: the first AllRows of each.
+// AllSpans adds the first AllRows of each list to Spans.
 type AllSpans struct {
 	*Spans
 	Operations []Operation    `json:"operations"`
@@ -106,7 +107,7 @@ type AllSpans struct {
 	Services   int            `json:"services"`
 }
 
-// AllProbes are a trace's slices of probes, and the values of their most telling argument: the text of a query, or a path.
+// AllProbes describes slices of probes by the values of their most useful argument, such as the text of a query or a path.
 type AllProbes struct {
 	Argument string       `json:"argument,omitempty"`
 	Values   []SliceGroup `json:"values"` // the first AllRows
@@ -119,17 +120,16 @@ type AllProbes struct {
 // AllRows is the number of rows of the tables of All.
 const AllRows = 20
 
-// AllOptions say what an All has. The zero AllOptions are for all of the trace.
+// AllOptions choose the contents of an All. The zero AllOptions ask for the whole trace.
 type AllOptions struct {
 	Selected *selection.Selection // nil: the whole trace
-	// Slices asks for All.Slices of any trace. Otherwise it is there only where devices worked, or where weft does not know the kinds of work: elsewhere
-	// names of slices say less than all other parts.
+	// Slices asks for All.Slices of any trace. Otherwise only traces of devices, and traces whose kinds of work weft does not know, have it: elsewhere
+	// the other parts are more useful than names of slices.
 	Slices bool
 }
 
-// CollectAll attributes a timeline, which is nested, by rules and makes all reports on what is selected of it. Beside the passes of the
-// attribution it goes through all events once, through the slices of threads once more, and where there are inputs also through what they
-// caused. The error is one of the temporary files, or ctx's.
+// CollectAll attributes a nested timeline by rules and makes all reports on the selected part of it. Apart from the passes of the attribution it
+// walks all events once, the slices of threads once more, and if there are inputs also the work that they caused. It fails only if temporary files cannot be used, or with the error of ctx.
 func CollectAll(ctx context.Context, tl *timeline.Timeline, rules attribution.Rules, opts AllOptions) (_ *All, err error) {
 	c := allCollector{tl: tl, selected: opts.Selected, wantsSlices: opts.Slices}
 	totals := tl.Totals()
@@ -160,7 +160,7 @@ func CollectAll(ctx context.Context, tl *timeline.Timeline, rules attribution.Ru
 	return &c.out, c.addCosts()
 }
 
-// allCollector makes an All.
+// allCollector collects an All.
 type allCollector struct {
 	tl         *timeline.Timeline
 	attributed *attribution.Result
@@ -177,8 +177,8 @@ type allCollector struct {
 	shows    map[timeline.TrackID]string
 }
 
-// both does two things that know nothing of each other, at once if that is possible: a selection remembers its answers, so only one
-// goroutine may ask it.
+// both runs two independent functions, at the same time unless parts of the trace are selected: a selection caches its answers and serves only one
+// goroutine.
 func (c *allCollector) both(ctx context.Context, first, second func(context.Context) error) error {
 	if c.selected != nil {
 		if err := first(ctx); err != nil {
@@ -200,7 +200,7 @@ func (c *allCollector) both(ctx context.Context, first, second func(context.Cont
 	return context.Cause(ctx)
 }
 
-// eventCounts counts what a trace holds.
+// eventCounts counts what a trace contains.
 func eventCounts(tl *timeline.Timeline) EventCounts {
 	t := tl.Totals()
 	n := EventCounts{Slices: t.ShownSlices(), Instants: t.InputInstants(), Counters: t.CounterValues, Samples: t.Samples, Flows: t.Flows}
@@ -216,13 +216,16 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 	return n
 }
 
-// firstWalk collects samples, and finds out which threads were busy. It is a walk over all events, which finds the last problems.
+// firstWalk walks all events: it collects samples and determines which threads were busy. Such a walk completes the data problems.
 func (c *allCollector) firstWalk(ctx context.Context) error {
 	reader := newReader(c.tl, c.selected)
 	c.use = newUseCollector(c.tl, c.selected)
 	c.loads = newLoadCollector(c.tl, c.selected)
 	resources := newResourceCollector(c.tl, c.selected)
 	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, reader.item), timeline.Nested(c.tl, c.use.find), c.loads.item, resources.item}
+	if c.tl.MayHaveArg("URI") {
+		passes = append(passes, timeline.Nested(c.tl, resources.marker))
+	}
 	if err := c.tl.WalkLate(ctx, inTurn(passes)); err != nil {
 		return err
 	}
@@ -232,7 +235,7 @@ func (c *allCollector) firstWalk(ctx context.Context) error {
 	return nil
 }
 
-// findInputs finds out when inputs were handled.
+// findInputs determines when inputs were handled.
 func (c *allCollector) findInputs(ctx context.Context) error {
 	if len(c.attributed.Inputs) == 0 {
 		return nil
@@ -258,7 +261,7 @@ func (c *allCollector) makeTrees(ctx context.Context) (err error) {
 	return err
 }
 
-// include returns which slices count; nil: all.
+// include returns the condition for slices to count; nil: all count.
 func (c *allCollector) include() func(*timeline.Item) bool {
 	if c.selected == nil {
 		return nil
@@ -266,7 +269,7 @@ func (c *allCollector) include() func(*timeline.Item) bool {
 	return c.selected.Item
 }
 
-// inTurn gives the items of a walk to all passes.
+// inTurn passes the items of a walk to several passes.
 func inTurn(passes []func(*timeline.Item) error) func(*timeline.Item) error {
 	return func(it *timeline.Item) error {
 		for _, pass := range passes {
@@ -278,7 +281,7 @@ func inTurn(passes []func(*timeline.Item) error) func(*timeline.Item) error {
 	}
 }
 
-// nameThreads finds out what threads show.
+// nameThreads finds the urls that threads work for.
 func (c *allCollector) nameThreads() error {
 	times, err := urlTimes(c.attributed)
 	if err != nil {
@@ -354,7 +357,7 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	return c.addProfiles()
 }
 
-// addGroups takes over what the second walk has counted, where it did.
+// addGroups adds the results of the counters that took part in the second walk.
 func (c *allCollector) addGroups(ctx context.Context, groups, values *sliceCounter, spans *spanCollector) error {
 	if groups != nil {
 		all, err := groups.done(ctx)
@@ -391,7 +394,7 @@ func (c *allCollector) addGroups(ctx context.Context, groups, values *sliceCount
 	return err
 }
 
-// addSpans takes over spans, with the first rows of their lists.
+// addSpans adds spans, with the first rows of their lists.
 func (c *allCollector) addSpans(s *Spans) {
 	services := map[string]bool{}
 	for i := range s.Operations {
@@ -407,10 +410,10 @@ func (c *allCollector) addSpans(s *Spans) {
 	}
 }
 
-// probeTexts are arguments of probes that tell most about their slices, the first that there is.
+// probeTexts are the arguments that describe slices of probes best, the best first.
 var probeTexts = []string{"query", "sql", "statement", "path", "filename", "url"}
 
-// addProbes notes that there are slices of probes, if so.
+// addProbes reports whether there are slices of probes, and prepares their part.
 func (c *allCollector) addProbes() bool {
 	if !c.tl.MayHaveArg(timeline.OwnProbe) {
 		return false
@@ -422,7 +425,7 @@ func (c *allCollector) addProbes() bool {
 	return true
 }
 
-// newTasks returns the collector of long tasks, which has the sampled threads' tasks.
+// newTasks returns the collector of long tasks, with the tasks of sampled threads.
 func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	opts := TaskOptions{Include: c.include()}
 	if c.selected != nil {
@@ -433,7 +436,7 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 		return tasks, err
 	}
 	profiles := c.profiles
-	if c.selected != nil { // a task counts whole
+	if c.selected != nil { // a task counts in full
 		if profiles, err = Collect(ctx, c.tl, nil); err != nil {
 			return nil, err
 		}
@@ -442,7 +445,7 @@ func (c *allCollector) newTasks(ctx context.Context) (*taskCollector, error) {
 	return tasks, nil
 }
 
-// addUse takes over how busy threads were, and the trees of stacks or, where there are none, of slices.
+// addUse adds the utilisation of threads, and the trees of stacks, or of slices if there are no stacks.
 func (c *allCollector) addUse(ofSlices *sliceTrees) {
 	c.use.sortTrees(c.trees)
 	if use := c.use.done(c.shows); len(use.Threads) > 0 {
@@ -453,7 +456,7 @@ func (c *allCollector) addUse(ofSlices *sliceTrees) {
 	}
 }
 
-// addInputs takes over the inputs.
+// addInputs adds the inputs.
 func (c *allCollector) addInputs() {
 	if c.inputs != nil {
 		in := c.inputs.done()
@@ -461,8 +464,8 @@ func (c *allCollector) addInputs() {
 	}
 }
 
-// slicesMatter reports whether slices by name are asked for, or say what no other part does: without busy threads the slices are on
-// tracks of their own, as spans and requests are.
+// slicesMatter reports whether slices by name are requested or contain what no other part does. Without busy threads the slices are on tracks of
+// their own, as spans and requests are.
 func (c *allCollector) slicesMatter() bool {
 	if c.wantsSlices || c.use.out.By != KindsOfWork || len(c.use.out.Threads) == 0 {
 		return true
@@ -476,14 +479,14 @@ func (c *allCollector) slicesMatter() bool {
 	return false
 }
 
-// addTasks takes over the longest tasks.
+// addTasks adds the longest tasks.
 func (c *allCollector) addTasks(t *Tasks) {
 	if len(t.Tasks) > 0 {
 		c.out.Tasks = &AllTasks{t, t.Tasks[:min(len(t.Tasks), AllRows)], len(t.Tasks) + int(t.Uncounted)}
 	}
 }
 
-// addSlices takes over the first groups of each kind.
+// addSlices adds the first groups of each kind.
 func (c *allCollector) addSlices(s *Slices) {
 	if len(s.Groups) == 0 {
 		return
@@ -503,7 +506,7 @@ func (c *allCollector) addSlices(s *Slices) {
 	c.out.Slices = all
 }
 
-// addProfiles adds what samples say: functions, collections, and forced style and layout, which slices say as well.
+// addProfiles adds functions, garbage collections, and forced style and layout, which come from samples or slices.
 func (c *allCollector) addProfiles() error {
 	opts := Options{Top: AllRows}
 	if forced := c.profiles.LayoutThrashing(opts); len(forced.Threads) > 0 {
@@ -533,8 +536,8 @@ func (c *allCollector) addProfiles() error {
 	return nil
 }
 
-// addCosts adds the tables of costs that say most: of pages, entities and scripts, otherwise of the contexts that there are, or of
-// threads.
+// addCosts adds the most useful tables of costs: of pages, entities and scripts, otherwise of the types of contexts that the trace has, otherwise
+// of threads.
 func (c *allCollector) addCosts() error {
 	tables := costtables.Of(c.attributed)
 	types := tables.Types()
@@ -583,7 +586,7 @@ func (c *allCollector) addFlows(ctx context.Context) error {
 	return nil
 }
 
-// GCTime returns how long the garbage collector ran, and the whole it is part of: the busy time if slices show it, otherwise the sampled time.
+// GCTime returns how long the garbage collector ran, and of what: the busy time if slices record it, otherwise the sampled time.
 func (a *All) GCTime() (time, of timeline.Nanos, bySlices bool) {
 	if u := a.Utilisation; u != nil && u.By == KindsOfWork {
 		if kind := slices.Index(u.Kinds, "gc"); kind >= 0 {

@@ -118,7 +118,7 @@ func TestTreeOfSlices(t *testing.T) {
 	}
 }
 
-// Steps that are told apart by their numbers are one node.
+// Steps that are distinguished by their numbers are one node.
 func TestTreeOfSteps(t *testing.T) {
 	const text = `[{"ph":"X","pid":1,"tid":2,"name":"Step#1","ts":0,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":100,"dur":200},
 		{"ph":"X","pid":1,"tid":2,"name":"Step#22","ts":2000,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"add","ts":2100,"dur":200},{"ph":"X","pid":1,"tid":2,"name":"#7","ts":4000,"dur":10}]`

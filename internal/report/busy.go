@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// busyThreads finds out in a walk when the threads of a trace were busy: while any of their slices that have an end is open, unless the
-// innermost one is a system call that sleeps. Slices that overlap others of their thread are on lanes or, as streams are written, on tracks of their own below it; time in which several
-// are open counts once. T is what is noted of an open slice.
+// busyThreads determines in a walk when threads were busy: while a slice with an end is open, unless the innermost one is a system call that
+// sleeps. Slices that overlap others of their thread are on lanes or, as for streams, on tracks below it; time in which several are open counts once.
+// T is a note about an open slice.
 type busyThreads[T any] struct {
 	tl       *timeline.Timeline
 	selected *selection.Selection
@@ -19,19 +19,19 @@ type busyThreads[T any] struct {
 	threads  []*busyThread[T]   // by TrackID; nil: without slices
 }
 
-// busyThread is a thread while its slices are gone through.
+// busyThread is the state of a thread during the walk.
 type busyThread[T any] struct {
-	since       timeline.Nanos // of the event before
+	since       timeline.Nanos // the time of the previous event
 	first, last timeline.Nanos
 	busy        timeline.Nanos
-	cpu         timeline.Nanos // CPU time of the outermost slices that tell it
+	cpu         timeline.Nanos // CPU time of the outermost slices for which it is known
 	measured    timeline.Nanos // length of these slices
 	lanes       []busyLane[T]
 	slots       map[timeline.TrackLane]int // index in lanes
 	open        collections.Heap[int]      // of those lanes that are busy, and of some that were
 }
 
-// busyLane is a place of a thread where slices nest.
+// busyLane is a track or lane of a thread.
 type busyLane[T any] struct {
 	busy, queued bool // queued: it is in open
 	innermost    T    // slice that has an end, while it is busy
@@ -41,14 +41,14 @@ type busyLane[T any] struct {
 type busySlice[T any] struct {
 	timed  bool // otherwise its time counts for the slice around it
 	sleeps bool
-	told   bool  // it says its CPU time, or a slice around it does
+	told   bool  // its CPU time or the CPU time of a slice around it is known
 	depth  int32 // number of timed slices around it
 	from   timeline.Nanos
 	cpu    timeline.CPUTime // when it began; not given if a slice around it tells
 	note   T
 }
 
-// sleepingCalls are system calls in which a thread waits, mostly or always.
+// sleepingCalls are system calls in which a thread mostly waits.
 var sleepingCalls = []string{
 	"accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "io_getevents", "kevent", "nanosleep", "pause", "poll", "ppoll", "pselect6",
 	"rt_sigsuspend", "rt_sigtimedwait", "select", "wait4", "waitid",
@@ -59,7 +59,7 @@ func sleeps(it *timeline.Item) bool {
 	return string(it.Category) == "syscall" && Sleeps(string(it.Name))
 }
 
-// Sleeps reports whether a thread waits in a system call, mostly or always.
+// Sleeps reports whether a thread mostly waits in a system call.
 func Sleeps(call string) bool {
 	_, found := slices.BinarySearch(sleepingCalls, call)
 	return found
@@ -109,8 +109,8 @@ func (t *busyThread[T]) innermost() *T {
 	return nil
 }
 
-// item takes in an item of the walk. note says what to note of a slice that begins in others, and charge gets the time since the event
-// before of the thread, if it was busy: it belongs to the innermost slice that has an end.
+// item handles an item of the walk. note returns the note for a slice that starts inside others. charge gets the time since the thread's previous
+// event if it was busy; that time belongs to the innermost slice that has an end.
 func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note func(*timeline.Item, *timeline.OpenSlices[busySlice[T]]) T,
 	charge func(t *busyThread[T], thread timeline.TrackID, slice *T, from, to timeline.Nanos),
 ) {
@@ -151,7 +151,7 @@ func (b *busyThreads[T]) item(it *timeline.Item, open *timeline.OpenSlices[busyS
 	}
 }
 
-// begin returns what is known of a slice that begins.
+// begin returns what is known about a slice that begins.
 func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[T]], note T) busySlice[T] {
 	s := busySlice[T]{timed: hasEnd(&it.Head) && b.selected.Item(it), sleeps: sleeps(it), from: it.TS, note: note}
 	n := open.Len()
@@ -171,7 +171,7 @@ func (b *busyThreads[T]) begin(it *timeline.Item, open *timeline.OpenSlices[busy
 	return s
 }
 
-// end takes in the CPU time of a slice that ends, if it is on the track of its thread: those on lanes have the same time.
+// end handles the CPU time of a slice that ends, if it is on the track of its thread: those on lanes have the same time.
 func (t *busyThread[T]) end(it *timeline.Item, thread timeline.TrackID, s *busySlice[T]) {
 	if s == nil || it.Track != thread || it.Lane > 0 {
 		return
@@ -183,18 +183,18 @@ func (t *busyThread[T]) end(it *timeline.Item, thread timeline.TrackID, s *busyS
 	}
 }
 
-// add takes in a time of a thread that was busy.
+// add adds a time of a thread that was busy.
 func (t *busyThread[T]) add(from, to timeline.Nanos) {
 	t.first, t.last = min(t.first, from), max(t.last, to)
 	sum(&t.busy, to-from)
 }
 
-// bySamples reports whether samples say best when a thread was busy: unless it has slices, and the trace tasks of event loops.
+// bySamples reports whether samples tell best when a thread was busy: not if it has slices and the trace has tasks of event loops.
 func (b *busyThreads[T]) bySamples(t *Thread) bool {
 	return t != nil && len(t.observations) > 0 && (b.threads[t.track] == nil || !b.haveLoops())
 }
 
-// haveLoops reports whether there are tasks of event loops.
+// haveLoops reports whether the trace has tasks of event loops.
 func (b *busyThreads[T]) haveLoops() bool {
 	for id := range timeline.TrackID(b.tl.TrackCount()) {
 		if b.tl.TrackKind(id) == timeline.ThreadTrack && b.tl.HasLoopTasks(id) {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Calls says how often functions of script were called.
+// Calls tells how often functions of script were called.
 type Calls struct {
 	// Sampled means that calls were found in samples, which see only some of them: the numbers are lower bounds.
 	Sampled bool           `json:"sampled"`
@@ -22,14 +22,14 @@ type Calls struct {
 	Unnamed int64 `json:"unnamed"`
 }
 
-// FunctionCall says how often a function was called. File is the last part of its path or URL, "." if that is not known.
+// FunctionCall tells how often a function was called. File is the last part of its path or URL, "." if that is not known.
 type FunctionCall struct {
 	File     string `json:"file"`
 	Function string `json:"function"`
 	Calls    int64  `json:"calls"`
 }
 
-// CallOptions say how calls are counted.
+// CallOptions tell how calls are counted.
 type CallOptions struct {
 	// Sampled counts the samples even if the trace has events of calls. The two know different calls, so that
 	// numbers of both in one table could not be compared: without it samples are counted only if there are no such events.
@@ -118,7 +118,7 @@ func baseName(path string) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// event takes in a slice, which may be a call. One that is not selected does not count, but tells that the trace has calls.
+// event handles a slice, which may be a call. One that is not selected does not count, but tells that the trace has calls.
 func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item, selected bool) {
 	if producers.FunctionCall.Is(it.Name) {
 		if path, function, ok := calledFunction(tl, it); ok {

@@ -14,15 +14,15 @@ import (
 const (
 	nameWidth  = 44
 	placeWidth = 24
-	// MaxName is the number of characters of a name that people get to see: processes may be called by their command line.
+	// MaxName is the number of characters of a name that are shown: processes may be called by their command line.
 	MaxName  = 60
 	maxShows = 80 // of a url in a title
 )
 
-// detailed is the number of tasks, or inputs, that people get to see in detail.
+// detailed is the number of tasks, or inputs, that are shown in detail.
 const detailed = 3
 
-// placeCell says where something happened: for people in short, with the number by which --thread finds it, or its number in its recording.
+// placeCell tells where something happened: for people in short, with the number by which --thread finds it, or its number in its recording.
 func placeCell(t *ThreadID) table.Cell {
 	c := threadCell(t)
 	if t.Recorded.Input != "" && (t.Thread != "" || t.TID.HasNumber()) {
@@ -50,7 +50,7 @@ func threadCell(t *ThreadID) table.Cell {
 	return c
 }
 
-// threads are the columns that say on which thread something was: people get one, by place, and programs four whose keys have a prefix.
+// threads are the columns for a thread: readers get one, made by place, programs get four whose keys have a prefix.
 // Where thread returns nil they are empty.
 func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(*ThreadID) table.Cell) []table.Of[T] {
 	text := func(key string, of func(*ThreadID) string) table.Of[T] {
@@ -73,7 +73,7 @@ func threads[T any](prefix, title string, thread func(*T) *ThreadID, place func(
 	}
 }
 
-// spare are columns which people can do without.
+// spare are columns that may be left out.
 func spare[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
 	for i := range columns {
 		columns[i] = columns[i].Spare(n)
@@ -81,7 +81,7 @@ func spare[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
 	return columns
 }
 
-// optionalThreads are columns which people can do without, and get only where any is known.
+// optionalThreads are columns that may be left out, and are left out if no thread is known.
 func optionalThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
 	for i := range columns {
 		columns[i] = columns[i].Spare(n).IfAny()
@@ -89,7 +89,7 @@ func optionalThreads[T any](n uint8, columns []table.Of[T]) []table.Of[T] {
 	return columns
 }
 
-// ofThread are the columns that a table about one thread has first, for programs.
+// ofThread are the first columns, for programs, of a table about one thread.
 func ofThread[T any](t *ThreadID) []table.Of[T] {
 	columns := threads("", "", func(*T) *ThreadID { return t }, placeCell)
 	for i := range columns {
@@ -104,12 +104,12 @@ func columns[T any](parts ...[]table.Of[T]) []table.Of[T] { return slices.Concat
 // partText names a part of some work in one text.
 func partText(p *WorkPart) string { return strings.TrimSpace(p.Name + " " + p.Location) }
 
-// sliceNames is a column of names of functions or slices, which says so where they are the recorder's own work.
+// sliceNames is a column of names of functions or slices that marks the profiler's own work.
 func sliceNames[T any](key, title string, width int, of func(*T) string) table.Of[T] {
 	return table.Names(key, title, width, of).Noted(producers.RecorderNote)
 }
 
-// mostParts are the columns about what has most self time.
+// mostParts are the columns about the part with the most self time.
 func mostParts[T any](title string, of func(*T) *WorkPart) []table.Of[T] {
 	or := func(row *T) *WorkPart { return cmp.Or(of(row), &WorkPart{}) }
 	return []table.Of[T]{
@@ -120,7 +120,7 @@ func mostParts[T any](title string, of func(*T) *WorkPart) []table.Of[T] {
 	}
 }
 
-// firstPart returns what has most self time; nil if nothing is known.
+// firstPart returns the part with the most self time; nil if none is known.
 func firstPart(w *Work) *WorkPart {
 	if w == nil || len(w.Parts) == 0 {
 		return nil
@@ -128,7 +128,7 @@ func firstPart(w *Work) *WorkPart {
 	return &w.Parts[0]
 }
 
-// cut leaves the rows that are shown; limit 0: all.
+// cut returns the first rows; limit 0: all.
 func cut[T any](rows []T, limit int) []T {
 	if limit > 0 {
 		return rows[:min(limit, len(rows))]

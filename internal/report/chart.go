@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Chart is what a timeline shows of the threads of a Utilisation: their slices that are long enough to be seen, and how long the outermost
-// of the others took. Times are nanoseconds, points in time on the trace's clock.
+// Chart is the content of a timeline of the threads of a Utilisation: slices that are long enough to be visible, and the time of the outermost of
+// the others. Times are nanoseconds, points in time on the trace's clock.
 type Chart struct {
 	Least timeline.Nanos // the length of the shortest slices
 	Step  timeline.Nanos // of ShortTime, counted from Utilisation.Start
@@ -29,11 +29,11 @@ type ChartSlice struct {
 	Start, Duration timeline.Nanos
 	Depth           int
 	Name            int            // index in Chart.Names
-	Kind            int            // index in Utilisation.Kinds; their number: it waits
-	CPU             timeline.Nanos // that it used; −1: not known
+	Kind            int            // index in Utilisation.Kinds; len(Kinds): it waits
+	CPU             timeline.Nanos // its CPU time; −1: unknown
 }
 
-// ShortTime is how long outermost slices of a kind took, in a step, that are too short for the chart.
+// ShortTime is the time in a step of outermost slices of a kind that are too short for the chart.
 type ShortTime struct {
 	Step, Kind int
 	Time       timeline.Nanos
@@ -41,7 +41,7 @@ type ShortTime struct {
 
 // Limits of a chart.
 const (
-	chartParts     = 4000 // slices that are shorter than this part of the time are not seen
+	chartParts     = 4000 // slices shorter than the length divided by this are invisible
 	maxChartSlices = 40_000
 	maxChartDepth  = 32
 	chartSteps     = 500
@@ -81,7 +81,7 @@ func newChartCollector(use *useCollector, limit int) *chartCollector {
 	return c
 }
 
-// item takes in a slice that begins, of a thread that is not known by its samples.
+// item handles the start of a slice. Threads that are known by their samples have none.
 func (c *chartCollector) item(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) {
 	thread := c.use.places[it.Track]
 	if thread == 0 || c.use.rows[thread] == nil || it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !c.use.selected.Item(it) {
@@ -202,7 +202,7 @@ func (c *chartCollector) addSamples(p *Profiles, t *Thread) {
 	calls.close(0, calls.end)
 }
 
-// sampledCalls are the calls of a thread that are open while its samples are gone through.
+// sampledCalls are the open calls during a pass over the samples of a thread.
 type sampledCalls struct {
 	collector *chartCollector
 	row       *chartRow
@@ -222,7 +222,7 @@ type sampledCall struct {
 	from       timeline.Nanos
 }
 
-// see takes in a sample. The garbage collector is in what it interrupts.
+// see handles a sample. The garbage collector belongs to what it interrupts.
 func (c *sampledCalls) see(o *observation, t *Thread, kind int) {
 	c.path = c.path[:0]
 	if i, ok := slices.BinarySearch(c.paths.ids, o.stack); ok && o.stack != 0 {
@@ -261,7 +261,7 @@ func (c *sampledCalls) close(depth int, at timeline.Nanos) {
 	}
 }
 
-// done returns the chart after the walk; nil if nothing is in it.
+// done returns the chart after the walk; nil if it is empty.
 func (c *chartCollector) done() *Chart {
 	if c.kept == 0 {
 		return nil
@@ -303,7 +303,7 @@ func (r *chartRow) done(out *Chart, names map[string]int, kinds int) (row ChartR
 	return row
 }
 
-// ChartOf returns a chart of the utilisation with at most so many slices: the longest, with the time of the others in Short.
+// ChartOf returns a chart with at most limit slices: the longest. Short has the time of the others.
 func (u *Utilisation) ChartOf(c *Chart, limit int) *Chart {
 	rows, count := make([]*chartRow, len(c.Rows)), 0
 	for i, row := range c.Rows {

@@ -21,7 +21,7 @@ var costTitles = map[string]string{
 	"inputs": "inputs", "worst_input_latency_ns": "worst latency ms",
 }
 
-// lessTelling are the titles of columns that people miss least, those last that they miss least of all.
+// lessTelling are the titles of columns to leave out when room is short, the least important last.
 var lessTelling = []string{
 	"total ms", "CPU ms", "long slices", "forced ms", "worst latency ms", "requests", "received KB", "inputs", "provoked GC ms", "freed KB",
 	"slices", "async ms", "CPU unknown ms",
@@ -32,7 +32,7 @@ var costKinds = map[costtables.Unit]table.Kind{
 	costtables.Count: table.CountKind, costtables.Nanoseconds: table.TimeKind, costtables.Bytes: table.ByteKind,
 }
 
-// CostReport prints tables of costs: heading leads people to them.
+// CostReport prints tables of costs below a heading.
 func CostReport(heading string, tables []*costtables.Table) *table.Report {
 	if tables == nil {
 		tables = []*costtables.Table{}
@@ -44,7 +44,7 @@ func CostReport(heading string, tables []*costtables.Table) *table.Report {
 	return out
 }
 
-// CostTable prints a table of costs. Of input events it says how long after the start of the trace they happened, as --from and --to count.
+// CostTable prints a table of costs. Input events have their time since the start of the trace, as --from and --to count it.
 func CostTable(t *costtables.Table) *table.Table {
 	title, split := t.Type, ""
 	if t.Group != costtables.GroupNone {
@@ -93,7 +93,7 @@ func CostTable(t *costtables.Table) *table.Table {
 	return out
 }
 
-// costNumbers are the columns with numbers. People get one column for what programs get four, and a share.
+// costNumbers are the columns with numbers. Readers get one column and a share where programs get four columns.
 func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 	add := func(c table.Column, cell func(*costtables.Row) table.Cell) {
 		c.Spare = uint8(slices.Index(lessTelling, c.Title) + 1)
@@ -126,7 +126,7 @@ func costNumbers(t *costtables.Table) (columns []table.Of[costtables.Row]) {
 	return columns
 }
 
-// SelectCosts has an attribution add up the costs of what is selected; nil: all.
+// SelectCosts restricts the costs of an attribution to what is selected; nil: all.
 func SelectCosts(rules *attribution.Rules, selected *selection.Selection) {
 	if rules.Cost.Window.From, rules.Cost.Window.To = selected.Window(); selected != nil {
 		rules.Cost.Counts = selected.Head
@@ -149,7 +149,7 @@ func ContextName(t *costtables.Table, r *costtables.Row) string {
 	return r.Name
 }
 
-// costNames returns what people see of the names of the rows: of several contexts that look the same with the id.
+// costNames returns the displayed names of the rows. Contexts with the same name get their ids.
 func costNames(t *costtables.Table) []string {
 	names, first, same := make([]string, len(t.Rows)), map[string]string{}, map[string]bool{}
 	for i := range t.Rows {

@@ -55,7 +55,7 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// The text says when each input event happened, from the start of the trace, so that people can look at that time.
+// The text tells when each input event happened, from the start of the trace, so that people can look at that time.
 func TestInputTimes(t *testing.T) {
 	text := costText(&costtables.Table{Type: "InputEvent", Start: 1_000_000, Rows: []costtables.Row{
 		{Amounts: costtables.Amounts{ID: "latency/1", Name: "KEY_PRESSED 1"}, Input: &costtables.InputInfo{Start: 1_000_000}},

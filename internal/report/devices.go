@@ -12,17 +12,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Job is the place of one process of a distributed training among the others, by its trace.
+// Job is the position of one process in a distributed training, as its trace records it.
 type Job struct {
-	Rank      int64  `json:"rank"`                 // of several that were merged: of the reference
-	Ranks     int    `json:"ranks,omitempty"`      // how many were merged; 0: one alone
+	Rank      int64  `json:"rank"`                 // in a merge: the rank of the reference
+	Ranks     int    `json:"ranks,omitempty"`      // the number of merged ranks; 0: not a merge
 	WorldSize int64  `json:"world_size,omitempty"` // number of ranks; 0: not known
 	Backend   string `json:"backend,omitempty"`    // of the communication: "nccl"
 }
 
-// Device says how busy a GPU or another device was. Its times do not count twice what several of its streams did at once.
+// Device is the utilisation of a GPU or another device. Work of several streams at the same time counts once.
 type Device struct {
-	Device  int64            `json:"device"`         // its number, by which the producer knows it
+	Device  int64            `json:"device"`         // the producer's number for it
 	Name    string           `json:"name,omitempty"` // "NVIDIA H100 80GB HBM3"
 	Rank    *int64           `json:"rank,omitempty"` // of the process; nil: not known
 	Process string           `json:"process"`
@@ -46,7 +46,7 @@ type Device struct {
 	Recorded RecordedAs `json:"-"`
 }
 
-// Stream says how busy a stream of a device was.
+// Stream is the utilisation of a stream of a device.
 type Stream struct {
 	ThreadID
 	Rank    *int64         `json:"rank,omitempty"` // as of Device
@@ -57,7 +57,7 @@ type Stream struct {
 	Busy    timeline.Nanos `json:"busy_ns"`
 	Idle    timeline.Nanos `json:"idle_ns"`
 	Overlap timeline.Nanos `json:"overlap_ns"` // with several slices at once
-	// LongestIdle is the longest time between two slices of the stream, which begins at LongestIdleAt; 0 and nil if there is none.
+	// LongestIdle is the longest time between two slices of the stream, which starts at LongestIdleAt; 0 and nil if there is none.
 	LongestIdle   timeline.Nanos  `json:"longest_idle_ns,omitempty"`
 	LongestIdleAt *timeline.Nanos `json:"longest_idle_ts_ns,omitempty"`
 }
@@ -69,7 +69,7 @@ type Step struct {
 	Rank     *int64         `json:"rank,omitempty"` // as of Device
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
-	// DeviceBusy is the time in which the devices of its recording worked between begin and end of the step, all Devices added up: what
+	// DeviceBusy is the time in which the devices of its recording worked during the step, summed over all Devices: what
 	// the step has launched may also run later.
 	DeviceBusy timeline.Nanos `json:"device_busy_ns"`
 	// Of this time, kernels compute for Compute, others only communicate for Communication, and for Copy there are only copies and fills.
@@ -79,7 +79,7 @@ type Step struct {
 	Devices       int            `json:"devices"`
 }
 
-// Limits of what is kept of devices.
+// Limits of memory for devices.
 const (
 	maxDevices = 1 << 8
 	maxStreams = 1 << 12
@@ -94,7 +94,7 @@ const (
 	workKinds
 )
 
-// deviceCounter finds out how busy devices are.
+// deviceCounter determines how busy devices are.
 type deviceCounter struct {
 	tl      *timeline.Timeline
 	wanted  *timeline.ArgSelection
@@ -123,7 +123,7 @@ type deviceWork struct {
 	busy  busyTimes
 }
 
-// startedStep is what is known of a step when it begins.
+// startedStep is what is known about a step when it begins.
 type startedStep struct {
 	input  string
 	worked [workKinds]timeline.Nanos // what the devices of the input had
@@ -137,8 +137,8 @@ type streamWork struct {
 	any         bool
 }
 
-// busyTimes adds up the times in which a device does what kinds of work. Work is given in the order of its starts, so all that
-// is known of the future is when each kind of work ends.
+// busyTimes sums the times of a device by the set of kinds of work that it does. Work comes in the order of its starts, so the only state is when
+// each kind of work ends.
 type busyTimes struct {
 	any   bool
 	now   timeline.Nanos
@@ -161,7 +161,7 @@ func (b *busyTimes) advance(now timeline.Nanos) {
 	}
 }
 
-// begin takes in work.
+// begin handles work.
 func (b *busyTimes) begin(kind int, from, to timeline.Nanos) {
 	if !b.any {
 		*b = busyTimes{any: true, now: from, until: [workKinds]timeline.Nanos{from, from, from}}
@@ -194,7 +194,7 @@ func newDeviceCounter(tl *timeline.Timeline) *deviceCounter {
 	}
 }
 
-// begin takes in a slice of a thread that begins, and says to which table it belongs and how many bytes it has copied.
+// begin handles the start of a slice of a thread, and returns the table to which it belongs and the bytes that it copied.
 func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *openSum) (kind SliceKind, moved int64) {
 	switch string(it.Category) {
 	case producers.CPUOperator:
@@ -225,7 +225,7 @@ func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *ope
 		}
 	}
 	if !onDevice || !onStream {
-		return ThreadSlices, 0 // of another producer, who means another kernel
+		return ThreadSlices, 0 // another producer's, with another meaning of the word
 	}
 	if it.Dur != timeline.NoTime {
 		c.work(it, kind, thread, device, moved)
@@ -233,7 +233,7 @@ func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *ope
 	return kind, max(moved, 0)
 }
 
-// work takes in work of a device.
+// work handles work of a device.
 func (c *deviceCounter) work(it *timeline.Item, kind SliceKind, thread timeline.TrackID, device, moved int64) {
 	s := c.stream(thread, device)
 	if s == nil {
@@ -322,7 +322,7 @@ func factOf(input, key string) string {
 	return timeline.InputFacts + input + "." + key
 }
 
-// The facts that say which place a process has in a distributed training.
+// The facts that tell which place a process has in a distributed training.
 const (
 	rankFact      = "distributedInfo.rank"
 	worldSizeFact = "distributedInfo.world_size"
@@ -351,7 +351,7 @@ func (c *deviceCounter) attribute(key string) (found timeline.Attribute) {
 	return found
 }
 
-// begin takes in work of a stream.
+// begin handles work of a stream.
 func (s *streamWork) begin(from, to timeline.Nanos) {
 	if s.any && from > s.until && from-s.until > s.LongestIdle {
 		at := s.until
@@ -383,7 +383,7 @@ func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o 
 	o.step = int32(len(c.steps))
 }
 
-// end takes in the end of a slice.
+// end handles the end of a slice.
 func (c *deviceCounter) end(it *timeline.Item, o *openSum) {
 	if o.step > 0 {
 		start, step := &c.started[o.step-1], &c.steps[o.step-1]

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hasEnd reports whether the input has an end for a slice: others have none: weft closed them, or they never end.
+// hasEnd reports whether the input has an end for a slice. Other slices never end, or weft closed them.
 func hasEnd(it *timeline.Head) bool { return it.Dur != timeline.NoTime && !it.DidNotEnd }
 
-// endOf returns when a slice ends that does.
+// endOf returns the end of a slice for which hasEnd is true.
 func endOf(it *timeline.Head) timeline.Nanos { return it.TS + min(it.Dur, math.MaxInt64-max(it.TS, 0)) }

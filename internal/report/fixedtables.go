@@ -15,7 +15,7 @@ import (
 const noLayout = "this trace has no layout events; record the layout probes, a Chrome trace with the category devtools.timeline,\n" +
 	"or a Firefox profile, or name other slices with --phases"
 
-// fixed is a report with a fixed text. Nothing says why it has no rows, if it has none.
+// fixed is a report with a fixed text. nothing is the message for a report without rows.
 func fixed(text string, json table.Record, nothing string, tables ...*table.Table) *table.Report {
 	r := &table.Report{Fixed: true, Text: text, Head: []table.Record{json}, Sections: []table.Section{{Tables: tables}}}
 	for _, t := range tables {
@@ -27,14 +27,14 @@ func fixed(text string, json table.Record, nothing string, tables ...*table.Tabl
 	return r
 }
 
-// text and number are columns which people know by their keys.
+// text and number are columns whose titles are their keys.
 func text[T any](key string, of func(*T) string) table.Of[T] { return table.Texts(key, key, of) }
 
 func number[T any, N table.Integer](key string, of func(*T) N) table.Of[T] {
 	return table.Counts(key, key, of)
 }
 
-// uncounted warns that rows lack something, because there are too many.
+// uncounted warns that some slices are in no row because there are too many rows.
 func (l *Layout) uncounted(r *table.Report) *table.Report {
 	if l.Uncounted > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("too many rows: %d slices or calls are in none", l.Uncounted))
@@ -173,7 +173,7 @@ func phaseCell(phase string) string { return "[ " + right(escaped(phase), 8) + "
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// left and right fill a text with blanks up to a width in bytes, as printf does.
+// left and right pad a text to a width in bytes, as printf does.
 func left(text string, width int) string  { return text + blanks(width-len(text)) }
 func right(text string, width int) string { return blanks(width-len(text)) + text }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// FlowPairs says which threads hand work to which, by the arrows of flows, and how long it waits. Times are nanoseconds.
+// FlowPairs are the pairs of threads that hand work to each other by flows, with the delays. Times are nanoseconds.
 type FlowPairs struct {
 	Arrows int64 `json:"arrows"` // of all flows
 	// Within is the number of arrows within one thread, which are in no pair, Uncounted the number of arrows of pairs for which there is no room.
@@ -19,8 +19,8 @@ type FlowPairs struct {
 	Pairs     []FlowPair `json:"pairs"` // the longest delays in all first
 }
 
-// FlowPair are the arrows from one thread to another. The delay of an arrow is the time from where the flow leaves to where it arrives: by
-// the times of the ends of the flow, which lie inside their slices.
+// FlowPair is the sum of the arrows from one thread to another. The delay of an arrow is the time between the ends of the flow, which lie inside
+// their slices.
 type FlowPair struct {
 	From   ThreadID       `json:"from"`
 	To     ThreadID       `json:"to"`
@@ -32,11 +32,11 @@ type FlowPair struct {
 	MaxAt  timeline.Nanos `json:"max_ts_ns"` // when the arrow with the longest delay leaves
 }
 
-// maxFlowPairs bounds the pairs of threads that are told apart.
+// maxFlowPairs bounds the pairs of threads that are distinguished.
 const maxFlowPairs = 1 << 16
 
-// CollectFlowPairs goes through the flows of a timeline, which is nested. Only arrows between tracks that are wanted count; nil: all do. An
-// attribution after it need not go through the flows once more. The error is one of the temporary files, or ctx's.
+// CollectFlowPairs counts the arrows of the flows of a nested timeline for which wanted is true; nil: all. An attribution after it need not walk
+// the flows again. It fails only if temporary files cannot be used, or with the error of ctx.
 func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(from, to timeline.TrackID, at timeline.Nanos) bool) (*FlowPairs, error) {
 	c := flowPairs{
 		tl: tl, wanted: wanted, ids: map[[2]timeline.TrackID]int32{}, delays: extsort.NewRanks(tl.Memory()/16, tl.TempDir()),
@@ -63,7 +63,7 @@ type flowPairs struct {
 	err    error
 }
 
-// arrows is a flowbind.Visitor that is told of each arrow.
+// arrows is a flowbind.Visitor that counts arrows.
 type arrows struct {
 	tl      *timeline.Timeline
 	arrow   func(from, to flowMember)
@@ -77,7 +77,7 @@ type flowMember struct {
 	at      timeline.Nanos
 }
 
-// maxFlowMembers bounds the members of a flow from which an arrow may still leave: flows of Firefox may lead from any.
+// maxFlowMembers bounds the members of a flow from which arrows may still leave. In Firefox any member may be one.
 const maxFlowMembers = 1 << 10
 
 // Begin implements flowbind.Visitor.

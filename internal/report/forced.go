@@ -4,17 +4,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// LayoutThrashing says which script forced the browser to compute style and layout.
+// LayoutThrashing lists the script that forced the browser to compute style and layout.
 type LayoutThrashing struct {
 	Threads []ThreadForced `json:"threads"`
 }
 
-// Basis says what the numbers of a LayoutThrashing are made of.
+// Basis is the source of the numbers of a LayoutThrashing.
 type Basis string
 
 // The bases.
 const (
-	// FromSamples: samples whose state is style or layout and that have a stack. Times are those that samples stand for.
+	// FromSamples: samples whose state is style or layout and that have a stack. Times are the times that samples represent.
 	FromSamples Basis = "samples"
 	// FromSlices: slices of style and layout inside of slices that run script. Times are exact.
 	FromSlices Basis = "slices"
@@ -26,7 +26,7 @@ type ThreadForced struct {
 	Source string `json:"source"`
 	Basis  Basis  `json:"basis"`
 	ForcedTime
-	Thrashing int           `json:"thrashing"` // number of stacks with the verdict
+	Thrashing int           `json:"thrashing"` // number of stacks that thrash
 	ByStack   []StackForced `json:"by_stack"`  // the most time first
 
 	// StackCount is the number of stacks, of which ByStack may hold only the first.
@@ -46,8 +46,8 @@ type ForcedTime struct {
 	Total       timeline.Nanos `json:"total_ns"`
 }
 
-// StackForced is what one call stack forced. An episode is one time of forcing: an unbroken row of samples, or a slice of
-// style, or of layout, or one of style with the layout after it. A run is a busy run, or an outermost slice.
+// StackForced is what one call stack forced. An episode is one act of forcing: consecutive samples, a slice of style or of layout, or a slice of
+// style with the layout after it. A run is a busy run, or an outermost slice.
 type StackForced struct {
 	Frames []Frame `json:"frames"` // outermost first
 	ForcedTime
@@ -61,7 +61,7 @@ type StackForced struct {
 	Thrashing bool `json:"thrashing"`
 }
 
-// The limits of the verdict: what may happen to a stack in one run.
+// The limits for a stack in one run, beyond which it thrashes.
 const (
 	thrashingEpisodes                = 2
 	thrashingTime     timeline.Nanos = 30_000_000
@@ -110,7 +110,7 @@ func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) 
 	}
 }
 
-// add takes in a time of style or layout.
+// add adds a time of style or layout.
 func (f *ForcedTime) add(count int64, kind stateKind, dur timeline.Nanos) {
 	f.Count += count
 	f.Total += dur
@@ -132,7 +132,7 @@ func (f *ForcedTime) sum(other *ForcedTime) {
 	f.Total += other.Total
 }
 
-// forcedTally counts by stack.
+// forcedTally sums forced style and layout by stack.
 type forcedTally struct {
 	stacks   map[stackID]*forcedStack
 	unforced ForcedTime

@@ -16,7 +16,7 @@ type forcedSlice struct {
 	left   bool // out: it is not selected
 }
 
-// sliceKind is what the name of a slice says.
+// sliceKind classifies the name of a slice.
 type sliceKind uint8
 
 const (
@@ -44,7 +44,7 @@ func kindOfSlice(name []byte) sliceKind {
 	return otherSlice
 }
 
-// sliceKind returns what the name of a slice says; names are looked at once.
+// sliceKind classifies the name of a slice. Each name is looked up once.
 func (c *reader) sliceKind(it *timeline.Item) sliceKind {
 	if it.NameID == 0 {
 		return kindOfSlice(it.Name)
@@ -56,7 +56,7 @@ func (c *reader) sliceKind(it *timeline.Item) sliceKind {
 	return *kind
 }
 
-// openSlice is what is known of an open slice of a thread, together with all around it.
+// openSlice is what is known about an open slice of a thread, together with all around it.
 type openSlice struct {
 	script bool    // one of them runs script
 	stack  stackID // of the calls among them, or if there are none of the slices that run script
@@ -64,7 +64,7 @@ type openSlice struct {
 	layout int     // index in Thread.forced plus one of the innermost style or layout; 0: there is none
 }
 
-// slice takes in a slice that begins on a thread.
+// slice handles the start of a slice on a thread.
 func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	var around openSlice
 	if n := open.Len(); n > 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Frames counts the frames that a browser made, and lists those that people may have missed.
+// Frames counts the frames of a browser, and lists those that were late or not shown.
 type Frames struct {
 	All     int64 `json:"all"`
 	Dropped int64 `json:"dropped"`
@@ -23,7 +23,7 @@ type Frames struct {
 	List      []ShownFrame `json:"-"`         // that are not FrameShown, the longest first
 }
 
-// FrameOutcome says what became of a frame.
+// FrameOutcome is the fate of a frame.
 type FrameOutcome string
 
 // The outcomes.
@@ -40,26 +40,26 @@ type ShownFrame struct {
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"` // until it was shown or given up
 	Outcome  FrameOutcome   `json:"outcome"`
-	Moving   bool           `json:"affects_smoothness"` // something moves that people see stutter; only Chrome says so
+	Moving   bool           `json:"affects_smoothness"` // an animation visibly stutters; only Chrome records it
 	// Task is the task of Tasks that overlaps it longest, in its process; "": none.
 	Task     string          `json:"task,omitempty"`
 	TaskTime *timeline.Nanos `json:"task_ns"` // of the frame
 }
 
-// frameFacts are what reports about a frame say.
+// frameFacts are the facts in reports about a frame.
 type frameFacts struct {
 	ShownFrame
 	presented bool // a part of it was shown
 	lost      bool // a part of it was not
 }
 
-// frameKey tells frames of Chrome apart. The compositor reports a frame twice if the main thread's part comes later.
+// frameKey identifies a frame of Chrome. The compositor reports a frame twice if the main thread's part comes later.
 type frameKey struct {
 	process                timeline.TrackID
 	source, host, sequence int64
 }
 
-// maxFrames bounds the frames that are looked at. At 60 a second as many take 18 minutes.
+// maxFrames bounds the frames that are kept: 18 minutes at 60 a second.
 const maxFrames = 1 << 16
 
 // frameFinder finds the frames of a trace: slices PipelineReporter of Chrome and CONTENT_FRAME_TIME of Firefox.
@@ -72,7 +72,7 @@ type frameFinder struct {
 	byKey  map[frameKey]int // index in frames
 }
 
-// findFrames returns the frames of a trace that were late or not shown; nil if the trace knows of no frames. The tasks are known.
+// findFrames returns the frames of a trace; nil if it has none. The tasks must have been found.
 func (c *taskCollector) findFrames(ctx context.Context) (*Frames, error) {
 	if !c.hasFrames() {
 		return nil, nil
@@ -120,7 +120,7 @@ func (c *taskCollector) hasFrames() bool {
 	return false
 }
 
-// item takes in a slice.
+// item handles a slice.
 func (f *frameFinder) item(it *timeline.Item) error {
 	chrome := producers.PipelineReporter.Is(it.Name)
 	if it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || !chrome && !producers.ContentFrame.Is(it.Name) || f.opts.Include != nil && !f.opts.Include(it) {
@@ -195,7 +195,7 @@ func (f *frameFacts) outcome(late timeline.Nanos) FrameOutcome {
 	return FrameShown
 }
 
-// blame names the task that overlaps a frame longest.
+// blame finds the task that overlaps a frame longest.
 func (c *taskCollector) blame(f *ShownFrame) {
 	var longest *Task
 	most := timeline.Nanos(0)
@@ -211,7 +211,7 @@ func (c *taskCollector) blame(f *ShownFrame) {
 	}
 }
 
-// line counts the frames in a line for people.
+// line summarizes the frames in a line.
 func (r *Frames) line(late timeline.Nanos) string {
 	more := ""
 	if r.Uncounted > 0 {

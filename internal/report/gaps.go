@@ -17,7 +17,7 @@ import (
 type Gaps struct {
 	Gaps     []Gap     // the longest first
 	More     int64     // gaps beyond the longest
-	Quiet    int       // threads whose gaps are left out, because they hardly work
+	Quiet    int       // threads without gaps because they hardly work
 	Idle     []Idle    // by stream
 	Launches []Launch  // by stream
 	Arrivals []Arrival // by rank and device; of those with collectives
@@ -38,14 +38,14 @@ type Gap struct {
 	// the call began, or the arrow left; nil if it is not known.
 	LaunchedBy *ThreadID       `json:"launched_by"`
 	LaunchedAt *timeline.Nanos `json:"launch_ts_ns"`
-	// Meanwhile says what the launching thread did in the gap; nil if that is not known, and for gaps beyond the longest MaxDetailed.
+	// Meanwhile tells what the launching thread did in the gap; nil if that is not known, and for gaps beyond the longest MaxDetailed.
 	Meanwhile *Work `json:"meanwhile"`
 
 	on, launcher timeline.TrackID
 	ends         timeline.Nanos // of the slice that ends it
 }
 
-// GapCause says what a stream or thread waited for.
+// GapCause tells what a stream or thread waited for.
 type GapCause string
 
 // The causes. The work that ends the gap was launched while it lasted, or was launched before and waited for others.
@@ -100,7 +100,7 @@ type Arrival struct {
 	HeldUp      timeline.Nanos   `json:"held_ns"`   // what it was late after the last but one, where it was last
 }
 
-// Limits of what is kept.
+// Limits of memory.
 const (
 	maxGaps     = 1 << 12
 	maxLaunches = 1 << 16 // the latest calls, whose work may still come
@@ -166,7 +166,7 @@ type meeting struct {
 	at timeline.Nanos
 }
 
-// collectGaps finds the gaps of streams, or in traces without devices of the threads that work most; where threads are asked for, of these.
+// collectGaps finds the gaps of streams, of the busiest threads in traces without devices, or of the threads that were requested.
 func collectGaps(ctx context.Context, c *sliceCounter) (*Gaps, error) {
 	g := &gapCollector{
 		c: c, threads: map[timeline.TrackID]*gapThread{}, devices: map[*deviceWork]*[workKinds]timeline.Nanos{},
@@ -233,7 +233,7 @@ func (g *gapCollector) choose() {
 	}
 }
 
-// item takes in an item of the walk.
+// item handles an item of the walk.
 func (g *gapCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) {
 		return nil
@@ -255,7 +255,7 @@ func (g *gapCollector) item(it *timeline.Item) error {
 	return g.work(it, t, thread)
 }
 
-// call takes in a call that may launch work.
+// call handles a call of the host that may launch work.
 func (g *gapCollector) call(it *timeline.Item, thread timeline.TrackID) error {
 	key, ok, err := g.correlation(it, thread)
 	if err != nil || !ok {
@@ -290,13 +290,13 @@ func (g *gapCollector) correlation(it *timeline.Item, thread timeline.TrackID) (
 	return key, false, nil
 }
 
-// work takes in work of a stream.
+// work handles work of a stream.
 func (g *gapCollector) work(it *timeline.Item, t *gapThread, thread timeline.TrackID) error {
 	key, ok, err := g.correlation(it, thread)
 	if err != nil {
 		return err
 	}
-	l, known := g.launches[key] // and it stays: one call may launch a graph of work
+	l, known := g.launches[key] // it stays in the map: one call may launch a graph of work
 	if known = known && ok; !known {
 		l = launch{}
 	}
@@ -349,7 +349,7 @@ func (g *gapCollector) wait(it *timeline.Item, t *gapThread, at timeline.Nanos) 
 	return g.delays.Add(2*t.index+1, queue)
 }
 
-// gap takes in a slice, and reports whether the thread had nothing to do before it.
+// gap handles a slice, and reports whether the thread had nothing to do before it.
 func (g *gapCollector) gap(it *timeline.Item, t *gapThread, thread timeline.TrackID, by launch, cause GapCause) (found bool) {
 	if found = t.any && it.TS > t.until; found {
 		gap := Gap{Start: t.until, Duration: it.TS - t.until, Cause: cause, on: thread, launcher: by.thread, ends: endOf(&it.Head)}
@@ -376,7 +376,7 @@ func (g *gapCollector) gap(it *timeline.Item, t *gapThread, thread timeline.Trac
 	return found
 }
 
-// quantiles finishes what is known of streams.
+// quantiles finishes what is known about streams.
 func (g *gapCollector) quantiles(ctx context.Context) error {
 	err := g.delays.Each(ctx, func(id, i, number int64) error {
 		l, ignored := &g.queues[id/2].launch, timeline.Nanos(0)
@@ -438,7 +438,7 @@ func (g *gapCollector) arrivals() {
 	}
 }
 
-// findSenders finds out which threads handed on the work that ends the gaps of threads: by the first arrow from another thread that arrives in it.
+// findSenders determines which threads handed on the work that ends the gaps of threads: by the first arrow from another thread that arrives in it.
 func (g *gapCollector) findSenders(ctx context.Context) error {
 	byThread := map[timeline.TrackID][]*Gap{}
 	for i := range g.out.Gaps {
@@ -470,7 +470,7 @@ func (g *gapCollector) findSenders(ctx context.Context) error {
 	}})
 }
 
-// findMeanwhile finds out what launching threads did in the longest gaps.
+// findMeanwhile determines what launching threads did in the longest gaps.
 func (g *gapCollector) findMeanwhile(ctx context.Context) error {
 	m := meanwhile{threads: map[timeline.TrackID]*launcherWork{}}
 	for i := range g.out.Gaps[:min(len(g.out.Gaps), MaxDetailed)] {
@@ -529,7 +529,7 @@ func (t *launcherWork) overlap(gap *Gap) (n int) {
 	return n
 }
 
-// item takes in an item of the walk; open has the names of slices.
+// item handles an item of the walk; open has the names of slices.
 func (m *meanwhile) item(it *timeline.Item, open *timeline.OpenSlices[string]) error {
 	t := m.threads[it.Track]
 	if t == nil || it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || t.done == len(t.windows) {

@@ -22,7 +22,7 @@ func (r *Slices) gapTables() []*table.Table {
 	return []*table.Table{r.gapsTable(g), r.idleTable(g), r.launchesTable(g), r.arrivalsTable(g)}
 }
 
-// gapNotes say what the tables of gaps lack.
+// gapNotes state what the tables of gaps leave out.
 func (g *Gaps) gapNotes() (notes []string) {
 	if g.More > 0 {
 		notes = append(notes, fmt.Sprintf("%s gaps: only the longest %s are in the table", table.Thousands(g.More+int64(len(g.Gaps))), table.Thousands(len(g.Gaps))))
@@ -33,7 +33,7 @@ func (g *Gaps) gapNotes() (notes []string) {
 	return notes
 }
 
-// gapWords say for people what was waited for.
+// gapWords describe causes of gaps.
 var gapWords = map[GapCause]string{
 	GapHost: "the host", GapCollective: "a collective", GapKernel: "a kernel", GapCopy: "a copy", GapThread: "a thread", GapOther: "nothing known", GapUnknown: "(unknown)",
 }

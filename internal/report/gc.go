@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// GC says what the garbage collector interrupted.
+// GC describes the garbage collections of sampled threads and what they interrupted.
 type GC struct {
 	Threads []ThreadGC `json:"threads"`
 }
@@ -51,7 +51,7 @@ type GCRun struct {
 	GC        timeline.Nanos `json:"gc_ns"`
 }
 
-// GCTime is how long something ran: Total, of which GC was the garbage collector's, and Own the rest.
+// GCTime is a time: Total, of which the garbage collector took GC, and Own is the rest.
 type GCTime struct {
 	Samples   int64          `json:"samples"`
 	GCSamples int64          `json:"gc_samples"`
@@ -60,15 +60,15 @@ type GCTime struct {
 	Own       timeline.Nanos `json:"own_ns"`
 }
 
-// StackGC is the time of one call stack that the garbage collector interrupted; without frames, collections of which it
-// is not known what they interrupted.
+// StackGC is the time of a call stack that the garbage collector interrupted. Without frames it stands for collections that interrupted something
+// unknown.
 type StackGC struct {
 	Frames []Frame `json:"frames"` // outermost first
 	GCTime
 }
 
-// FunctionGC is the time of one function, as the innermost of its stack; without name, collections of which it is not
-// known what they interrupted.
+// FunctionGC is the time of a function as the innermost one of its stack. Without a name it stands for collections that interrupted something
+// unknown.
 type FunctionGC struct {
 	Frame
 	GCTime
@@ -83,7 +83,7 @@ type GCBucket struct {
 	GC        timeline.Nanos `json:"gc_ns"`
 }
 
-// add takes in an observation.
+// add adds an observation.
 func (g *GCTime) add(o *observation, isGC bool) {
 	g.Samples += int64(o.count)
 	g.Total += o.dur
@@ -120,7 +120,7 @@ func (p *Profiles) GC(opts Options) (*GC, error) {
 	return report, nil
 }
 
-// unmarked reports whether the samples of a thread say nothing of what it was doing, so that their stacks had to.
+// unmarked reports whether the samples of a thread have no states, so that these were guessed from stacks.
 func (t *Thread) unmarked() bool {
 	guessed := false
 	for i := range t.observations {
@@ -221,7 +221,7 @@ func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, op
 	return cut(rows, opts.Top), len(rows)
 }
 
-// hasGC reports whether the collector ran at all, be it for no time that was measured.
+// hasGC reports whether the collector ran, even for no measured time.
 func (g *GCTime) hasGC() bool { return g.GCSamples > 0 || g.GC > 0 }
 
 func (g *GCTime) sum(other *GCTime) {

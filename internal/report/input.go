@@ -13,18 +13,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Inputs are what people did in a trace of a browser, and how long they waited for the answer. Times are nanoseconds; points in
+// Inputs are the inputs in a trace of a browser, and how long each waited for a response. Times are nanoseconds; points in
 // time are on the trace's clock.
 type Inputs struct {
 	Start timeline.Nanos `json:"start_ns"` // of the trace
 	End   timeline.Nanos `json:"end_ns"`
-	// Omitted counts the inputs of the kinds that were not asked for.
+	// Omitted counts the inputs of kinds that were not requested.
 	Omitted map[InputKind]int64 `json:"omitted"`
 
 	Inputs []Interaction `json:"-"` // the slowest first
 }
 
-// InputKind is what people call an input.
+// InputKind is the everyday name of an input.
 type InputKind string
 
 // The kinds of inputs.
@@ -48,8 +48,8 @@ func InputKinds() []InputKind {
 // a button and the click.
 type Interaction struct {
 	Kind InputKind `json:"kind"`
-	// Type is the type of the event that was answered last, in the words of the trace: "pointerup", "KeyDown". Its times are
-	// the interaction's.
+	// Type is the type of the event that was answered last, as the trace has it: "pointerup", "KeyDown". Its times are the
+	// interaction's.
 	Type          string         `json:"type"`
 	ID            string         `json:"id"`                       // of this event as a context
 	InteractionID int64          `json:"interaction_id,omitempty"` // by which the browser joins events
@@ -64,14 +64,14 @@ type Interaction struct {
 	Processing   *timeline.Nanos `json:"processing_ns"`
 	Presentation *timeline.Nanos `json:"presentation_ns"`
 
-	// What follows is known of the slowest MaxDetailed inputs only.
+	// The rest is known only for the slowest MaxDetailed inputs.
 
 	Main     *ThreadID     `json:"main"`   // the thread that runs the listeners; nil if it is not known
 	Phases   []InputPhase  `json:"phases"` // what that thread did meanwhile; of the whole latency if the phases are not known
 	Contexts []ContextTime `json:"contexts"`
 	Work     *Work         `json:"work"`    // done for the input, on all threads
 	Threads  []InputThread `json:"threads"` // on which it was done, in the order in which the work came to them
-	// Received says what was before anything ran for it; nil if that is not known, or took less than a quarter of Latency.
+	// Received describes what happened before anything ran for it; nil if that is unknown, or took less than a quarter of Latency.
 	Received *InputReceived `json:"received,omitempty"`
 
 	Requests     int64 `json:"requests"`      // sent for it
@@ -85,7 +85,7 @@ type InputEvent struct {
 	Latency timeline.Nanos `json:"latency_ns"`
 }
 
-// InputPhase says what the main thread did in a phase of an input.
+// InputPhase is the work of the main thread in a phase of an input.
 type InputPhase struct {
 	Phase    string         `json:"phase"` // "delay", "processing", "presentation"; "latency": the whole
 	Start    timeline.Nanos `json:"ts_ns"`
@@ -110,18 +110,17 @@ type InputReceived struct {
 	Busy     timeline.Nanos `json:"busy_before_ns"` // what it worked for others since Interaction.Start
 }
 
-// MaxDetailed is the number of inputs of which it is known what ran for them.
+// MaxDetailed is the number of inputs for which the work is collected.
 const MaxDetailed = 256
 
-// InputOptions say which inputs count. The zero InputOptions are for all but movements and what follows
-// from other inputs.
+// InputOptions choose inputs. The zero InputOptions choose all but movements and the consequences of other inputs.
 type InputOptions struct {
 	Kinds []InputKind // nil: all but MoveInput and OtherInput
 	// Include reports whether inputs that happen at a time count; nil: all do.
 	Include func(start, latency timeline.Nanos) bool
 	// Thread reports whether inputs that a thread handles count; nil: all do.
 	Thread func(timeline.TrackID) bool
-	// Brief leaves out what ran for the inputs, which takes another pass over the trace.
+	// Brief leaves out the work for the inputs, which needs another pass over the trace.
 	Brief bool
 	// Details is for how many inputs at most the work for them is found, the slowest first, of the kinds that DetailKind
 	// accepts. 0: MaxDetailed; nil: of all kinds.
@@ -130,7 +129,7 @@ type InputOptions struct {
 }
 
 // CollectInputs finds the inputs of a nested timeline and what ran for them. Which events are inputs, and what was done for them,
-// the attribution says. The error is one of the temporary files, or ctx's.
+// the attribution says. It fails only if temporary files cannot be used, or with the error of ctx.
 func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts InputOptions) (*Inputs, error) {
 	c := newInputCollector(tl, attributed, opts)
 	if err := c.findAll(ctx); err != nil {
@@ -145,7 +144,7 @@ func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *attri
 	return c.done(), nil
 }
 
-// done returns the inputs when the walks have ended.
+// done returns the inputs after the walks.
 func (c *inputCollector) done() *Inputs {
 	c.addDetails()
 	totals := c.tl.Totals()
@@ -216,10 +215,10 @@ func newInputCollector(tl *timeline.Timeline, attributed *attribution.Result, op
 	return c
 }
 
-// notAsked marks a set of contexts whose input was not looked up yet.
+// notAsked marks a set of contexts whose input has not been looked up.
 const notAsked = -1
 
-// inputOf returns the index of the input for which a set of contexts is, plus one; 0: none.
+// inputOf returns the index of the input in a set of contexts, plus one; 0: the set has none.
 func (c *inputCollector) inputOf(set attribution.SetID) int {
 	if set == 0 {
 		return 0
@@ -240,7 +239,7 @@ func (c *inputCollector) inputOf(set attribution.SetID) int {
 	return i
 }
 
-// findAll finds out when inputs were processed, and where.
+// findAll determines when inputs were processed, and where.
 func (c *inputCollector) findAll(ctx context.Context) error {
 	return c.tl.Occurrences(ctx, true, func(group []timeline.Head) error {
 		for i := range group {
@@ -254,7 +253,7 @@ func (c *inputCollector) findAll(ctx context.Context) error {
 	})
 }
 
-// find takes in a slice of the first pass.
+// find handles a slice of the first pass.
 func (c *inputCollector) find(s *timeline.Head) error {
 	onThread := c.tl.TrackKind(s.Track) == timeline.ThreadTrack
 	name := c.tl.Name(s.NameID)
@@ -280,7 +279,7 @@ func (c *inputCollector) find(s *timeline.Head) error {
 	return nil
 }
 
-// handles notes that a thread dispatches events of its process.
+// handles records that a thread dispatches events of its process.
 func (c *inputCollector) handles(it *timeline.Head) {
 	process := c.tl.TrackParent(it.Track)
 	if h := c.handlers[process]; h.thread == 0 || it.Dur > h.time {
@@ -321,7 +320,7 @@ func (c *inputCollector) timing(it *timeline.Head, name []byte, f *inputFacts, o
 	}
 }
 
-// eventTimes are the arguments that say when an event was processed, in milliseconds.
+// eventTimes are the arguments that tell when an event was processed, in milliseconds.
 type eventTimes struct {
 	timeStamp, processingStart, processingEnd float64
 	found                                     int
@@ -384,7 +383,7 @@ func (f *inputFacts) latency() timeline.Nanos {
 	return f.Latency
 }
 
-// gesture tells interactions apart.
+// gesture identifies interactions.
 type gesture struct {
 	process timeline.TrackID
 	id      int64 // 0: the event alone
@@ -436,7 +435,7 @@ func (c *inputCollector) join() {
 	}
 }
 
-// sameEvent is how far the times may be apart that Firefox gives for one event of the system: it rounds them.
+// sameEvent is the largest difference between the times of one system event in Firefox, which rounds them.
 const sameEvent = 2 * timeline.Microsecond
 
 // joinDispatches finds the inputs of Firefox that are one event of the system, dispatched under several names: keydown and
@@ -463,7 +462,7 @@ func (c *inputCollector) joinDispatches() {
 	}
 }
 
-// systemEvent is what inputs of Chrome have in common that are one event of the system.
+// systemEvent is the key of inputs of Chrome that are one system event.
 type systemEvent struct {
 	process timeline.TrackID
 	at      timeline.Nanos
@@ -495,7 +494,7 @@ func (c *inputCollector) joinTimings() {
 	}
 }
 
-// joinFrames finds out when the last listener returned before each frame. A frame answers all events since the one before it, of
+// joinFrames determines when the last listener returned before each frame. A frame answers all events since the one before it, of
 // whatever interaction: it cannot be made while any of their listeners runs. Events that come in rows, such as the movements of a
 // pointer, do not count.
 func (c *inputCollector) joinFrames() {
@@ -507,7 +506,7 @@ func (c *inputCollector) joinFrames() {
 	}
 }
 
-// answered reports whether it is known which frame answers an input, and when its listeners ran before.
+// answered reports whether the frame that answers an input is known, and when its listeners ran.
 func (f *inputFacts) answered() bool {
 	return f.shown && f.known && f.process != 0 && f.end != timeline.NoTime
 }
@@ -539,7 +538,7 @@ type inputRow struct {
 	main    timeline.TrackID
 }
 
-// sameGesture is how long after the last event of a gesture another one still belongs to it: so Chrome ends a turn of the wheel.
+// sameGesture is the longest pause between two events of a gesture. Chrome ends a turn of the wheel after it.
 const sameGesture = 500 * 1000 * timeline.Microsecond
 
 // foldGestures makes one row of the events of a turn of the wheel, with the scrolls that follow, of a drag, or of a tap: of those that
@@ -575,7 +574,7 @@ func (r *inputRow) continues(later *inputRow) bool {
 	return later.Start-r.Events[len(r.Events)-1].Start <= sameGesture && (r.main == later.main || r.main == 0 || later.main == 0)
 }
 
-// isPress reports whether an event of a type begins a tap.
+// isPress reports whether an event of a type starts a tap.
 func isPress(typ string) bool {
 	typ = strings.ToLower(strings.ReplaceAll(typ, "_", ""))
 	return typ == "touchstart" || typ == "touchpressed" || typ == "pointerdown"
@@ -591,12 +590,12 @@ func (r *inputRow) join(later *inputRow) {
 	r.Events, r.facts, r.kinds, r.Kind = events, facts, kinds, kindOf(kinds)
 }
 
-// kindOf returns what an input of events of several kinds is called.
+// kindOf returns the kind of an input with events of several kinds.
 func kindOf(kinds map[InputKind]bool) InputKind {
 	return kindsByPrecedence[slices.IndexFunc(kindsByPrecedence, func(k InputKind) bool { return kinds[k] })]
 }
 
-// counts reports whether an input is asked for.
+// counts reports whether an input was requested.
 func (c *inputCollector) counts(row *inputRow) bool {
 	asked := func(k InputKind) bool { return row.kinds[k] }
 	switch {
@@ -609,7 +608,7 @@ func (c *inputCollector) counts(row *inputRow) bool {
 	return true
 }
 
-// interaction makes an interaction of its events.
+// interaction returns the interaction that consists of some events.
 func (c *inputCollector) interaction(facts []int) (row inputRow) {
 	row.facts, row.kinds = facts, map[InputKind]bool{}
 	for _, i := range facts {

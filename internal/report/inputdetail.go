@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// inputWindow is an input whose time is looked at in detail.
+// inputWindow is an input whose work is collected.
 type inputWindow struct {
 	row      int // in Inputs.Inputs
 	from, to timeline.Nanos
@@ -30,7 +30,7 @@ type phaseWindow struct {
 // maxInputThreads bounds the threads that are kept of an input.
 const maxInputThreads = 1 << 10
 
-// addWindow prepares to look at an input in detail.
+// addWindow prepares to collect the work for an input.
 func (c *inputCollector) addWindow(n int, row *inputRow) {
 	w := inputWindow{
 		row: n, from: row.Start, to: row.Start + row.Latency, main: row.main, work: newWorkTally(), threads: map[timeline.TrackID]*InputThread{},
@@ -57,10 +57,10 @@ func (c *inputCollector) addWindow(n int, row *inputRow) {
 	}
 }
 
-// needsDetail reports whether there are inputs of which a second pass finds out what ran for them.
+// needsDetail reports whether a second pass has to collect work for inputs.
 func (c *inputCollector) needsDetail() bool { return len(c.windows) > 0 }
 
-// addDetails adds what the second walk has found.
+// addDetails adds the work that the second walk has collected.
 func (c *inputCollector) addDetails() {
 	if len(c.windows) == 0 {
 		return
@@ -78,7 +78,7 @@ func (c *inputCollector) addDetails() {
 	}
 }
 
-// wait adds a slice of a thread to what it did before it worked for an input.
+// wait adds a slice of a thread to its work before it worked for an input.
 func (c *inputCollector) wait(it *timeline.Item) {
 	if !hasEnd(&it.Head) || sleeps(it) {
 		return
@@ -90,7 +90,7 @@ func (c *inputCollector) wait(it *timeline.Item) {
 	}
 }
 
-// windowOf returns the input in detail for which a set of contexts is; nil: none.
+// windowOf returns the window of the input in a set of contexts; nil: none.
 func (c *inputCollector) windowOf(set attribution.SetID) *inputWindow {
 	i := c.inputOf(set)
 	if i == 0 || c.byFact[i-1] == 0 {
@@ -135,7 +135,7 @@ func (c *inputCollector) concerns(it *timeline.Item, s *openWork) bool {
 	return false
 }
 
-// charge gives a time of a thread to the inputs that it concerns.
+// charge adds a time of a thread to the inputs that it concerns.
 func (c *inputCollector) charge(thread timeline.TrackID, s *openWork, from, to timeline.Nanos) {
 	if to <= from {
 		return
@@ -170,7 +170,7 @@ func (c *inputCollector) charge(thread timeline.TrackID, s *openWork, from, to t
 	}
 }
 
-// on notes that a thread worked for the input.
+// on records that a thread worked for the input.
 func (w *inputWindow) on(tl *timeline.Timeline, thread timeline.TrackID, from, to timeline.Nanos) {
 	t := w.threads[thread]
 	if t == nil {
@@ -184,7 +184,7 @@ func (w *inputWindow) on(tl *timeline.Timeline, thread timeline.TrackID, from, t
 	sum(&t.Self, to-from)
 }
 
-// finish writes what was found out into the row of the input.
+// finish writes the collected work into the row of the input.
 func (c *inputCollector) finish(w *inputWindow) {
 	in := &c.out.Inputs[w.row]
 	work := w.work.work()

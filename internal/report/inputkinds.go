@@ -2,7 +2,7 @@ package report
 
 import "strings"
 
-// inputWords are parts of the names of input events, by what people call them: of events of documents, of the browser
+// inputWords are parts of the names of input events, by kind: of events of documents, of the browser
 // (RawKeyDown, GestureTap), and of EventLatency (MOUSE_PRESSED). Underscores and capitals do not matter. The first one counts. What follows from an
 // input, such as beforeinput, has no kind.
 var inputWords = []struct {
@@ -18,10 +18,10 @@ var inputWords = []struct {
 	{"click", ClickInput}, {"mouse", ClickInput}, {"pointer", ClickInput}, {"contextmenu", ClickInput},
 }
 
-// kindsByPrecedence decides what an interaction of several events is called: a tap has a click as well.
+// kindsByPrecedence decides the kind of an interaction of several events: a tap contains a click too.
 var kindsByPrecedence = []InputKind{TapInput, ClickInput, KeyInput, WheelInput, ScrollInput, DragInput, MoveInput, OtherInput}
 
-// KindOfInput returns what people call an input event of a type.
+// KindOfInput returns the kind of an input event of a type.
 func KindOfInput(typ string) InputKind {
 	typ = strings.ToLower(strings.ReplaceAll(typ, "_", ""))
 	for _, w := range inputWords {
@@ -32,7 +32,7 @@ func KindOfInput(typ string) InputKind {
 	return OtherInput
 }
 
-// Usual reports whether inputs of this kind are shown unless others are asked for: all but movements and what follows from other inputs.
+// Usual reports whether inputs of this kind are shown by default: all but movements and the consequences of other inputs.
 func (k InputKind) Usual() bool { return k != MoveInput && k != OtherInput }
 
 // Discrete reports whether an input of this kind is an act of its own, as the web's interactions are: others come in rows, such as the

@@ -82,7 +82,7 @@ type manyLatency struct {
 	length timeline.Nanos
 }
 
-// manyInputsText says in a line how many inputs many files have.
+// manyInputsText counts the inputs of many files in a line.
 func manyInputsText(t *table.Totals) string {
 	switch {
 	case t.Count == 0 && len(t.Omitted) > 0:
@@ -97,12 +97,12 @@ func manyInputsText(t *table.Totals) string {
 	return text
 }
 
-// onlyOmitted is the message that all inputs are of other kinds.
+// onlyOmitted is the message for a trace whose inputs are all of other kinds.
 func onlyOmitted[K ~string](omitted map[K]int64) string {
 	return "no such inputs; there are others: " + omittedText(omitted)
 }
 
-// omittedText lists the kinds of inputs that were not asked for.
+// omittedText lists the kinds of inputs that were not requested.
 func omittedText[K ~string](omitted map[K]int64) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(omitted)) {
@@ -131,13 +131,13 @@ func (r *Inputs) Table(shown []Interaction) *table.Table {
 	)...)
 }
 
-// Lengths from which on people notice that something answers late.
+// Latencies from which people notice a delay.
 const (
 	FastInput = 100 * 1000 * timeline.Microsecond
 	SlowInput = 200 * 1000 * timeline.Microsecond
 )
 
-// verdict says how fast an input was answered.
+// verdict rates the latency of an input.
 func (in *Interaction) verdict() string {
 	switch {
 	case in.Dropped:
@@ -150,7 +150,7 @@ func (in *Interaction) verdict() string {
 	return "fast"
 }
 
-// spareMost are the columns of mostParts, which people can do without.
+// spareMost are the columns of mostParts, marked as dispensable.
 func spareMost[T any](list []table.Of[T]) []table.Of[T] {
 	return []table.Of[T]{list[0].Spare(3), list[1].Spare(4)}
 }
@@ -196,12 +196,12 @@ func inputPartsTable(shown []Interaction, start timeline.Nanos) *table.Table {
 	)
 }
 
-// phaseTitles are the phases of an input as people call them.
+// phaseTitles are the displayed names of the phases of an input.
 var phaseTitles = map[string]string{
 	"delay": "input delay", "processing": "processing", "presentation": "presentation", "latency": "meanwhile",
 }
 
-// inputDetails explains in lines why an input took its time.
+// inputDetails explains in lines why an input took so long.
 func inputDetails(r *Inputs, in *Interaction, n int) table.Detail {
 	title := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, table.Printable(in.Type), table.MomentText(in.Start-r.Start), table.Millis(in.Latency))
 	switch {
@@ -239,13 +239,13 @@ func inputDetails(r *Inputs, in *Interaction, n int) table.Detail {
 	return out
 }
 
-// phaseText says how the main thread spent a phase.
+// phaseText describes how the main thread spent a phase.
 func phaseText(p *InputPhase, main *ThreadID) string {
 	return fmt.Sprintf("%8s ms  %s: %s ms for it, %s ms other work, %s ms idle", table.Millis(p.Duration), placeCell(main).Short, table.Millis(p.Own.Self),
 		table.Millis(p.Others.Self), table.Millis(p.Idle))
 }
 
-// phaseParts names what was done in a phase: for the input, and for others, where that took much of it.
+// phaseParts lists the work in a phase: for the input, and for others if that took much of the phase.
 func phaseParts(p *InputPhase) (lines []string) {
 	for _, w := range []struct {
 		what string
@@ -299,7 +299,7 @@ func receivedText(in *Interaction) string {
 	return text + "was busy with other work for " + table.Millis(first.Busy) + " ms of that"
 }
 
-// maxWayThreads is the number of threads on the way of an input that people get to see.
+// maxWayThreads is the number of threads shown on the path of an input.
 const maxWayThreads = 8
 
 // wayText lists the threads that worked for an input, in the order in which the work came to them.

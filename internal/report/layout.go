@@ -31,7 +31,7 @@ type LayoutOptions struct {
 // PaintOptions returns the names that LayoutOptions.Paint may hold.
 func PaintOptions() []string { return []string{"PrePaint", "Rasterize", "Composite"} }
 
-// Layout is what a trace says about phases of layout.
+// Layout is the data of a trace about phases of layout.
 type Layout struct {
 	// Probes means that there are layout probes, so that ByDTrace is the way to count time that their script has.
 	Probes bool
@@ -49,21 +49,21 @@ type Layout struct {
 	text    int // bytes of the texts in the keys of counts
 }
 
-// LayoutKey is what the rows about layout have in common. Context is the presentation context, frame or window for which
+// LayoutKey is the key of rows about layout. Context is the presentation context, frame or window for which
 // the work was done: a signed decimal number if the trace has a number, and "" if it says nothing.
 type LayoutKey struct {
 	Context string `json:"context"`
 	Phase   string `json:"phase"`
 }
 
-// LayoutCount says how often a phase began.
+// LayoutCount is the number of times that a phase started.
 type LayoutCount struct {
 	LayoutKey
 	Function string `json:"function"` // that fired the probe; the name of an event or marker
 	Count    int64  `json:"count"`
 }
 
-// LayoutTime says how long a phase took, in microseconds.
+// LayoutTime is the time in a phase, in microseconds.
 type LayoutTime struct {
 	LayoutKey
 	Micros int64 `json:"time_us"`
@@ -85,7 +85,7 @@ type LayoutNesting struct {
 	Count int64  `json:"count"`
 }
 
-// TimeMode says how Layout.Times adds up the time of slices within slices.
+// TimeMode chooses how Layout.Times sums slices inside slices.
 type TimeMode uint8
 
 const (
@@ -99,7 +99,7 @@ const (
 	Inclusive
 )
 
-// Limits of what is held of a trace: different rows, and bytes of text in them.
+// Limits of memory for a trace: different rows, and bytes of text in them.
 const (
 	maxRows     = 1 << 17
 	maxRowText  = 16 << 20
@@ -141,7 +141,7 @@ type layoutCountKey struct {
 	function string
 }
 
-// layoutCell is what is counted for a context and phase.
+// layoutCell has the sums for a context and phase.
 type layoutCell struct {
 	intervals            int64 // of ByDTrace
 	micros               int64 // of these
@@ -178,7 +178,7 @@ func (l *Layout) Counts() []LayoutCount {
 	return rows
 }
 
-// DefaultMode returns the way to count time that fits the trace: ByDTrace if there are probes, otherwise Exclusive.
+// DefaultMode returns the mode that fits the trace: ByDTrace if there are probes, otherwise Exclusive.
 func (l *Layout) DefaultMode() TimeMode {
 	if l.Probes {
 		return ByDTrace

@@ -21,7 +21,7 @@ type layoutReader struct {
 	pending map[pendingKey]*pendingStart
 }
 
-// layoutThread is what happens on one thread.
+// layoutThread is the state of one thread.
 type layoutThread struct {
 	id    timeline.TrackID
 	top   *openLayout    // the slice that began last, of those that are open
@@ -48,14 +48,14 @@ type layoutSpan struct {
 	since timeline.Nanos
 }
 
-// pendingKey is what ByDTrace remembers one start for.
+// pendingKey is the key for which ByDTrace remembers a start.
 type pendingKey struct {
 	thread   timeline.TrackID
 	provider string
 	layoutKey
 }
 
-// pendingStart is the start that was remembered last.
+// pendingStart is the start that ByDTrace remembers.
 type pendingStart struct {
 	start
 	before  start          // what was remembered before the time changed
@@ -69,7 +69,7 @@ type start struct {
 	cell *layoutCell
 }
 
-// Limits of what is open at one time: starts that wait for their end, and slices.
+// Limits of what may be open at one time: starts that wait for their end, and slices.
 const (
 	maxPending = 1 << 18
 	maxOpen    = 1 << 18
@@ -118,7 +118,7 @@ func (c *layoutReader) threadTrack(id timeline.TrackID) timeline.TrackID {
 	return id
 }
 
-// item takes in one item of the timeline.
+// item handles an item of the timeline.
 func (c *layoutReader) item(it *timeline.Item) error {
 	if c.tl.Role(it.Track) == timeline.RoleInput {
 		return nil // the thread counts as the recorder with more detail has seen it
@@ -164,7 +164,7 @@ func (c *layoutReader) start(it *timeline.Item) (layoutStart, bool) {
 	return layoutStart{}, false
 }
 
-// begin takes in a slice of layout that begins.
+// begin handles a slice of layout that begins.
 func (c *layoutReader) begin(s *layoutStart, it *timeline.Item) {
 	if len(c.open) >= maxOpen {
 		c.out.Uncounted++
@@ -224,7 +224,7 @@ func (th *layoutThread) around(o *openLayout) *openLayout {
 	return around
 }
 
-// finish is when a slice ends; if it never does, in the far future.
+// finish returns the end of a slice; of one that never ends, the far future.
 func (o *openLayout) finish() timeline.Nanos {
 	if o.dur == timeline.NoTime {
 		return math.MaxInt64
@@ -232,7 +232,7 @@ func (o *openLayout) finish() timeline.Nanos {
 	return o.ts + min(o.dur, math.MaxInt64-max(o.ts, 0))
 }
 
-// charge gives the innermost slice the time up to now.
+// charge adds the time up to now to the innermost slice.
 func (th *layoutThread) charge(now timeline.Nanos) {
 	if th.top != nil && th.top.cell != nil {
 		sum(&th.top.cell.exclusive, now-th.since)
@@ -265,7 +265,7 @@ func (th *layoutThread) leave(o *openLayout, now timeline.Nanos) {
 	}
 }
 
-// end takes in the end of a slice.
+// end handles the end of a slice.
 func (c *layoutReader) end(o *openLayout, now timeline.Nanos) {
 	th := o.thread
 	th.charge(now)
@@ -289,7 +289,7 @@ func (c *layoutReader) end(o *openLayout, now timeline.Nanos) {
 	c.use(pendingKey{th.id, o.provider, o.layoutStart.end}, now)
 }
 
-// note remembers a slice that has ended for those that begin at the same time.
+// note remembers a slice that has ended, for slices that start at the same time.
 func (th *layoutThread) note(o *openLayout, now timeline.Nanos) {
 	if th.endedAt != now {
 		th.innermost, th.neverEnded, th.endedAt = o, nil, now
@@ -315,7 +315,7 @@ func (c *layoutReader) finish() {
 	}
 }
 
-// remember is what the script does at a start: it forgets the start before.
+// remember acts as the script does at a start: it forgets the previous start.
 func (c *layoutReader) remember(o *openLayout, now timeline.Nanos) {
 	key := pendingKey{o.thread.id, o.provider, o.key}
 	p := c.pending[key]
@@ -334,7 +334,7 @@ func (c *layoutReader) remember(o *openLayout, now timeline.Nanos) {
 	p.ending = p.ending || o.dur != 0
 }
 
-// use is what the script does at an end: the start that it remembers is used up.
+// use acts as the script does at an end: it uses up the start that it remembers.
 func (c *layoutReader) use(key pendingKey, now timeline.Nanos) {
 	if p := c.pending[key]; p != nil {
 		p.start.count(now)

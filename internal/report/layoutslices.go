@@ -16,7 +16,7 @@ type phaseEvent struct {
 	mustBe producer // whose events it has to be
 }
 
-// producer says whose events have a name.
+// producer is the program whose events have a name.
 type producer uint8
 
 const (
@@ -50,7 +50,7 @@ type layoutStart struct {
 	function string
 	provider string    // of the probe; "": an event
 	end      layoutKey // of a probe that ends the slice: the same, if both fired with the same arguments
-	// missing says why a slice of a probe has no end of its own: flagUnbalanced or flagNeverEnded.
+	// missing tells why a slice of a probe has no end of its own: flagUnbalanced or flagNeverEnded.
 	missing probeFlag
 }
 
@@ -111,7 +111,7 @@ func (c *layoutReader) findPhase(name []byte) *phaseEvent {
 	return &e
 }
 
-// eventStart returns what an event of a phase says; false if it only has the name of one.
+// eventStart returns the data of an event of a phase; false if it merely has the name of one.
 func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item) (s layoutStart, ok bool) {
 	s.key.phase, s.function = e.phase, string(name)
 	var frame, marker bool
@@ -179,7 +179,7 @@ var probeFlags = map[string]probeFlag{
 // endArgStart prefixes the name of an argument in which the end of a slice differs.
 const endArgStart = "end."
 
-// probe is a slice or instant that a probe has made.
+// probe is a slice or instant of a probe.
 type probe struct {
 	provider, name string
 	args           []probeArg
@@ -189,7 +189,7 @@ type probe struct {
 // maxProbeArgs bounds the arguments of a probe that are looked at: the reports need three.
 const maxProbeArgs = 16
 
-// readProbe returns the probe that has made a slice or instant; false if there is no probe, or an unwanted one.
+// readProbe returns the probe of a slice or instant; false if there is none, or an unwanted one.
 func readProbe(tl *timeline.Timeline, args timeline.Args, wanted func(name string) bool) (p probe, ok bool) {
 	for arg := range tl.ArgList(args) {
 		if !ok {
@@ -264,7 +264,7 @@ func phaseName(arg *timeline.Arg) string {
 	return string(arg.AppendText(nil))
 }
 
-// layoutStart returns what a probe of layout says. Arguments that it lacks are empty texts.
+// layoutStart returns the data of a probe of layout. Missing arguments are empty texts.
 func (p *probe) layoutStart() layoutStart {
 	s := layoutStart{provider: p.provider, missing: p.flags & (flagUnbalanced | flagNeverEnded)}
 	s.key.context.isText = true

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Loads says how pages were loaded, as their browser or an HTTP archive recorded it. Times are nanoseconds; points in time are on the trace's clock.
+// Loads are the loads of pages, as their browser or an HTTP archive recorded them. Times are nanoseconds; points in time are on the trace's clock.
 type Loads struct {
 	Pages []Load `json:"pages"`          // in the order of time; pages of the browser itself and empty ones do not count
 	More  int64  `json:"more,omitempty"` // pages for which there was no room
@@ -39,7 +39,7 @@ type LayoutShift struct {
 	Shifts int            `json:"shifts"`
 }
 
-// Limits of what is kept.
+// Limits of memory.
 const (
 	maxLoads       = 1 << 10
 	maxLoadText    = 1 << 12 // bytes of an argument
@@ -48,7 +48,7 @@ const (
 	shiftWindow    = timeline.Nanos(5e9)
 )
 
-// loadEvent is an event that tells something about a load.
+// loadEvent is the meaning of an event for a load.
 type loadEvent uint8
 
 const (
@@ -73,7 +73,7 @@ var loadEvents = map[string]loadEvent{
 	"MarkLoad": loadEnded, "LayoutShift": shifted, "page": archivePage, "onContentLoad": archiveDOMContent, "onLoad": archiveLoaded,
 }
 
-// loadEventOf returns what the events of a name tell.
+// loadEventOf returns the meaning of events of a name.
 func loadEventOf(name string) loadEvent {
 	switch {
 	case loadEvents[name] != noLoadEvent:
@@ -116,7 +116,7 @@ func newLoadCollector(tl *timeline.Timeline, selected *selection.Selection) *loa
 	return c
 }
 
-// item takes in an item of the walk.
+// item handles an item of the walk.
 func (c *loadCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemInstant && it.Kind != timeline.ItemBegin {
 		return nil
@@ -191,7 +191,7 @@ func (c *loadCollector) load(key, url string, start timeline.Nanos) *Load {
 	return &c.out.Pages[len(c.out.Pages)-1]
 }
 
-// passed notes when a load came to an event: the last candidate for the largest paint counts, of all else the first event.
+// passed records when a load reached an event. The last candidate for the largest paint counts, of all other events the first.
 func (c *loadCollector) passed(key string, event loadEvent, at timeline.Nanos) {
 	i, ok := c.index[key]
 	if !ok {
@@ -250,7 +250,7 @@ func (c *loadCollector) shift(it *timeline.Item) {
 	}
 }
 
-// done returns the loads when the walk has ended; nil: there is none, and no shift.
+// done returns the loads after the walk; nil if there are neither loads nor shifts.
 func (c *loadCollector) done() *Loads {
 	c.out.Pages = slices.DeleteFunc(c.out.Pages, func(l Load) bool { return l.URL == "" || IsOwnPage(l.URL) })
 	if len(c.out.Pages) == 0 && c.out.Shift == nil {
@@ -272,7 +272,7 @@ func (l *Loads) end() (end timeline.Nanos) {
 	return end
 }
 
-// LoadMoment is when a load came to a milestone.
+// LoadMoment is when a load reached a milestone.
 type LoadMoment struct {
 	At      timeline.Nanos
 	Label   string // "DOM ready", "load", "first content" or "largest content"

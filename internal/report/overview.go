@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Overview says what a recording is, what is in it, and where its time went. Times are nanoseconds; points in time are on the
+// Overview describes a recording: its origin, its contents, and where its time went. Times are nanoseconds; points in time are on the
 // trace's clock.
 type Overview struct {
 	Recording Recording `json:"recording"`
@@ -35,7 +35,7 @@ type Overview struct {
 	Devices bool `json:"devices"`
 }
 
-// PageTime is the time that threads worked for a page and the frames in it.
+// PageTime is how long threads worked for a page and the frames in it.
 type PageTime struct {
 	URL  string         `json:"url"`
 	Busy timeline.Nanos `json:"busy_ns"`
@@ -88,7 +88,7 @@ type OverviewInput struct {
 	Latency timeline.Nanos `json:"latency_ns"`
 }
 
-// CollectOverview goes through a timeline, which is nested, and sums up what is selected in it. The error is one of the temporary
+// CollectOverview sums up in a nested timeline what is selected in it. The error is one of the temporary
 // files, or ctx's.
 func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, selected *selection.Selection) (*Overview, error) {
 	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed), busy: newBusyThreads[struct{}](tl, selected)}
@@ -105,7 +105,7 @@ func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *att
 	return &c.out, nil
 }
 
-// overviewCollector makes an Overview.
+// overviewCollector collects an Overview.
 type overviewCollector struct {
 	tl         *timeline.Timeline
 	attributed *attribution.Result
@@ -133,7 +133,7 @@ func (c *overviewCollector) addBusy(from, to timeline.Nanos) {
 	}
 }
 
-// addThreads finds out how busy threads and processes were.
+// addThreads determines how busy threads and processes were.
 func (c *overviewCollector) addThreads(ctx context.Context) error {
 	times, err := urlTimes(c.attributed)
 	if err != nil {
@@ -200,7 +200,7 @@ func (t *Thread) sampled() (n int64, time timeline.Nanos) {
 	return n, time
 }
 
-// busyTime returns the time in which a thread is known to work.
+// busyTime returns the time in which a thread certainly worked.
 func (t *Thread) busyTime() (busy timeline.Nanos) {
 	for part := range t.busy() {
 		sum(&busy, part.dur)
@@ -278,7 +278,7 @@ func isURL(name string) bool { return strings.Contains(name, "://") }
 // maxCategories bounds the categories that are counted.
 const maxCategories = 1 << 12
 
-// walk counts events by category, and finds out when threads were busy.
+// walk counts events by category, and determines when threads were busy.
 func (c *overviewCollector) walk(ctx context.Context) error {
 	lists := make([]int64, c.tl.CategoryCount()+1) // by CategoryID: lists of categories as the input has them
 	categories := c.selected.Pass(c.tl, func(it *timeline.Item) error {
@@ -302,7 +302,7 @@ func (c *overviewCollector) walk(ctx context.Context) error {
 	return nil
 }
 
-// addCategories lists the categories, by how many events are in each list of categories.
+// addCategories lists the categories. counts has the number of events for each list of categories.
 func (c *overviewCollector) addCategories(lists []int64) {
 	counts := map[string]int64{}
 	for id, n := range lists[1:] {
@@ -320,7 +320,7 @@ func (c *overviewCollector) addCategories(lists []int64) {
 	slices.SortStableFunc(c.out.Categories, func(a, b CategoryCount) int { return cmp.Compare(b.Events, a.Events) })
 }
 
-// addTasks lists the long tasks, without what they did.
+// addTasks lists the long tasks without their work.
 func (c *overviewCollector) addTasks(ctx context.Context) error {
 	opts := TaskOptions{}
 	if c.selected != nil {

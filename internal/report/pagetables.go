@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The tables of All that no report has by itself. Pages show them.
+// Tables of All that no report has. Pages show them.
 
 // Table has a row for each thread that was busy.
 func (u *Utilisation) Table() *table.Table {
@@ -53,7 +53,7 @@ func (f *ThreadFunctions) Table() *table.Table {
 	return (&ThreadSamples{ThreadID: f.ThreadID, Functions: f.Functions, FunctionCount: f.Count}).functions()
 }
 
-// maxPairs is the number of pairs of threads that people get to see.
+// maxPairs is the number of pairs of threads that are shown.
 const maxPairs = 40
 
 // Table has a row for each pair of threads, those with the most arrows first.

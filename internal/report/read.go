@@ -10,8 +10,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Collect goes through a timeline, which is nested, and keeps what reports need of what is selected in it: samples cut to the
-// window, and whole slices of style and layout. Threads without any of them are left out. The error is one of the timeline's
+// Collect walks a nested timeline and keeps what reports need of the selected part: samples, cut to the window, and whole slices of style and
+// layout. Threads without either are left out. The error is one of the timeline's
 // temporary files, or ctx's.
 func Collect(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (*Profiles, error) {
 	c := newReader(tl, selected)
@@ -21,7 +21,7 @@ func Collect(ctx context.Context, tl *timeline.Timeline, selected *selection.Sel
 	return c.finish(), nil
 }
 
-// finish makes the threads of what was read.
+// finish returns the threads.
 func (c *reader) finish() *Profiles {
 	for _, ct := range c.threads {
 		if ct == nil {
@@ -38,7 +38,7 @@ func (c *reader) finish() *Profiles {
 	return c.p
 }
 
-// cut leaves the observations that are selected, and of these what is in the window. A sample that begins before it does not
+// cut leaves the observations that are selected, and of these what is in the window. A sample that starts before it does not
 // count there, but its time does.
 func (t *Thread) cut(selected *selection.Selection) {
 	if selected == nil {
@@ -59,7 +59,7 @@ func (t *Thread) cut(selected *selection.Selection) {
 	t.observations = kept
 }
 
-// role says what a track is to a reader.
+// role is the meaning of a track for a reader.
 type role struct {
 	kind   roleKind
 	thread timeline.TrackID
@@ -157,7 +157,7 @@ func newReader(tl *timeline.Timeline, selected *selection.Selection) *reader {
 	return c
 }
 
-// takeFacts takes in the state of a thread that was always in the same one.
+// takeFacts handles the state of a thread that was always in the same one.
 func (c *reader) takeFacts(id timeline.TrackID) {
 	for _, f := range c.tl.Track(id).Facts {
 		if f.Kind == timeline.FactCategory {
@@ -197,7 +197,7 @@ func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) e
 	return nil
 }
 
-// stateSlice takes in a slice of a state track.
+// stateSlice handles a slice of a state track.
 func (c *reader) stateSlice(ct *sampledThread, it *timeline.Item) error {
 	if err := it.ReadArgs(); err != nil {
 		return err
@@ -403,7 +403,7 @@ func (t *Thread) findScript(o *observation, stacks *stackTable) {
 	}
 }
 
-// infer gives a sample its stack, and the state that can be told from that alone.
+// infer gives a sample its stack, and the state that follows from the stack alone.
 func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable) {
 	s := stacks.add(tl, timeline.CallstackID(o.stack))
 	o.stack = s.stack

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Recording says where a trace comes from, as far as its facts tell.
+// Recording describes the origin of a trace, as far as its facts do.
 type Recording struct {
 	Producer string `json:"producer,omitempty"` // "Chrome", "Firefox", "Node.js", "PyTorch", …
 	Version  string `json:"version,omitempty"`  // of the producer
@@ -42,7 +42,7 @@ func recordingOf(tl *timeline.Timeline) Recording {
 	return r
 }
 
-// recordingFacts are the facts that say where a trace comes from.
+// recordingFacts are the facts that tell where a trace comes from.
 type recordingFacts struct {
 	text     map[string]string // by the name of the fact
 	node     string            // version of Node.js

@@ -39,11 +39,11 @@ type Profiles struct {
 	stacks *stackTable
 }
 
-// Thread is what is known of one sampled thread.
+// Thread is a sampled thread.
 type Thread struct {
 	ThreadID
 
-	// Source says what took the samples, in the words of Perfetto: "js_self_profiling", "legacy_v8", "gecko", …
+	// Source is the sampler, by Perfetto's name: "js_self_profiling", "legacy_v8", "gecko", …
 	Source string
 
 	shows        string // see Profiles.FindShown
@@ -55,7 +55,7 @@ type Thread struct {
 	forced       []forcedSlice // style and layout of Chrome's traces, not only what was forced
 }
 
-// ThreadID says which thread a row is about: by names as Perfetto shows them, and the ids that the input has.
+// ThreadID identifies the thread of a row: by names as Perfetto shows them, and by the ids in the input.
 type ThreadID struct {
 	Process string           `json:"process"`
 	PID     timeline.InputID `json:"pid"`
@@ -122,7 +122,7 @@ func (r RecordedAs) Title(process string, pid timeline.InputID) string {
 	return r.Shown(pid).Title(timeline.Program(process), "pid")
 }
 
-// Options say how the tables of reports are made. The zero Options make whole tables without buckets.
+// Options control the tables of reports. The zero Options ask for whole tables without buckets.
 type Options struct {
 	// Bucket is the length of the time buckets; 0: none. They count from the start of the first sample of any thread.
 	Bucket timeline.Nanos

@@ -63,7 +63,7 @@ func (tr *trace) sample(at, weight timeline.Nanos, stack string) {
 	tr.add(timeline.Event{Kind: timeline.Sample, TS: at, Value: timeline.Int(int64(weight)), Callstack: id})
 }
 
-// state adds a slice of the state track; samples of -1 means that it does not say how many they are.
+// state adds a slice of the state track; samples of -1 means that it does not tell how many they are.
 func (tr *trace) state(role timeline.Role, at, dur timeline.Nanos, name string, samples int64) {
 	tr.t.Helper()
 	args := tr.b.Args()
@@ -164,7 +164,7 @@ func TestSamplesAlone(t *testing.T) {
 	}
 }
 
-// A state track says what the samples stand for by counting them, also where they have no length, or else by its times.
+// A state track tells what the samples stand for by counting them, also where they have no length, or else by its times.
 func TestStatesOfSamples(t *testing.T) {
 	for _, counted := range []int64{1, 0, -1} {
 		tr := newTrace(t, inNanos)

@@ -12,13 +12,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Network says what the pages of a recording of Chrome asked for. Times are nanoseconds; points in time are on the trace's clock.
+// Network tells what the pages of a recording of Chrome or Firefox asked for. Times are nanoseconds; points in time are on the trace's clock.
 type Network struct {
 	Requests   int64     `json:"requests"`
 	Failed     int64     `json:"failed"`     // those with an answer of 400 and more, too
 	Unfinished int64     `json:"unfinished"` // for which no end is recorded
 	Unfollowed int64     `json:"unfollowed"` // sent while MaxOpenRequests were open: nothing else is known of them
-	Bytes      int64     `json:"bytes"`      // with headers, as sent
+	Bytes      int64     `json:"bytes"`      // of Chrome with headers, as sent; of Firefox the contents, as a process gets them
 	Slowest    []SpanRow `json:"slowest_requests"`
 	// Waterfall has those that failed or took longest. An unfinished one ends with its answer.
 	Waterfall *Waterfall `json:"-"`
@@ -40,7 +40,7 @@ type Heap struct {
 	Max   int64          `json:"max_bytes"`
 }
 
-// Limits of what is kept.
+// Limits of memory.
 const (
 	MaxOpenRequests = 1 << 14
 	maxHeaps        = 1 << 6
@@ -48,9 +48,12 @@ const (
 )
 
 // resourceArgs are the names of the arguments that are read.
-var resourceArgs = []string{"data", "didFail", "encodedDataLength", "jsHeapSizeUsed", "requestId", "requestMethod", "statusCode", "statusText", "url"}
+var resourceArgs = []string{
+	"data", "didFail", "encodedDataLength", "jsHeapSizeUsed", "requestId", "requestMethod", "statusCode", "statusText", "url", // of Chrome
+	"URI", "count", "id", "requestStatus", "responseStatus", "status", "type", // of Firefox
+}
 
-// resourceCollector finds requests and sizes of heaps in a walk over all events.
+// resourceCollector finds requests, sizes of heaps and screenshots in a walk over all events.
 type resourceCollector struct {
 	tl        *timeline.Timeline
 	selected  *selection.Selection
@@ -59,14 +62,18 @@ type resourceCollector struct {
 	args      map[string]string
 	out       Network
 	open      map[requestKey]*request
+	seen      map[requestKey]bool // requests of Firefox, which each process that handles one records
 	waterfall *waterfallCollector
 	heaps     map[timeline.TrackID]*Heap
 	order     []timeline.TrackID // of heaps
 	step      timeline.Nanos
 	first     timeline.Nanos
+
+	pictures []Screenshot
+	apart    timeline.Nanos // the least time between pictures
 }
 
-// requestKey tells requests apart: recordings that were merged may number them alike.
+// requestKey identifies requests: recordings that were merged may number them alike.
 type requestKey struct{ input, id string }
 
 // request is a request of which the end may come.
@@ -78,17 +85,17 @@ type request struct {
 func newResourceCollector(tl *timeline.Timeline, selected *selection.Selection) *resourceCollector {
 	totals := tl.Totals()
 	return &resourceCollector{
-		tl: tl, selected: selected, open: map[requestKey]*request{}, waterfall: newWaterfallCollector(maxWaterfall), heaps: map[timeline.TrackID]*Heap{},
+		tl: tl, selected: selected, open: map[requestKey]*request{}, seen: map[requestKey]bool{}, waterfall: newWaterfallCollector(maxWaterfall), heaps: map[timeline.TrackID]*Heap{},
 		first: totals.Start, step: (totals.End-totals.Start)/heapSteps + 1, out: Network{start: totals.Start, Slowest: []SpanRow{}}, args: map[string]string{},
 		wanted: tl.SelectArgs(func(name string) bool { return slices.Contains(resourceArgs, name) }),
 		events: map[string]func(*resourceCollector, *timeline.Item){
 			"ResourceSendRequest": (*resourceCollector).send, "ResourceReceiveResponse": (*resourceCollector).answer, "ResourceFinish": (*resourceCollector).finish,
-			"UpdateCounters": (*resourceCollector).count,
+			"UpdateCounters": (*resourceCollector).count, "Screenshot": (*resourceCollector).picture,
 		},
 	}
 }
 
-// item takes in an item of the walk.
+// item handles an item of the walk.
 func (c *resourceCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemInstant {
 		return nil
@@ -110,7 +117,7 @@ func (c *resourceCollector) key(it *timeline.Item) requestKey {
 	return requestKey{process.Input, c.args["data.requestId"]}
 }
 
-// send takes in a request that is sent. One that is sent again was redirected.
+// send handles a request that is sent. One that is sent again was redirected.
 func (c *resourceCollector) send(it *timeline.Item) {
 	key, url := c.key(it), c.args["data.url"]
 	_, host, _ := producers.SplitURL(url)
@@ -130,7 +137,7 @@ func (c *resourceCollector) send(it *timeline.Item) {
 	c.open[key] = &request{SpanRow: SpanRow{Service: host, Operation: cmp.Or(c.args["data.requestMethod"], "GET"), URL: url, Start: it.TS}}
 }
 
-// answer takes in the first byte of an answer.
+// answer handles the first byte of an answer.
 func (c *resourceCollector) answer(it *timeline.Item) {
 	r := c.open[c.key(it)]
 	if r == nil || it.TS < r.Start {
@@ -142,7 +149,7 @@ func (c *resourceCollector) answer(it *timeline.Item) {
 	}
 }
 
-// finish takes in the end of a request. Without a start it was sent before the recording, or is not followed, or was a data: url.
+// finish handles the end of a request. Without a start it was sent before the recording, or is not followed, or was a data: url.
 func (c *resourceCollector) finish(it *timeline.Item) {
 	key := c.key(it)
 	r := c.open[key]
@@ -161,19 +168,19 @@ func (c *resourceCollector) finish(it *timeline.Item) {
 	c.done(r, it.TS)
 }
 
-// done takes over a request that has ended.
-func (c *resourceCollector) done(r *request, end timeline.Nanos) {
+// done counts a request that has ended.
+func (c *resourceCollector) done(r *request, end timeline.Nanos) *waterfallSpan {
 	r.Length = max(end-r.Start, 0)
 	sum(&c.out.Bytes, r.Bytes)
 	c.out.Slowest = append(c.out.Slowest, r.SpanRow)
 	if len(c.out.Slowest) == 8*AllRows {
 		c.out.Slowest = slowestOf(c.out.Slowest)
 	}
-	c.draw(r)
+	return c.draw(r)
 }
 
-// draw counts a request and adds it to the waterfall.
-func (c *resourceCollector) draw(r *request) {
+// draw counts a request and returns it as it is in the waterfall.
+func (c *resourceCollector) draw(r *request) *waterfallSpan {
 	c.out.Requests++
 	if r.Failed {
 		c.out.Failed++
@@ -189,9 +196,63 @@ func (c *resourceCollector) draw(r *request) {
 		s.Phases = append(s.Phases, SpanPhase{"receive", r.Start + r.Wait, r.Length - r.Wait})
 	}
 	c.waterfall.add("", s)
+	return s
 }
 
-// count takes in the size of a heap.
+// marker handles a slice of a request of Firefox, or of a phase inside one.
+func (c *resourceCollector) marker(it *timeline.Item, open *timeline.OpenSlices[*waterfallSpan]) error {
+	switch {
+	case it.Kind != timeline.ItemBegin || c.tl.Role(it.Track) != timeline.RoleNetwork || !c.selected.Item(it):
+		return nil
+	case open.Len() > 1:
+		(*open.At(open.Len() - 2)).addPhase(it)
+		return nil
+	}
+	if err := readTexts(it, c.wanted, c.args); err != nil || c.args["type"] != producers.FirefoxRequest {
+		return err
+	}
+	key, url := requestKey{c.tl.Track(c.tl.TrackParent(it.Track)).Input, c.args["id"]}, c.args["URI"]
+	_, host, _ := producers.SplitURL(url)
+	if host == "" || strings.HasPrefix(url, "data:") || c.seen[key] {
+		return nil
+	}
+	if len(c.seen) == MaxOpenRequests {
+		c.out.Requests++
+		c.out.Unfollowed++
+		return nil
+	}
+	c.seen[key] = true
+	r := &request{SpanRow: SpanRow{Service: host, Operation: cmp.Or(c.args["requestMethod"], "GET"), URL: url, Start: it.TS}}
+	r.Failed, r.Message = firefoxOutcome(c.args)
+	r.Bytes, _ = strconv.ParseInt(c.args["count"], 10, 64)
+	if !hasEnd(&it.Head) || c.args["status"] == "STATUS_START" {
+		c.out.Unfinished++
+		r.Message = "not finished"
+		*open.Innermost() = c.draw(r)
+		return nil
+	}
+	*open.Innermost() = c.done(r, it.TS+it.Dur)
+	return nil
+}
+
+// firefoxOutcome returns whether a request of Firefox failed, and a word for how it ended if that was not with an answer.
+func firefoxOutcome(args map[string]string) (failed bool, message string) {
+	if status, err := strconv.Atoi(args["responseStatus"]); err == nil && status >= 400 {
+		return true, args["responseStatus"]
+	}
+	switch status := args["status"]; {
+	case status == "STATUS_REDIRECT":
+		return false, "redirected"
+	case status == "STATUS_CANCEL":
+		return true, "canceled"
+	}
+	if result := args["requestStatus"]; result != "" && result != "NS_OK" {
+		return true, result
+	}
+	return false, ""
+}
+
+// count records the size of a heap.
 func (c *resourceCollector) count(it *timeline.Item) {
 	size, err := strconv.ParseInt(c.args["data.jsHeapSizeUsed"], 10, 64)
 	if err != nil || size <= 0 || it.TS < c.first {
@@ -210,7 +271,7 @@ func (c *resourceCollector) count(it *timeline.Item) {
 	h.Sizes[at], h.Max = max(h.Sizes[at], size), max(h.Max, size)
 }
 
-// add gives what was found to an All, when the walk has ended.
+// add gives what was found to an All, after the walk.
 func (c *resourceCollector) add(out *All) {
 	left := make([]*request, 0, len(c.open))
 	for _, r := range c.open {
@@ -225,6 +286,7 @@ func (c *resourceCollector) add(out *All) {
 	if c.out.Slowest = slowestOf(c.out.Slowest); c.out.Requests > 0 {
 		out.Network, c.out.Waterfall = &c.out, c.waterfall.done()
 	}
+	out.Screenshots = c.screenshots()
 	for _, thread := range c.order {
 		out.Heaps = append(out.Heaps, *c.heaps[thread])
 	}

@@ -13,7 +13,7 @@ type run struct {
 	gc          timeline.Nanos // of dur
 }
 
-// within returns the observations of parts of what was observed.
+// within returns the observations in some parts of a thread's time.
 func (t *Thread) within(parts iter.Seq[run]) iter.Seq[*observation] {
 	return func(yield func(*observation) bool) {
 		for part := range parts {
@@ -26,7 +26,7 @@ func (t *Thread) within(parts iter.Seq[run]) iter.Seq[*observation] {
 	}
 }
 
-// busy returns the parts in which the thread is known to work.
+// busy returns the parts in which the thread certainly worked.
 func (t *Thread) busy() iter.Seq[run] {
 	return func(yield func(run) bool) {
 		for i := range t.runs {
@@ -53,7 +53,7 @@ type GCSources struct {
 	None     int64 `json:"none"`
 }
 
-// add takes over a counter of a slice of a state track; names that are not counters are ignored.
+// add adds a counter of a slice of a state track; names that are not counters are ignored.
 func (s *GCSources) add(name string, n int64) {
 	switch name {
 	case "gc_own":

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Samples says where the time of each sampled thread went.
+// Samples divides the time of each sampled thread.
 type Samples struct {
 	Threads []ThreadSamples `json:"threads"` // the busiest first
 }
@@ -154,7 +154,7 @@ func (c *ClassTime) add(o *observation) {
 	c.Time += o.dur
 }
 
-// buckets divides the observations among stretches of a length, the first of which begins at start.
+// buckets divides the observations among stretches of a length, the first of which starts at start.
 func (t *Thread) buckets(start, length timeline.Nanos) []Bucket {
 	buckets := []Bucket{}
 	if length <= 0 {

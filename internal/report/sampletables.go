@@ -28,7 +28,7 @@ func (t *ThreadID) title(shows, source string) string {
 	return title
 }
 
-// Notes say what the functions of sampled threads lack: names, where the browser recorded addresses, as Firefox does for its own code.
+// Notes tell what the functions of sampled threads lack: names, where the browser recorded addresses, as Firefox does for its own code.
 func (p *Profiles) Notes() []string {
 	if !slices.ContainsFunc(p.Threads, func(t *Thread) bool { return t.Source == sourceFirefox }) {
 		return nil

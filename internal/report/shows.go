@@ -19,7 +19,7 @@ type shown struct {
 const maxShown = 1 << 16
 
 // urlTimes returns how long threads worked for each url, as it was at that time: of the frames and scripts that they run themselves, and
-// not of what they do for other processes. The error is one of the temporary files.
+// not of what they do for other processes. It fails only if temporary files cannot be used.
 func urlTimes(r *attribution.Result) (map[shown]timeline.Nanos, error) {
 	times := map[shown]timeline.Nanos{}
 	processes := map[timeline.TrackID]string{}
@@ -91,8 +91,8 @@ func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) b
 	return urls
 }
 
-// FindShown finds out what the sampled threads show: by an attribution, otherwise the url of the script that is outermost on most of
-// their time. The error is one of the temporary files.
+// FindShown finds the url that each sampled thread works for: by an attribution, otherwise the url of the script that is outermost on most of
+// their time. It fails only if temporary files cannot be used.
 func (p *Profiles) FindShown(attributed *attribution.Result) error {
 	times, err := urlTimes(attributed)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Slices says how often the slices of a trace ran and how long they took, in groups; and for traces of machine learning how
-// busy the devices were. Times are nanoseconds; points in time are on the trace's clock.
+// Slices are the sums of the slices of a trace by group, and for traces of machine learning the utilisation of devices. Times are nanoseconds; points in time are on the trace's clock.
 type Slices struct {
 	Start  timeline.Nanos `json:"start_ns"` // of the trace
 	End    timeline.Nanos `json:"end_ns"`
@@ -95,10 +94,10 @@ type SliceGroup struct {
 // OthersGroup is the name of a group of what has no group of its own, because there are too many.
 const OthersGroup = table.Others
 
-// GroupSlices says what slices have to have in common to be in one group.
+// GroupSlices is what the slices of a group have in common.
 type GroupSlices uint8
 
-// What groups are made by.
+// The ways to group slices.
 const (
 	ByName     GroupSlices = iota
 	ByCategory             // the categories as written in the input
@@ -107,13 +106,13 @@ const (
 	ByArgument // the value of SliceOptions.Argument
 )
 
-// SliceOptions say how slices are grouped. The zero SliceOptions group all slices by name.
+// SliceOptions control the groups. The zero SliceOptions group all slices by name.
 type SliceOptions struct {
 	By GroupSlices
 	// Argument is the name of the argument of ByArgument. Members of a dictionary follow a dot: "data.type". Slices without it
 	// are in the group "".
 	Argument string
-	// Include says which slices count; nil: all. Those that do not count take self time from the slice around them as well.
+	// Include tells which slices count; nil: all. Those that do not count take self time from the slice around them as well.
 	Include func(*timeline.Item) bool
 	// Length receives the length of each slice that has one, in the order of groups and lengths; nil: not needed.
 	Length func(kind SliceKind, group string, length timeline.Nanos) error
@@ -122,7 +121,7 @@ type SliceOptions struct {
 	Gaps, Threads bool
 }
 
-// CollectSlices goes through a timeline, which is nested, and sums up its slices. What an earlier attribution has written is
+// CollectSlices sums up in a nested timeline its slices. What an earlier attribution has written is
 // left out, and so are marks of long tasks. Lengths of slices that do not fit the timeline's memory budget are sorted on disk. The error is one of the
 // temporary files, or ctx's.
 func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions) (*Slices, error) {
@@ -138,7 +137,7 @@ func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions
 	return out, err
 }
 
-// done returns the sums when the walk has ended.
+// done returns the sums after the walk.
 func (c *sliceCounter) done(ctx context.Context) (*Slices, error) {
 	if err := c.quantiles(ctx); err != nil {
 		return nil, err
@@ -179,13 +178,13 @@ type sliceCounter struct {
 	busy    []timeline.Nanos // by TrackID of threads: self time of their slices
 }
 
-// slicePlace is what is known of a track: which kind of slices are on it, if any, and the thread that it belongs to.
+// slicePlace is what is known about a track: which kind of slices are on it, if any, and the thread that it belongs to.
 type slicePlace struct {
 	kind  SliceKind // 0: its slices do not count
 	owner timeline.TrackID
 }
 
-// groupKey tells groups apart: by the id of an interned text or of a track, otherwise by text.
+// groupKey identifies groups: by the id of an interned text or of a track, otherwise by text.
 type groupKey struct {
 	kind SliceKind
 	id   uint32
@@ -199,7 +198,7 @@ type nestedKey struct {
 	group int32
 }
 
-// groupSum is a group while its slices are counted.
+// groupSum is a group during the walk.
 type groupSum struct {
 	SliceGroup
 	sumHigh, sumLow uint64 // of the lengths of its finished slices
@@ -266,7 +265,7 @@ func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	return owner
 }
 
-// item takes in one item of the timeline; open are the slices around it.
+// item handles an item of the timeline; open are the slices around it.
 func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum]) error {
 	switch it.Kind {
 	case timeline.ItemBegin:
@@ -283,7 +282,7 @@ func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum
 	return nil
 }
 
-// begin takes in a slice that begins.
+// begin handles the start of a slice.
 func (c *sliceCounter) begin(it *timeline.Item, o *openSum) error {
 	place := &c.places[it.Track]
 	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime, timed: hasEnd(&it.Head)}
@@ -319,7 +318,7 @@ func (c *sliceCounter) begin(it *timeline.Item, o *openSum) error {
 	return nil
 }
 
-// end takes in the end of a slice.
+// end handles the end of a slice.
 func (c *sliceCounter) end(it *timeline.Item, o, around *openSum) error {
 	inside := o.inside
 	if o.timed {
@@ -436,7 +435,7 @@ func threadID(tl *timeline.Timeline, owner timeline.TrackID) ThreadID {
 	return ThreadID{Thread: tr.Name, PID: noNumber, TID: noNumber}
 }
 
-// noNumber is the id of what has none.
+// noNumber is the id of a process or thread without one.
 var noNumber = timeline.InputID{Text: " "}
 
 // quantiles finds the percentiles of all groups.

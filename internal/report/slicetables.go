@@ -48,7 +48,7 @@ func (r *Slices) Report(by string, selected bool) *table.Report {
 	return out
 }
 
-// summary says what the tables are about.
+// summary tells what the tables are about.
 func (r *Slices) summary(selected bool) []string {
 	line := fmt.Sprintf("%s in %s ms", table.Count(r.Slices, "slice"), table.Millis(r.End-r.Start))
 	if selected {

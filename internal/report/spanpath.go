@@ -45,7 +45,7 @@ type pathTask struct {
 	next  int
 }
 
-// item takes in an item of a walk.
+// item handles an item of a walk.
 func (p *criticalPath) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemBegin || !hasEnd(&it.Head) || p.root.id.span == "" {
 		return nil

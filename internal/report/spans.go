@@ -102,7 +102,7 @@ type ServiceCall struct {
 	Total  timeline.Nanos `json:"total_ns"`
 }
 
-// SpanOptions say which spans count; the zero SpanOptions are for all.
+// SpanOptions tell which spans count; the zero SpanOptions are for all.
 type SpanOptions struct {
 	Include func(*timeline.Item) bool // nil: all
 	Path    bool                      // asks for the critical path of the longest span that counts, if possible one without parent
@@ -111,14 +111,14 @@ type SpanOptions struct {
 	Length func(service, operation string, length timeline.Nanos) error
 }
 
-// Limits of what is kept.
+// Limits of memory.
 const (
 	maxSpanRows  = 1 << 16 // of each table
 	maxKnown     = 1 << 17 // spans that may still have children
 	maxPathSpans = 1 << 16 // of the trace of a path
 )
 
-// CollectSpans goes through a timeline, which is nested, and sums up its spans. The error is one of the temporary files, or ctx's.
+// CollectSpans sums up in a nested timeline its spans. It fails only if temporary files cannot be used, or with the error of ctx.
 func CollectSpans(ctx context.Context, tl *timeline.Timeline, opts SpanOptions) (*Spans, error) {
 	c := newSpanCollector(tl, opts)
 	defer c.lengths.Close()
@@ -137,7 +137,7 @@ func newSpanCollector(tl *timeline.Timeline, opts SpanOptions) *spanCollector {
 	}
 }
 
-// done returns the sums when the walk has ended.
+// done returns the sums after the walk.
 func (c *spanCollector) done(ctx context.Context) (*Spans, error) {
 	if err := c.quantiles(ctx); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (c *spanCollector) done(ctx context.Context) (*Spans, error) {
 	return &c.out, nil
 }
 
-// spanID tells spans apart.
+// spanID identifies spans.
 type spanID struct{ trace, span string }
 
 // span is a span of which children may come.
@@ -202,7 +202,7 @@ type spanCollector struct {
 	waterfall  *waterfallCollector // gets the spans that count; nil: none is wanted
 }
 
-// item takes in an item of the walk.
+// item handles an item of the walk.
 func (c *spanCollector) item(it *timeline.Item, open *timeline.OpenSlices[*span]) error {
 	switch it.Kind {
 	case timeline.ItemBegin:
@@ -369,7 +369,7 @@ func row[R any](out *Spans, index map[string]int, rows *[]R, names []string, new
 	return i
 }
 
-// end takes in the end of a span.
+// end handles the end of a span.
 func (c *spanCollector) end(s *span, now timeline.Nanos) error {
 	if s.failure >= 0 && !s.passed {
 		c.out.Failures[s.failure].Origins++

@@ -76,7 +76,7 @@ func newStackTable() *stackTable {
 	}
 }
 
-// add takes over a call stack of the timeline, with its callers, so that stacks on top of each other take no more than the highest.
+// add adds a call stack of the timeline, with its callers, so that stacks on top of each other take no more than the highest.
 func (t *stackTable) add(tl *timeline.Timeline, id timeline.CallstackID) sampledStack {
 	if t.seen == nil {
 		t.seen = make([]sampledStack, tl.CallstackCount()+1)

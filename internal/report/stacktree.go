@@ -29,7 +29,7 @@ type StackTree struct {
 	Nodes []TreeNode `json:"nodes"`
 }
 
-// TreeBasis says what a StackTree is made of.
+// TreeBasis is the source of a StackTree.
 type TreeBasis string
 
 // The bases.
@@ -137,7 +137,7 @@ func (p *Profiles) CallTrees() (trees []StackTree) {
 // TreeView asks for the call trees of samples as tables.
 type TreeView struct {
 	Table string // "tree", "callers" or "callees"; "": as "tree", with all functions, however little time they took
-	// Function says which functions are asked about, by their names: whom they call, or who calls them. A function that calls itself counts once.
+	// Function selects the functions in question by their names: whom they call, or who calls them. A function that calls itself counts once.
 	Function func(name string) bool
 }
 
@@ -413,7 +413,7 @@ func newSliceTrees(tl *timeline.Timeline, use *useCollector) *sliceTrees {
 	return c
 }
 
-// item takes in one item of the walk.
+// item handles an item of the walk.
 func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]) error {
 	tree := c.trees[c.places[it.Track]]
 	if tree == nil || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || open.Len() == 0 {

@@ -8,7 +8,7 @@ import (
 // stateID is the index of a state in the stateNames of its thread.
 type stateID uint16
 
-// maxStates bounds the states of a thread that are told apart; further ones count as other.
+// maxStates bounds the states of a thread that are distinguished; further ones count as other.
 const maxStates = 1 << 12
 
 // Class is a group of states.
@@ -31,7 +31,7 @@ var classNames = [numClasses]string{
 // String returns the name of the class.
 func (c Class) String() string { return classNames[c] }
 
-// A kind of state tells, beyond its class, what the reports ask for.
+// A kind of state is what reports need beyond its class.
 type stateKind uint8
 
 const (

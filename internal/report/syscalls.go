@@ -48,7 +48,7 @@ func newSyscallCollector(tl *timeline.Timeline, include func(*timeline.Item) boo
 	return &syscallCollector{tl: tl, include: include, index: map[string]int{}, wanted: tl.SelectArgs(func(name string) bool { return name == "end.ret" })}
 }
 
-// item takes in an item of the walk.
+// item handles an item of the walk.
 func (c *syscallCollector) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemBegin || string(it.Category) != "syscall" || c.include != nil && !c.include(it) {
 		return nil

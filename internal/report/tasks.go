@@ -28,7 +28,7 @@ type Tasks struct {
 	unnamed []string // see Profiles.Notes
 }
 
-// TaskBasis says what a task is made of.
+// TaskBasis is the source of a task.
 type TaskBasis string
 
 // The bases. A thread has the first of these that it has data for.
@@ -46,7 +46,7 @@ type Task struct {
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
 	Blocking timeline.Nanos `json:"blocking_ns"` // what is beyond timeline.LongTaskLength
-	// CPU is the CPU time that the thread used; nil if unknown. What is missing to Duration it waited.
+	// CPU is the CPU time that the thread used; nil if unknown. Duration minus CPU is time spent waiting.
 	CPU *timeline.Nanos `json:"cpu_ns"`
 
 	Contexts []ContextTime `json:"contexts"` // for whom it worked, by type, the most time first
@@ -55,7 +55,7 @@ type Task struct {
 	Split *TaskSplit `json:"split,omitempty"` // nil if nothing is known of what is inside
 }
 
-// PathStep is a slice on the way to what takes longest.
+// PathStep is a slice on the path to what takes longest.
 type PathStep struct {
 	Name     string         `json:"name"`
 	Location string         `json:"location,omitempty"`
@@ -65,7 +65,7 @@ type PathStep struct {
 	Longest  timeline.Nanos `json:"longest_ns"` // of these
 }
 
-// TaskSplit says where a task could be divided into shorter ones.
+// TaskSplit is a place at which a task could be divided into shorter ones.
 type TaskSplit struct {
 	PathStep
 	// Inside means that the time is in the step itself and not in its parts: that it has to be divided, not its parts
@@ -73,17 +73,17 @@ type TaskSplit struct {
 	Inside bool `json:"inside"`
 }
 
-// TaskOptions say which long tasks count. The zero TaskOptions are for all.
+// TaskOptions choose long tasks. The zero TaskOptions choose all.
 type TaskOptions struct {
 	// Min is the length from which on a task is long; 0: timeline.LongTaskLength.
 	Min timeline.Nanos
-	// Include says which slices are asked about: a task counts if it is one, or has one inside; nil: all tasks count.
+	// Include tells which slices are asked about: a task counts if it is one, or has one inside; nil: all tasks count.
 	Include func(*timeline.Item) bool
 	// Thread reports whether tasks on a thread count; nil: on all.
 	Thread func(timeline.TrackID) bool
 }
 
-// Limits of what is kept.
+// Limits of memory.
 const (
 	maxTasks = 1 << 12 // twice that for a time
 	maxPath  = 16      // steps of a path
@@ -91,7 +91,7 @@ const (
 
 // CollectTasks goes through a timeline, which is nested, and finds its long tasks: tasks of event loops; on threads without, where
 // samples follow each other without an idle one; and in traces without event loops the outermost slices of other threads. The
-// attribution says for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
+// attribution says for whom the tasks worked; nil: this is left out. It fails only if temporary files cannot be used, or with the error of ctx.
 func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attribution.Result, opts TaskOptions) (*Tasks, error) {
 	c, err := newTaskCollector(ctx, tl, attributed, opts)
 	if err != nil {
@@ -112,7 +112,7 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *attrib
 	return out, err
 }
 
-// done returns the tasks when the walk has ended.
+// done returns the tasks after the walk.
 func (c *taskCollector) done() *Tasks {
 	c.addMarked()
 	totals := c.tl.Totals()
@@ -147,7 +147,7 @@ type taskBuilder struct {
 	asked bool // it is asked about, see TaskOptions.Include
 }
 
-// heaviest is the way from a slice to what takes longest in it.
+// heaviest is the path from a slice to what takes longest in it.
 type heaviest struct {
 	path    []PathStep // below the slice
 	parts   int64      // slices directly inside
@@ -204,7 +204,7 @@ func hasSamples(tl *timeline.Timeline) bool {
 	return false
 }
 
-// begin takes in a slice that begins, of which it is known what it does, and reports whether its key has to be.
+// begin handles the start of a slice whose work is known. It reports whether the caller must compute its key.
 func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) bool {
 	if s.task == nil && s.timed && it.Dur >= c.out.Min && c.startsTask(it, around) {
 		s.task = &taskBuilder{tally: newWorkTally()}
@@ -236,7 +236,7 @@ func (c *taskCollector) startsTask(it *timeline.Item, around *openWork) bool {
 	return true
 }
 
-// end takes in the end of a slice.
+// end handles the end of a slice.
 func (c *taskCollector) end(it *timeline.Item, around, s *openWork) {
 	self, ok := s.selfTime(around)
 	if !ok || s.task == nil {
@@ -290,7 +290,7 @@ func (c *taskCollector) add(t Task) {
 	}
 }
 
-// keepLongest sorts the tasks, the longest first, and keeps as many as there may be.
+// keepLongest sorts the tasks, the longest first, and keeps maxTasks.
 func (c *taskCollector) keepLongest() {
 	slices.SortStableFunc(c.out.Tasks, func(a, b Task) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start))

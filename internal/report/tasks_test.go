@@ -151,7 +151,7 @@ func TestWhatIsNoTask(t *testing.T) {
 	}
 }
 
-// Where samples say when a thread was busy, tasks are busy runs: here 60 ms of a, of which 20 ms are a collection, and 40 ms of b,
+// Where samples tell when a thread was busy, tasks are busy runs: here 60 ms of a, of which 20 ms are a collection, and 40 ms of b,
 // which are too short.
 func TestSampledTasks(t *testing.T) {
 	const profile = `{

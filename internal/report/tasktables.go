@@ -38,7 +38,7 @@ func (r *Tasks) Report(limit int, only string) *table.Report {
 	return out
 }
 
-// noTask is the message that there are no tasks from a length on.
+// noTask is the message for a trace without tasks of a length or longer.
 func noTask(length timeline.Nanos) string {
 	return fmt.Sprintf("no task takes %s or longer", table.WholeMillis(length))
 }
@@ -134,7 +134,7 @@ type manyPart struct {
 	*WorkPart
 }
 
-// notes say what the numbers lack.
+// notes tell what the numbers lack.
 func (r *Tasks) notes() (notes []string) {
 	if r.Uncounted > 0 {
 		notes = append(notes, fmt.Sprintf("too many long tasks: %s are in no row", table.Thousands(r.Uncounted)))
@@ -259,10 +259,10 @@ func workText(w *Work) string {
 	return text
 }
 
-// maxWay is the number of steps of a path that people get to see.
+// maxWay is the number of steps of a path that are shown.
 const maxWay = 6
 
-// pathText shows the way to what takes longest, without steps that only hand on.
+// pathText shows the path to what takes longest, without steps that merely call the next one.
 func pathText(path []PathStep) string {
 	var parts []string
 	for i := range path {
@@ -278,7 +278,7 @@ func pathText(path []PathStep) string {
 	return strings.Join(parts, " > ")
 }
 
-// splitText says where the task could be divided, with names as short makes them.
+// splitText states where the task could be divided. short shortens names.
 func splitText(t *Task, short func(name string) string) string {
 	var tips []string
 	if s := t.Split; s != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Utilisation says how busy threads were over time, and with what kinds of work. Times are nanoseconds; points in time are on the
+// Utilisation is how busy threads were over time, and with which kinds of work. Times are nanoseconds; points in time are on the
 // trace's clock.
 type Utilisation struct {
 	Start timeline.Nanos `json:"start_ns"` // of the first slice, or busy sample, on a thread
@@ -24,7 +24,7 @@ type Utilisation struct {
 	More    int         `json:"more_threads"` // that were busy and are not among them
 }
 
-// KindBasis says what the kinds of a Utilisation are.
+// KindBasis is the meaning of the kinds of a Utilisation.
 type KindBasis string
 
 // The bases.
@@ -40,7 +40,7 @@ const (
 	useSteps                 = 240
 )
 
-// ThreadUse says how busy a thread was.
+// ThreadUse is the utilisation of a thread.
 type ThreadUse struct {
 	ThreadID
 	Shows   string         `json:"shows,omitempty"`   // the url of the page or worker that it runs
@@ -56,14 +56,14 @@ type ThreadUse struct {
 	track timeline.TrackID
 }
 
-// openUse is what the time of a slice counts as while it is the innermost one.
+// openUse is the kind as which the time of a slice counts while it is the innermost one.
 type openUse struct {
 	work     producers.Category
 	category timeline.CategoryID
 	name     timeline.NameID
 }
 
-// useCollector finds out how busy threads were, in two walks: the first says which threads to show and from when to when, the
+// useCollector determines how busy threads were, in two walks: the first tells which threads to show and from when to when, the
 // second divides their time in steps.
 type useCollector struct {
 	busyThreads[openUse]
@@ -89,7 +89,7 @@ func newUseCollector(tl *timeline.Timeline, selected *selection.Selection) *useC
 	return c
 }
 
-// begin says what a slice does that begins.
+// begin returns the kind of work of a slice that starts.
 func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[busySlice[openUse]]) openUse {
 	s := openUse{category: it.CategoryID, name: it.NameID, work: c.workOf(it)}
 	if n := open.Len(); n > 1 && s.work == producers.CategoryNone {
@@ -183,7 +183,7 @@ func (c *useCollector) choose(profiles *Profiles) {
 	}
 }
 
-// chooseKinds finds the kinds of work that are told apart: those that weft knows, unless it knows less than a twentieth of the time.
+// chooseKinds finds the kinds of work that are distinguished: those that weft knows, unless it knows less than a twentieth of the time.
 func (c *useCollector) chooseKinds(sampled map[timeline.TrackID]*Thread) {
 	known, all := timeline.Nanos(0), timeline.Nanos(0)
 	for k, t := range c.work {
@@ -310,7 +310,7 @@ func (c *useCollector) sortTrees(trees []StackTree) {
 	slices.SortStableFunc(trees, func(a, b StackTree) int { return cmp.Compare(rank(&a), rank(&b)) })
 }
 
-// done returns the utilisation when both walks have ended.
+// done returns the utilisation after both walks.
 func (c *useCollector) done(shows map[timeline.TrackID]string) *Utilisation {
 	for i := range c.out.Threads {
 		c.out.Threads[i].Shows = shows[c.out.Threads[i].track]

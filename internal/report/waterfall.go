@@ -47,7 +47,7 @@ func (w *Waterfall) Around(start, length timeline.Nanos) int {
 	return found
 }
 
-// Limits of what is kept.
+// Limits of memory.
 const (
 	maxWaterfall = 200 // spans
 	maxPhases    = 16  // of a request
@@ -82,7 +82,7 @@ func newWaterfallCollector(limit int) *waterfallCollector {
 	return &waterfallCollector{limit: limit, traces: map[string]*waterfallTrace{}}
 }
 
-// span takes in a span that begins. A request of an archive is called as its slice.
+// span handles the start of a span. A request of an archive is called as its slice.
 func (c *waterfallCollector) span(f *spanFacts, it *timeline.Item) *waterfallSpan {
 	s := &waterfallSpan{
 		WaterfallSpan: WaterfallSpan{Start: f.start, Duration: f.length, Name: f.operationName, Service: f.service, Request: f.url != "", Failed: f.failed, Message: f.message},

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Work says what kinds of work some slices did, and which functions and slices took the time. All times are self times: a
+// Work is the work of some slices, by kind and by function or name. All times are self times: a
 // slice without those directly inside it.
 type Work struct {
 	Self       timeline.Nanos `json:"self_ns"`
@@ -52,7 +52,7 @@ type ContextTime struct {
 	Time timeline.Nanos `json:"self_ns"`
 }
 
-// Limits of what is kept of one piece of work.
+// Limits of memory for one piece of work.
 const (
 	maxWorkParts = 1 << 12
 	maxWorkSets  = 1 << 10
@@ -65,7 +65,7 @@ type partKey struct {
 	category producers.Category
 }
 
-// workTally adds up work.
+// workTally sums work.
 type workTally struct {
 	self        timeline.Nanos
 	categories  [producers.CategoryCount]timeline.Nanos
@@ -104,7 +104,7 @@ func (w *workTally) add(key partKey, self timeline.Nanos, count int64, forced bo
 	p.Longest = max(p.Longest, self)
 }
 
-// addSet notes for whom a slice worked.
+// addSet records for whom a slice worked.
 func (w *workTally) addSet(set attribution.SetID, self timeline.Nanos) {
 	if _, known := w.sets[set]; known || len(w.sets) < maxWorkSets {
 		t := w.sets[set]
@@ -113,7 +113,7 @@ func (w *workTally) addSet(set attribution.SetID, self timeline.Nanos) {
 	}
 }
 
-// work returns what was added.
+// work returns the sum.
 func (w *workTally) work() Work {
 	out := Work{Self: w.self, Forced: w.forced, ForcedCount: w.forcedCount, PartCount: len(w.parts), ByCategory: []CategoryTime{}, Parts: []WorkPart{}}
 	for c, t := range w.categories {
@@ -214,7 +214,7 @@ func (w *threadWork) walk(ctx context.Context) error {
 	return w.tl.WalkSlices(ctx, threads, timeline.Nested(w.tl, w.item))
 }
 
-// item takes in one item of a walk; open are the slices around it.
+// item handles an item of a walk; open are the slices around it.
 func (w *threadWork) item(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
 	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || w.tl.TrackKind(it.Track) != timeline.ThreadTrack {
 		return nil
@@ -236,7 +236,7 @@ func (w *threadWork) item(it *timeline.Item, open *timeline.OpenSlices[openWork]
 	return nil
 }
 
-// begin takes in a slice that begins inside another one, or nil.
+// begin handles the start of a slice inside another one, or nil.
 func (w *threadWork) begin(it *timeline.Item, around, s *openWork) (err error) {
 	if err := w.reader.begin(it, around, s); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (r *workReader) setOf(ordinal uint64) (attribution.SetID, error) {
 	return 0, nil
 }
 
-// begin says in s, which is zero, what a slice does that begins inside another one, or nil.
+// begin says in s, which is zero, what a slice does that starts inside another one, or nil.
 func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 	s.ts, s.dur, s.timed, s.cpu = it.TS, it.Dur, hasEnd(&it.Head), it.ThreadTime
 	if around != nil {

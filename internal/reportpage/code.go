@@ -12,17 +12,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Measures of flame graphs.
+// Dimensions of flame graphs.
 const (
 	rowHeight  = 18
-	flameUnits = 10000 // of the width
-	labelUnits = 11    // that a character takes at the width of a desktop
+	flameUnits = 10000 // units of the view box across
+	labelUnits = 11    // units per character on a desktop screen
 )
 
-// pageData is what the script gets.
+// pageData is the input of the script.
 type pageData struct {
 	Names  []string   `json:"names"`  // of functions
-	Places []string   `json:"places"` // of their code
+	Places []string   `json:"places"` // where functions are defined
 	Trees  []treeData `json:"trees,omitempty"`
 	Chart  *chartData `json:"chart,omitempty"`
 	index  [2]map[string]int
@@ -31,7 +31,7 @@ type pageData struct {
 // treeData is a flame graph.
 type treeData struct {
 	Total timeline.Nanos      `json:"total"`
-	Row   int                 `json:"row"`   // of the timeline, from 1 on; 0: none
+	Row   int                 `json:"row"`   // in the timeline, counted from 1; 0: none
 	Kinds []string            `json:"kinds"` // classes
 	Boxes [][7]timeline.Nanos `json:"boxes"` // name, place, depth, start, total, self, kind
 }
@@ -42,7 +42,7 @@ func (d *pageData) used() bool { return len(d.Trees) > 0 || d.Chart != nil }
 func (d *pageData) json() string {
 	text, err := json.Marshal(d)
 	if err != nil {
-		return "null" // it has texts and numbers only
+		return "null" // unreachable: texts and numbers can be encoded
 	}
 	return string(text)
 }
@@ -80,13 +80,13 @@ func (p *page) code() {
 	}
 }
 
-// box is a node of a tree at its place.
+// box is a node of a tree with its position.
 type box struct {
 	node  *report.TreeNode
 	start timeline.Nanos
 }
 
-// boxesOf returns the boxes of a tree: the largest, so many.
+// boxesOf returns the largest boxes of a tree, at most limit, and the number of those left out.
 func boxesOf(t *report.StackTree, limit int) (boxes []box, left int) {
 	least := timeline.Nanos(0)
 	if len(t.Nodes) > limit {
@@ -97,7 +97,7 @@ func boxesOf(t *report.StackTree, limit int) (boxes []box, left int) {
 		slices.SortFunc(sizes, func(a, b timeline.Nanos) int { return cmp.Compare(b, a) })
 		least = sizes[limit] + 1 // a node is never larger than the one around it
 	}
-	var ends [64]timeline.Nanos // by depth: where the next box of that depth begins
+	var ends [64]timeline.Nanos // by depth: where the next box starts
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		start := ends[n.Depth]
@@ -141,7 +141,7 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	return len(boxes)
 }
 
-// rowsInView returns the number of rows that have 99 percent of the time, without what is deeper.
+// rowsInView returns the number of rows from the top that hold 99 percent of the time.
 func rowsInView(boxes []box, rows int) int {
 	itself, all := make([]timeline.Nanos, rows), timeline.Nanos(0)
 	for _, b := range boxes {
@@ -163,7 +163,7 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// flameBoxes draws boxes and labels for those who have no script; the script replaces them.
+// flameBoxes draws boxes and labels for browsers without scripts; the script replaces them.
 func (p *page) flameBoxes(boxes []box, classes map[string]string, total timeline.Nanos, rows int) {
 	paths := map[string]*strings.Builder{}
 	for _, b := range boxes {
@@ -209,7 +209,7 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// treeClasses returns the classes of the kinds of a tree, and what they mean: those with the most self time.
+// treeClasses returns classes for the kinds of a tree with the most self time, and their legend.
 func (p *page) treeClasses(t *report.StackTree) (classes map[string]string, parts []part) {
 	classes = map[string]string{}
 	times := map[string]timeline.Nanos{}
@@ -259,7 +259,7 @@ func classNames(parts []part) (names []string) {
 	return names
 }
 
-// treeLead says in a sentence what a graph is of, and what is not in it.
+// treeLead describes a graph and what it leaves out in a sentence.
 func (p *page) treeLead(t *report.StackTree) string {
 	var w writer
 	w.keepURLs = p.keepURLs

@@ -11,14 +11,14 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// Comparison says what is compared, beside the result.
+// Comparison is a result of package compare with the texts for its page.
 type Comparison struct {
 	Title    string     // "before → after"
-	By       compare.By // what a row is about
+	By       compare.By // the meaning of a row
 	Per      string     // "recording" or "second"
 	Selected string     // the part of the recordings that is compared; "": all of them
 	Result   *compare.Result
-	Stacks   *compare.Result // by compare.ByStack: the flame graph
+	Stacks   *compare.Result // the same recordings by compare.ByStack, for the flame graph
 	KeepURLs bool
 }
 
@@ -33,7 +33,7 @@ func WriteComparison(w io.Writer, c *Comparison) error {
 	return err
 }
 
-// comparisonPage is a page about a comparison that is written.
+// comparisonPage writes the page of a comparison.
 type comparisonPage struct {
 	document
 	*Comparison
@@ -65,19 +65,23 @@ func (p *comparisonPage) write() {
 	p.end("")
 }
 
-// recordings says how many recordings a side has, and how long they are.
+// recordings describes one side: the number and length of recordings, and lost data.
 func (p *comparisonPage) recordings(list []compare.Recording) string {
-	if len(list) == 1 {
-		return list[0].Name + ", " + length(list[0].Length)
-	}
-	shortest, longest := list[0].Length, list[0].Length
+	shortest, longest, lost := list[0].Length, list[0].Length, uint64(0)
 	for _, r := range list {
-		shortest, longest = min(shortest, r.Length), max(longest, r.Length)
+		shortest, longest, lost = min(shortest, r.Length), max(longest, r.Length), lost+r.Lost
 	}
-	return table.Count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
+	text := table.Count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
+	if len(list) == 1 {
+		text = list[0].Name + ", " + length(shortest)
+	}
+	if lost > 0 {
+		text += ", data was lost in " + table.Count(lost, "case")
+	}
+	return text
 }
 
-// undecidedNote says why rows are undecided.
+// undecidedNote explains undecided rows.
 func undecidedNote(r *compare.Result) string {
 	if r.Few {
 		return "too few recordings to tell"
@@ -85,7 +89,7 @@ func undecidedNote(r *compare.Result) string {
 	return "can be chance among so many rows"
 }
 
-// verdict says in a sentence what the test found.
+// verdict states the result of the test.
 func (p *comparisonPage) verdict() markup {
 	r := p.Result
 	switch {
@@ -103,12 +107,12 @@ func (p *comparisonPage) verdict() markup {
 		table.Thousands(r.Counts[compare.Slower]), table.Thousands(r.Counts[compare.Faster]), table.Count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
 }
 
-// rows returns the rows that count.
+// rows returns the rows that a condition selects.
 func (p *comparisonPage) rows(counts func(*compare.Row) bool) []compare.Row {
 	return slices.DeleteFunc(slices.Clone(p.Result.Rows), func(row compare.Row) bool { return !counts(&row) })
 }
 
-// changes writes rows as a table, with a bar to the left for what became faster and to the right for what became slower.
+// changes writes rows as a table. Bars to the left are for faster rows, bars to the right for slower ones.
 func (p *comparisonPage) changes(title string, rows []compare.Row) {
 	if len(rows) == 0 {
 		return
@@ -130,7 +134,7 @@ func (p *comparisonPage) changes(title string, rows []compare.Row) {
 	})
 }
 
-// changeBar draws a change: to the right of the middle what became slower.
+// changeBar draws a change: to the right of the middle if it is slower.
 func changeBar(change, most timeline.Nanos) markup {
 	var w writer
 	w.p("<svg class=bar viewBox=\"0 0 1000 10\" preserveAspectRatio=none aria-hidden=true><rect class=ground width=1000 height=10 />")

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// costNames are the words for the types of contexts of which there are tables.
+// costNames are the plural names of types of contexts.
 var costNames = map[string]string{
 	"Page": "pages", "Script": "scripts", "Entity": "entities", "Tab": "tabs", "Thread": "threads", "Process": "processes", "Frame": "frames",
 	"InputEvent": "input events", "Isolate": "isolates", "GraphicsFrame": "graphics frames", "Request": "requests",
@@ -23,7 +23,7 @@ func costName(typ string) string {
 	return "contexts of type " + typ
 }
 
-// costQuestion asks which of what there are tables of cost most.
+// costQuestion is the question that the tables of costs answer.
 func (p *page) costQuestion() string {
 	var names []string
 	for _, t := range p.all.Costs {
@@ -39,7 +39,7 @@ func (p *page) costQuestion() string {
 	}
 }
 
-// busyTracks returns what was busy in the trace: threads, or the tracks of a trace that has none, such as one of spans.
+// busyTracks returns the word for what was busy: threads, or tracks if the trace has no threads, such as one of spans.
 func (p *page) busyTracks(threads, tracks string) string {
 	if p.all.Counts.Threads == 0 {
 		return tracks
@@ -47,7 +47,7 @@ func (p *page) busyTracks(threads, tracks string) string {
 	return threads
 }
 
-// costsOfThreads reports whether there are only costs of threads, which the table of busy times has as well.
+// costsOfThreads reports whether there are only costs of threads, which the table of busy times has too.
 func (p *page) costsOfThreads() bool {
 	return len(p.all.Costs) == 1 && strings.HasPrefix(p.all.Costs[0].Type, costtables.TypeThread)
 }
@@ -70,7 +70,7 @@ func (p *page) costs() {
 	}
 }
 
-// categoryParts adds up times by category in families.
+// categoryParts sums times of categories by family.
 func categoryParts(times []timeline.Nanos) []part {
 	classes, names := []string{}, []string{}
 	for k := range times {
@@ -89,7 +89,7 @@ func (p *page) costTable(t *costtables.Table) {
 	slices.SortStableFunc(last.Rows, func(a, b costtables.Row) int { return table.FalseFirst(a.None, b.None) })
 	most := timeline.Nanos(0)
 	for i := range t.Rows {
-		if !t.Rows[i].None { // else all others would be short
+		if !t.Rows[i].None { // the row for no context would make all others short
 			most = max(most, t.Rows[i].Self)
 		}
 	}

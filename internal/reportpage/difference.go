@@ -13,7 +13,7 @@ import (
 // maxBoxes bounds the boxes of a flame graph of a difference.
 const maxBoxes = 4000
 
-// heading says in a sentence what changed most: the largest change of time that counts.
+// heading states the largest change of time.
 func (p *comparisonPage) heading() markup {
 	r := p.Result
 	var most *compare.Row
@@ -47,7 +47,7 @@ func (p *comparisonPage) heading() markup {
 	}
 }
 
-// differenceBox is a call in the flame graph: as wide as the time of the side that has more, or what is in it if that is more.
+// differenceBox is a call in the flame graph. Its width is the larger time of the two sides, or the sum of its children if that is larger.
 type differenceBox struct {
 	*compare.Row
 	start, width timeline.Nanos
@@ -66,7 +66,7 @@ func differenceBoxes(calls []compare.Row) (boxes []differenceBox, width timeline
 		inside[c.Depth+1] = 0
 		inside[c.Depth] += min(boxes[i].width, math.MaxInt64-inside[c.Depth])
 	}
-	ends := make([]timeline.Nanos, deepest+2) // of the last box of each depth
+	ends := make([]timeline.Nanos, deepest+2) // by depth: the end of the last box
 	for i := range boxes {
 		b := &boxes[i]
 		b.start = ends[b.Depth]
@@ -102,7 +102,7 @@ func (p *comparisonPage) flame() {
 		b := &list[i]
 		x := scaled(b.start, width, flameUnits)
 		w := max(scaled(b.start+b.width, width, flameUnits)-x, 1)
-		p.p("<rect class=%s x=%d y=%d width=%d height=%d><title>%s</title></rect>", markup(ownChange(b.Row, width)), x, b.Depth*rowHeight, w, rowHeight-1, p.said(b.Row))
+		p.p("<rect class=%s x=%d y=%d width=%d height=%d><title>%s</title></rect>", markup(ownChange(b.Row, width)), x, b.Depth*rowHeight, w, rowHeight-1, p.described(b.Row))
 	}
 	p.p("</svg>")
 	for i := range list {
@@ -119,7 +119,7 @@ func (p *comparisonPage) flame() {
 	p.p("</section>\n")
 }
 
-// ownChange is the class of a box: what became of its own time.
+// ownChange returns the class of a box for the change of its self time.
 func ownChange(r *compare.Row, all timeline.Nanos) string {
 	switch change := r.Own[compare.New] - r.Own[compare.Base]; {
 	case change >= all/100 && change > 0:
@@ -130,8 +130,8 @@ func ownChange(r *compare.Row, all timeline.Nanos) string {
 	return "other"
 }
 
-// said are the numbers of a call, and where it is.
-func (p *comparisonPage) said(r *compare.Row) markup {
+// described returns the name, numbers and location of a call.
+func (p *comparisonPage) described(r *compare.Row) markup {
 	text := p.phrase("%s: %s before, %s now", r.Name, length(r.BaseMedian), length(r.NewMedian))
 	if before, now := r.Own[compare.Base], r.Own[compare.New]; max(before, now) > 0 {
 		text += p.phrase("; itself %s before, %s now", length(before), length(now))

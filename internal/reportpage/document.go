@@ -9,14 +9,14 @@ import (
 //go:embed page.css
 var css string
 
-// document is a page that is written: what all pages have around what they say.
+// document writes the frame that all pages share.
 type document struct{ writer }
 
-// begin writes everything above the numbers; heading is a verdict, which has the class rating, "": the title is the heading. selected names the
-// part of a trace that the page shows, "": all of it.
+// begin writes the head of the page. heading is the verdict, with rating as its class attribute; if it is empty the title is the heading. selected
+// names the part of the trace that the page shows; "": all of it.
 func (d *document) begin(title string, heading, rating markup, subtitle []markup, selected string) {
 	d.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
-	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n",
+	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'\">\n",
 		hashOf(css), hashOf(script))
 	d.p("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n")
 	d.p("<title>%s – weft report</title>\n<style>%s</style>\n</head>\n<body>\n", title, markup(css))
@@ -39,7 +39,7 @@ func (d *document) begin(title string, heading, rating markup, subtitle []markup
 	d.p("</header>\n<main>\n")
 }
 
-// end writes everything below the sections; data is what the script gets, as JSON, "": nothing.
+// end writes the foot of the page. data is the JSON for the script; "": none.
 func (d *document) end(data string) {
 	d.p("</main>\n<footer><p>Made by weft. All numbers match <code>weft report</code> and <code>weft compare</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere.</p></footer>\n")
 	if data != "" {
@@ -48,17 +48,16 @@ func (d *document) end(data string) {
 	d.p("<script>%s</script>\n</body>\n</html>\n", markup(script))
 }
 
-// Hashes returns how a policy names the script and the style of all pages, for pages that show one in a frame: it inherits their
-// policy.
+// Hashes returns the CSP hashes of the script and the style of all pages, for pages that show one in a frame, which inherits their policy.
 func Hashes() (scriptHash, styleHash string) { return string(hashOf(script)), string(hashOf(css)) }
 
-// hashOf returns the hash of a script or style as a policy names it.
+// hashOf returns the CSP hash of a script or style.
 func hashOf(text string) markup {
 	sum := sha256.Sum256([]byte(text))
 	return markup("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))
 }
 
-// phrase returns what p would write.
+// phrase returns the markup that p would write.
 func (d *document) phrase(format string, args ...any) markup {
 	w := writer{keepURLs: d.keepURLs}
 	w.p(format, args...)

@@ -2,7 +2,7 @@ package reportpage
 
 import "github.com/weft-trace/weft/internal/table"
 
-// flows writes which threads hand work to which.
+// flows writes the section about threads that hand work to each other.
 func (p *page) flows() {
 	f := p.all.FlowPairs
 	p.p("<p class=lead>%s lead from one thread to another", table.Count(f.Arrows-f.Within, "arrow"))

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// tiles writes key numbers, with links to the sections that say more.
+// tiles writes key numbers, with links to the sections that have the details.
 func (p *document) tiles(tiles []verdict.Tile, sections []section) {
 	p.p("<dl class=keys>\n")
 	for i := range tiles {
@@ -32,7 +32,7 @@ func has(sections []section, id Section) bool {
 	return slices.ContainsFunc(sections, func(s section) bool { return s.id == id })
 }
 
-// marked marks up a text by the types of its parts.
+// marked marks up a text by the kinds of its parts.
 func (p *document) marked(t verdict.Text) (out markup) {
 	for _, part := range t {
 		switch part.Kind {
@@ -49,7 +49,7 @@ func (p *document) marked(t verdict.Text) (out markup) {
 	return out
 }
 
-// sentences writes texts one after the other.
+// sentences writes texts as one paragraph.
 func (p *document) sentences(class markup, list []verdict.Text) {
 	if len(list) == 0 {
 		return
@@ -64,7 +64,7 @@ func (p *document) sentences(class markup, list []verdict.Text) {
 	p.p("</p>\n")
 }
 
-// issues writes what to change, a card each.
+// issues writes a card for each issue.
 func (p *page) issues(sections []section) {
 	list := p.verdict.Issues
 	if len(list) == 0 {
@@ -74,7 +74,7 @@ func (p *page) issues(sections []section) {
 	for i := range list {
 		x := &list[i]
 		p.p("<li class=%s%s><h3>%s</h3><p>%s</p><p class=do>%s</p><p class=more>", markup(x.Class), p.shown(x.Show), p.marked(x.Title), p.marked(x.Proof), p.marked(x.Action))
-		if p.verdict.Kind == verdict.WebPage || x.Class != verdict.Yours { // elsewhere it would say nothing
+		if p.verdict.Kind == verdict.WebPage || x.Class != verdict.Yours { // elsewhere all issues are yours
 			p.p("<span class=whose>%s</span>", whose[x.Class])
 		}
 		if id := Section(x.Section); has(sections, id) {
@@ -85,12 +85,12 @@ func (p *page) issues(sections []section) {
 	p.p("</ol>\n</section>\n")
 }
 
-// whose says who can change something.
+// whose are the words for classes of issues.
 var whose = map[verdict.Class]string{
 	verdict.Yours: "your page", verdict.Browser: "the browser", verdict.Machine: "the machine", verdict.Recorder: "the recorder",
 }
 
-// shown returns the attributes of what is to be looked at: its time, and its row of the timeline.
+// shown returns the attributes with which the script finds a moment in the timeline or the waterfall.
 func (p *page) shown(m *verdict.Moment) markup {
 	switch {
 	case m == nil:

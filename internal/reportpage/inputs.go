@@ -14,7 +14,7 @@ func interactions(list []report.Interaction) []report.Interaction {
 	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return !in.Kind.Usual() })
 }
 
-// inputs writes how fast inputs were answered.
+// inputs writes the section about the latency of inputs.
 func (p *page) inputs() {
 	list := p.all.Inputs.List
 	main := interactions(list)
@@ -38,7 +38,7 @@ func (p *page) inputs() {
 	p.inputTable(main)
 }
 
-// latencies counts inputs by latency; they are sorted, the slowest first.
+// latencies counts inputs by latency. list is sorted, the slowest first.
 func latencies(list []report.Interaction) (h report.Histogram) {
 	for i := range list {
 		h.Add(list[len(list)-1-i].Latency)
@@ -46,13 +46,13 @@ func latencies(list []report.Interaction) (h report.Histogram) {
 	return h
 }
 
-// rank returns the latency that so many percent of the inputs do not exceed; they are sorted, the slowest first.
+// rank returns a percentile of the latencies. list is sorted, the slowest first.
 func rank(list []report.Interaction, percent int) timeline.Nanos {
-	n := (len(list)*percent + 99) / 100 // at least so many
+	n := (len(list)*percent + 99) / 100 // rounded up
 	return list[len(list)-max(n, 1)].Latency
 }
 
-// Measures of the plot of inputs.
+// Dimensions of the plot of inputs.
 const (
 	dotsHeight = 180
 	dotsTop    = 10
@@ -100,7 +100,7 @@ func (p *page) inputTable(list []report.Interaction) {
 	})
 }
 
-// phases returns the parts of a latency, as far as they are known.
+// phases returns the known parts of a latency.
 func phases(in *report.Interaction) []part {
 	if in.Delay == nil || in.Processing == nil {
 		return []part{{class: "plain", time: in.Latency}}
@@ -108,7 +108,7 @@ func phases(in *report.Interaction) []part {
 	return []part{{class: "other", time: *in.Delay}, {class: "script", time: *in.Processing}, {class: "painting", time: in.Latency - *in.Delay - *in.Processing}}
 }
 
-// unknownPhases returns a time if there are inputs whose phases are not known.
+// unknownPhases returns a time above 0, for the legend, if the phases of some inputs are unknown.
 func unknownPhases(list []report.Interaction) timeline.Nanos {
 	for i := range list {
 		if list[i].Delay == nil {

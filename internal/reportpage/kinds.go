@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// family is a group of kinds of work that has a colour: the colours of Chrome's DevTools, which people know.
+// family is a group of kinds of work with one colour, similar to the one in Chrome's DevTools.
 type family struct {
 	class, name string
 	kinds       []string
@@ -23,7 +23,7 @@ var families = []family{
 	{"other", "other", []string{"other", ""}},
 }
 
-// familyOf returns the class of a kind of work that weft knows.
+// familyOf returns the class of a kind of work.
 func familyOf(kind string) string {
 	for i := range families {
 		if slices.Contains(families[i].kinds, kind) {
@@ -33,7 +33,7 @@ func familyOf(kind string) string {
 	return "other"
 }
 
-// familyName returns the name of a family, and of other classes the kind's.
+// familyName returns the name of a family; for other classes it returns kind.
 func familyName(class, kind string) string {
 	for i := range families {
 		if families[i].class == class {
@@ -43,7 +43,7 @@ func familyName(class, kind string) string {
 	return kind
 }
 
-// kindClasses returns the classes of the kinds of a utilisation: families of the kinds of work, otherwise numbers.
+// kindClasses returns the classes of the kinds of a utilisation: families for kinds of work, otherwise numbers.
 func kindClasses(u *report.Utilisation) (classes []string) {
 	for i, kind := range u.Kinds {
 		switch {
@@ -56,7 +56,7 @@ func kindClasses(u *report.Utilisation) (classes []string) {
 	return classes
 }
 
-// maxClasses is the number of classes for what has no family.
+// maxClasses is the number of numbered classes.
 const maxClasses = 8
 
 func numbered(i int) string { return "k" + strconv.Itoa(i+1) }
@@ -68,7 +68,7 @@ type part struct {
 	time  timeline.Nanos
 }
 
-// byFamily adds up times by class, in the order of the families or of the kinds.
+// byClass sums times by class, in the order of the families or of the kinds.
 func byClass(classes, names []string, times []timeline.Nanos) (parts []part) {
 	for i, class := range classes {
 		name := familyName(class, names[i])
@@ -89,7 +89,7 @@ func byClass(classes, names []string, times []timeline.Nanos) (parts []part) {
 	return parts
 }
 
-// legend says what the colours of a plot mean.
+// legend explains the colours of a plot.
 func (d *document) legend(parts []part) {
 	d.p("<ul class=legend>")
 	for _, part := range parts {
@@ -100,7 +100,7 @@ func (d *document) legend(parts []part) {
 	d.p("</ul>\n")
 }
 
-// bar draws parts of a whole one after the other, in a cell of a table.
+// bar draws parts of a whole side by side, for a cell of a table.
 func (d *document) bar(parts []part, whole timeline.Nanos) markup {
 	var w writer
 	w.p("<svg class=bar viewBox=\"0 0 1000 10\" preserveAspectRatio=none aria-hidden=true>")

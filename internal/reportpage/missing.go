@@ -10,24 +10,24 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// problems returns what is missing or was changed, without what most recordings of the format have.
+// problems returns the data problems that are not usual for the format.
 func (p *page) problems() []trace.Problem {
 	return slices.DeleteFunc(slices.Clone(p.src.Problems), func(x trace.Problem) bool {
 		return x.Severity == "info" || slices.Contains(p.src.Usual, x.Name)
 	})
 }
 
-// usual returns what is missing or was changed as in most recordings of the format, such as flows that began before the recording.
+// usual returns the data problems that are usual for the format, such as flows that started before the recording.
 func (p *page) usual() []trace.Problem {
 	return slices.DeleteFunc(slices.Clone(p.src.Problems), func(x trace.Problem) bool {
 		return x.Severity == "info" || !slices.Contains(p.src.Usual, x.Name)
 	})
 }
 
-// missing writes what of the input is not in the numbers, what the words on the page mean, and which commands print the same.
+// missing writes the section about trust: lost data, the meaning of words, and commands that print the same numbers.
 func (p *page) missing() {
 	p.losses()
-	p.p("<p>Read: %s.</p>\n", p.held())
+	p.p("<p>Read: %s.</p>\n", p.contents())
 	sections := p.sections()
 	if len(sections) < 2 {
 		return
@@ -36,7 +36,7 @@ func (p *page) missing() {
 	p.commands(sections)
 }
 
-// losses writes what of the input is not in the numbers.
+// losses writes the data that the numbers leave out.
 func (p *page) losses() {
 	list, usual := p.problems(), p.usual()
 	const means = "<b>Lost</b> is not in these numbers; <b>repaired</b> is, but changed.</p>\n"
@@ -59,13 +59,13 @@ func (p *page) losses() {
 	}
 }
 
-// term is a word on the page that people need not know.
+// term is a word with its meaning.
 type term struct {
 	word, meaning string
-	sections      []Section // that use it; nil: all
+	sections      []Section // the sections that use it; nil: all
 }
 
-// glossary has the words of the page.
+// glossary explains the words of the page.
 var glossary = []term{
 	{"slice", "A stretch of time in which a thread, or something else, did one thing that has a name. Slices nest.", nil},
 	{"self time", "The time of a slice or function without the slices or functions inside it.", []Section{Costs, Code, Slices, Tasks}},
@@ -80,7 +80,7 @@ var glossary = []term{
 	{"context", "For whom work was done: a page, a script, a request. An entity is a site, with all its hosts.", []Section{Costs}},
 }
 
-// terms writes what the words in the sections mean.
+// terms writes the glossary of the sections.
 func (p *page) terms(sections []section) {
 	p.p("<h3>What the words mean</h3>\n<dl class=terms>\n")
 	write := func(word, meaning string) { p.p("<dt>%s</dt><dd>%s</dd>\n", word, meaning) }
@@ -107,7 +107,7 @@ var reports = map[Section]string{
 	Flows: "flows",
 }
 
-// commands writes how to print the same numbers.
+// commands writes the commands that print the same numbers.
 func (p *page) commands(sections []section) {
 	file := "FILE"
 	if name := p.src.Name; name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == "" && name[0] != '-' {
@@ -116,7 +116,7 @@ func (p *page) commands(sections []section) {
 	p.p("<h3>The same numbers on a terminal</h3>\n<dl class=terms>\n")
 	for _, s := range sections {
 		report := reports[s.id]
-		if s.id == Code && len(p.all.Functions) == 0 { // made of slices
+		if s.id == Code && len(p.all.Functions) == 0 { // the tree consists of slices
 			continue
 		}
 		if report != "" {
@@ -126,7 +126,7 @@ func (p *page) commands(sections []section) {
 	p.p("</dl>\n")
 }
 
-// NotCounted says what of an input of a merge the numbers of a report leave out, and why, as a sentence without its period.
+// NotCounted states which slices or samples of an input of a merge a report leaves out, and why, as a sentence without its period.
 func NotCounted(r *timeline.Recorder) string {
 	recorded, there, whose := "recorded 1 thread of another input", "the thread", "its"
 	if r.Threads != 1 {
@@ -144,7 +144,7 @@ func NotCounted(r *timeline.Recorder) string {
 	return fmt.Sprintf("%s also %s; its %s not counted for %s, because that would count %s time twice", r.Input, recorded, events, there, whose)
 }
 
-// problemTable writes problems with their sentences; title and fold are as of a look.
+// problemTable writes problems with their explanations; title and fold have the meaning that they have in a look.
 func (p *page) problemTable(title, fold string, list []trace.Problem) {
 	p.show(table.New(table.Table{}, list,
 		table.Texts("name", "what", func(x *trace.Problem) string { return x.Name }),

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// network writes what the pages of a recording asked for.
+// network writes the requests of the pages of a browser.
 func (p *page) network() {
 	n := p.all.Network
 	p.p("<p class=lead>%s, <b>%s</b> in all", table.Count(n.Requests, "request"), size(n.Bytes))
@@ -31,7 +31,7 @@ func (p *page) network() {
 	}
 }
 
-// maxHeaps is the number of threads of which the heap is drawn.
+// maxHeaps is the number of heaps that are drawn.
 const maxHeaps = 3
 
 // heaps draws the JavaScript heaps of threads over time.
@@ -40,7 +40,7 @@ func (p *page) heaps() {
 		h := &p.all.Heaps[i]
 		tops, bottoms := make([]int, len(h.Sizes)), make([]int, len(h.Sizes))
 		last := int64(0)
-		for step, size := range h.Sizes { // it stays as it is until it is counted again
+		for step, size := range h.Sizes { // a size holds until the next one
 			if size > 0 {
 				last = size
 			}
@@ -58,12 +58,12 @@ func (p *page) heaps() {
 // heapHeight is the height of the plot of a heap, in pixels.
 const heapHeight = 48
 
-// stepParts are the parts of the time of the devices in a step.
+// stepParts divides the time of the devices in a step.
 func stepParts(s *report.Step) []part {
 	return []part{{"k1", "compute", s.Compute}, {"k2", "only communication", s.Communication}, {"k3", "only copies", s.Copy}}
 }
 
-// deviceTables writes the steps of a training, what streams wait for, and how ranks arrive at collectives.
+// deviceTables writes the steps of a training, the causes of gaps in streams, and the arrivals of ranks at collectives.
 func (p *page) deviceTables() {
 	s := p.all.Slices
 	steps, idle, gaps, arrivals := s.DeviceTables()

@@ -16,14 +16,14 @@ const (
 	second      = 1000 * millisecond
 )
 
-// How sentences write times, parts and bytes.
+// The formats of times, shares and bytes in sentences.
 var (
 	length = table.Length
 	share  = table.Percent
 	size   = table.Size
 )
 
-// moment writes a time since the start of a trace, as --from reads it without the space: in seconds, or milliseconds if the trace is short.
+// moment formats a time since the start of a trace in seconds, or in milliseconds if the trace is short. Without its space --from reads it.
 func (p *page) moment(t timeline.Nanos) string {
 	unit, name := float64(second), " s"
 	if p.all.End-p.all.Start < second {
@@ -32,10 +32,10 @@ func (p *page) moment(t timeline.Nanos) string {
 	return table.Separated(strconv.FormatFloat(float64(t)/unit, 'f', 3, 64)) + name
 }
 
-// permille returns a part of a whole in thousandths, between 0 and 1000.
+// permille returns the share of a part in a whole in thousandths, between 0 and 1000.
 func permille(part, whole timeline.Nanos) int { return scaled(part, whole, 1000) }
 
-// scaled returns which part of n a part of a whole is.
+// scaled returns the share of a part in a whole, multiplied by n.
 func scaled(part, whole timeline.Nanos, n int) int {
 	if whole <= 0 {
 		return 0
@@ -43,7 +43,7 @@ func scaled(part, whole timeline.Nanos, n int) int {
 	return int(min(max(float64(part)/float64(whole)*float64(n)+0.5, 0), float64(n)))
 }
 
-// percent writes a place in a whole for an attribute, with two decimals.
+// percent formats a position in a whole for an attribute, with two decimals.
 func percent(part, whole timeline.Nanos) markup {
 	n := scaled(part, whole, 10000)
 	text := strconv.Itoa(n/100) + "." + fmt.Sprintf("%02d", n%100)

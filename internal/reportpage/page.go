@@ -1,12 +1,12 @@
 // Package reportpage draws reports as a page of HTML: one file that needs no network, no server and no other file, prints, and can be read
 // without JavaScript.
 //
-// Its tables come from internal/report (look and show, in table.go); what is around them is read from the structs of that package. Plots are SVG made here; a small script (the folder script) makes
-// the timeline and flame graphs answer to pointer and keyboard. The page forbids itself everything else by its Content-Security-Policy,
-// which names style and script by their hashes: there are no style attributes.
+// Its tables come from internal/report (look and show, in table.go); sentences and plots are made from the structs of that package. Plots are SVG;
+// a small script (the folder script) adds zooming, selecting and searching. The Content-Security-Policy of the page allows this script and the style
+// by their hashes, and pictures in data: URLs, and forbids everything else.
 //
-// Texts of the input reach the page only through writer, which cuts, cleans and escapes them. The same report makes the same bytes: there is
-// no date in a page and no path.
+// Texts of the input reach the page only through writer, which truncates, cleans and escapes them. The same report gives the same bytes: a page
+// contains no date of its own and no path.
 //
 // What does not live here: reading files and traces. The package opens nothing, and runs in a browser too.
 package reportpage
@@ -23,19 +23,19 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Source is the file of a page.
+// Source describes the file that a page is about.
 type Source struct {
-	Name       string   // base name of the file; "": standard input
-	Format     string   // of the input
-	Containers []string // what it was packed in, outermost first
-	Bytes      int64    // of the file
-	Unpacked   int64    // without containers
-	Selected   string   // the part of the trace that the page is about; "": all of it
+	Name       string // the base name; "": standard input
+	Format     string
+	Containers []string // the formats that it was packed in, outermost first
+	Bytes      int64    // the size of the file
+	Unpacked   int64    // the size without containers
+	Selected   string   // the part of the trace that was selected; "": all of it
 	Problems   []trace.Problem
 	Usual      []string // names of problems that most recordings of the format have
 }
 
-// NewSource describes a file by its base name and what its reading said.
+// NewSource describes a file by its base name and the report of its conversion.
 func NewSource(name string, said *convert.Report) *Source {
 	return &Source{
 		Name: name, Format: string(said.Format), Containers: said.Containers, Bytes: said.BytesIn, Unpacked: said.BytesUnpacked,
@@ -43,9 +43,9 @@ func NewSource(name string, said *convert.Report) *Source {
 	}
 }
 
-// Options say what is in a page. The zero Options are for all sections.
+// Options choose the contents of a page. The zero Options ask for all sections.
 type Options struct {
-	Sections []Section // nil: all for which there is data
+	Sections []Section // nil: all that have data
 	KeepURLs bool      // show queries and fragments of urls
 }
 
@@ -68,14 +68,14 @@ const (
 	Missing Section = "missing"
 )
 
-// maxPage bounds a page. What is larger is drawn again with fewer boxes and dots.
+// maxPage bounds the size of a page. A larger one is written again with fewer boxes, dots and slices.
 const maxPage = 1_500_000
 
-// limits are how much is drawn.
+// limits bound what is drawn.
 type limits struct {
-	boxes int // of all flame graphs
-	dots  int // of inputs
-	// slices of the timeline
+	boxes int // in all flame graphs
+	dots  int // in the plot of inputs
+	// slices is for the timeline.
 	slices int
 }
 
@@ -93,7 +93,7 @@ func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
 	return err
 }
 
-// page is a page about a trace that is written.
+// page writes the page of a trace.
 type page struct {
 	document
 	src     *Source
@@ -101,7 +101,7 @@ type page struct {
 	opts    Options
 	limits  limits
 	verdict *verdict.Verdict
-	kinds   []string // classes of the kinds of work, as Utilisation.Kinds
+	kinds   []string // the classes of Utilisation.Kinds
 	data    pageData // for the script
 }
 
@@ -113,7 +113,7 @@ func newPage(src *Source, all *report.All, opts Options, l limits) *page {
 	return p
 }
 
-// section is a part of the page with its question.
+// section is a part of the page and the question that it answers.
 type section struct {
 	id       Section
 	question string
@@ -121,7 +121,7 @@ type section struct {
 	write    func()
 }
 
-// sections returns the parts for which there is data, of those that are wanted.
+// sections returns the requested sections that have data.
 func (p *page) sections() []section {
 	a := p.all
 	list := []section{
@@ -138,7 +138,7 @@ func (p *page) sections() []section {
 		{Flows, "Which threads wait for which?", a.FlowPairs != nil && len(a.FlowPairs.Pairs) > 0, p.flows},
 		{Missing, "How far can you trust this?", true, p.missing},
 	}
-	rank := func(s section) int { // when it was busy comes first, then what issues are about
+	rank := func(s section) int { // the timeline comes first, then sections about issues
 		switch i := slices.IndexFunc(p.verdict.Issues, func(x verdict.Issue) bool { return Section(x.Section) == s.id }); {
 		case s.id == Busy:
 			return -1
@@ -199,13 +199,13 @@ func (p *page) write() {
 	p.end(data)
 }
 
-// any reports whether the trace has any event.
+// any reports whether the trace has events.
 func (p *page) any() bool {
 	n := &p.all.Counts
 	return n.Slices+n.Instants+n.Counters+n.Samples > 0
 }
 
-// nothing says why there is no section.
+// nothing explains why there is no section.
 func (p *page) nothing() string {
 	switch {
 	case !p.any():
@@ -218,7 +218,7 @@ func (p *page) nothing() string {
 	return "The trace has no slices and no samples, so there are no times to show."
 }
 
-// fileTitle is what a page is called.
+// fileTitle returns the title of a page.
 func fileTitle(src *Source) string {
 	if src.Name == "" {
 		return "standard input"
@@ -226,7 +226,7 @@ func fileTitle(src *Source) string {
 	return src.Name
 }
 
-// subtitle says in parts what the file is.
+// subtitle describes the file in parts.
 func (p *page) subtitle() (parts []markup) {
 	add := func(format string, args ...any) { parts = append(parts, p.phrase(format, args...)) }
 	src, r := p.src, &p.all.Recording
@@ -248,8 +248,8 @@ func (p *page) subtitle() (parts []markup) {
 	return parts
 }
 
-// held says in a sentence what the file holds.
-func (p *page) held() string {
+// contents counts what the file contains in a sentence.
+func (p *page) contents() string {
 	src, n := p.src, &p.all.Counts
 	var words []string
 	if src.Format != "" {

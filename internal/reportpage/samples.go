@@ -16,7 +16,7 @@ func forcedCount(f *report.LayoutThrashing) (n int64) {
 	return n
 }
 
-// layout writes which script forces style and layout.
+// layout writes the section about script that forces style and layout.
 func (p *page) layout() {
 	var forced, unforced report.ForcedTime
 	thrashing := 0
@@ -65,7 +65,7 @@ func addForced(to, f *report.ForcedTime) {
 	to.Total += f.Total
 }
 
-// gcQuestion is what is known of the collector: without samples only how large its heap was, or when it ran.
+// gcQuestion depends on the data: without samples only the size of the heap is known, or when the collector ran.
 func (p *page) gcQuestion() string {
 	switch {
 	case p.all.GC != nil:
@@ -76,7 +76,7 @@ func (p *page) gcQuestion() string {
 	return "When did the garbage collector run?"
 }
 
-// gc writes what the collector interrupted, and the heap.
+// gc writes the section about garbage collection and heaps.
 func (p *page) gc() {
 	if p.all.GC == nil {
 		p.gcOverTime()
@@ -118,7 +118,7 @@ func (p *page) gc() {
 	}
 }
 
-// gcSlices returns for how long the collector ran in each step of time, if the slices or states of threads say so; nil if it did not run.
+// gcSlices returns how long the collector ran in each step of time, by slices or states of threads; nil if it did not run.
 func (p *page) gcSlices() []timeline.Nanos {
 	u := p.all.Utilisation
 	if u == nil || u.By != report.KindsOfWork {

@@ -7,14 +7,14 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// sliceTitles are the words for the kinds of slices.
+// sliceTitles are the titles for kinds of slices.
 var sliceTitles = map[report.SliceKind]string{
 	report.Kernels: "Kernels of devices", report.Copies: "Copies and fills of device memory", report.Operators: "Operators", report.ThreadSlices: "Slices on threads",
 	report.AsyncSlices:    "Asynchronous slices, which may overlap",
 	report.RecorderSlices: "Slices that further inputs have of the same threads",
 }
 
-// slices writes how often slices ran and how long they took.
+// slices writes the section about slices by name.
 func (p *page) slices() {
 	s := p.all.Slices
 	p.p("<p class=lead>%s in %s.", table.Count(s.Slices.Slices, "slice"), length(s.End-s.Start))
@@ -48,7 +48,7 @@ func (p *page) slices() {
 	}
 }
 
-// spans writes what the spans of services did, and the requests of archives.
+// spans writes the section about spans of services or requests of archives.
 func (p *page) spans() {
 	s := p.all.Spans
 	what := "span"
@@ -62,7 +62,7 @@ func (p *page) spans() {
 		}
 		title := strings.ToUpper(t.Title[:1]) + t.Title[1:]
 		p.p("<h3>%s</h3>\n", title)
-		l := look{title: title, report: "spans --limit 0", spare: 4} // no ids of traces
+		l := look{title: title, report: "spans --limit 0", spare: 4} // without ids of traces
 		switch t.Name {
 		case "requests":
 			l.at = func(i int) span { return onLine(p.all.Waterfall, s.Slowest[i].Start, s.Slowest[i].Length) }
@@ -76,7 +76,7 @@ func (p *page) spans() {
 	}
 }
 
-// operationSpreads draws how long operations took.
+// operationSpreads draws histograms of the lengths of operations.
 func (p *page) operationSpreads(list []report.Operation) {
 	var spreads []spread
 	for i := range list {
@@ -86,7 +86,7 @@ func (p *page) operationSpreads(list []report.Operation) {
 	p.spreads(spreads)
 }
 
-// devices writes how busy devices were.
+// devices writes the utilisation of devices.
 func (p *page) devices() {
 	list := p.all.Slices.Devices
 	if len(list) == 0 {
@@ -99,7 +99,7 @@ func (p *page) devices() {
 	})
 }
 
-// sliceTable writes the first groups of all of a kind.
+// sliceTable writes the first groups of a kind; all is the number of all.
 func (p *page) sliceTable(title string, groups []report.SliceGroup, all int) {
 	p.p("<h3>%s</h3>\n", title)
 	shown := *p.all.Slices.Slices

@@ -9,20 +9,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Measures of histograms, in pixels, and how many a section has.
+// Dimensions of histograms in pixels, and limits.
 const (
 	spreadHeight = 54
 	maxSpreads   = 4
 )
 
-// spread is a histogram with what it is of.
+// spread is a histogram and its title.
 type spread struct {
 	title string
 	bins  report.Histogram
 	n     int64
 }
 
-// spreads draws the histograms of which there is enough to see a shape.
+// spreads draws the histograms that have enough values to show a shape.
 func (p *page) spreads(list []spread) {
 	p.p("<div class=spreads>")
 	drawn := 0
@@ -35,7 +35,7 @@ func (p *page) spreads(list []spread) {
 	p.p("</div>\n")
 }
 
-// spread draws a histogram: to the right the lengths, in the bins of a report.Histogram, upwards how many there are.
+// spread draws a histogram: lengths to the right, in the bins of a report.Histogram, counts upwards.
 func (p *page) spread(s *spread) {
 	first, most := s.bins[0].Bin, int64(0)
 	bins := s.bins[len(s.bins)-1].Bin - first + 1
@@ -52,7 +52,7 @@ func (p *page) spread(s *spread) {
 	p.p("<svg width=\"100%%\" height=%d viewBox=\"0 0 %d %d\" preserveAspectRatio=none><rect class=ground width=%d height=%d /><path class=plain d=\"%s\"/></svg>", spreadHeight, 10*bins, spreadHeight, 10*bins,
 		spreadHeight, markup(path.String()))
 	last := -100
-	for bin := first; bin <= first+bins; bin++ { // round lengths: the first of a bin that has a power of ten, or twice or five times that
+	for bin := first; bin <= first+bins; bin++ { // label the bins that contain a round length
 		t, ok := roundLength(report.LeastOf(bin), report.LeastOf(bin+1))
 		at := scaled(timeline.Nanos(bin-first), timeline.Nanos(bins), 100)
 		if !ok || at-last < 22 || at > 90 {
@@ -64,7 +64,7 @@ func (p *page) spread(s *spread) {
 	p.p("</svg></figure>\n")
 }
 
-// roundLength returns a length from one on and shorter than another that is 1, 2 or 5 times a power of ten, if there is one.
+// roundLength returns a length in [from, to) that is 1, 2 or 5 times a power of ten, if there is one.
 func roundLength(from, to timeline.Nanos) (timeline.Nanos, bool) {
 	for power := timeline.Nanos(1); power < to && power > 0; power *= 10 {
 		for _, t := range []timeline.Nanos{power, 2 * power, 5 * power} {
@@ -76,7 +76,7 @@ func roundLength(from, to timeline.Nanos) (timeline.Nanos, bool) {
 	return 0, false
 }
 
-// shortLength writes a round length.
+// shortLength formats a round length.
 func shortLength(t timeline.Nanos) string {
 	number, unit, _ := strings.Cut(length(t), " ")
 	if strings.Contains(number, ".") {

@@ -19,20 +19,20 @@ type Sum struct {
 	failed []error
 }
 
-// summed is the sum of a recording.
+// summed is a recording in a sum.
 type summed struct {
 	name, heading, change string
 }
 
-// NewSum returns an empty sum, with the memory and the folder of table.NewFold.
+// NewSum returns an empty sum. memory and tempDir are for table.NewFold.
 func NewSum(memory int64, tempDir string) *Sum {
 	return &Sum{fold: table.NewFold(manyTables(new(report.All)), memory, tempDir)}
 }
 
-// Close removes what is on disk.
+// Close removes temporary files.
 func (s *Sum) Close() error { return s.fold.Close() }
 
-// manyTables are the tables of a recording that are summed up.
+// manyTables returns the tables of a recording that are summed.
 func manyTables(all *report.All) []*table.Table {
 	inputs, tasks := new(report.Inputs), new(report.Tasks)
 	if all.Inputs != nil {
@@ -44,7 +44,7 @@ func manyTables(all *report.All) []*table.Table {
 	return slices.Concat(tasks.Many().Sections[0].Tables, inputs.Many().Sections[0].Tables)
 }
 
-// Add takes in a recording that was read and not yet walked, and completes its report.
+// Add adds a recording that was read but not walked, and completes its report.
 func (s *Sum) Add(ctx context.Context, name string, t *load.Trace) error {
 	all, err := report.CollectAll(ctx, t.Timeline, attribution.Rules{}, report.AllOptions{})
 	if err != nil {
@@ -59,8 +59,14 @@ func (s *Sum) Add(ctx context.Context, name string, t *load.Trace) error {
 			break
 		}
 	}
+	if lost := verdict.Lost(t.Report.Problems, t.Report.Usual); lost > 0 {
+		recording.name += ", data was lost in " + table.Count(lost, "case")
+	}
+	if err := s.fold.Add(name, &table.Report{Sections: []table.Section{{Tables: manyTables(all)}}}); err != nil {
+		return err
+	}
 	s.list = append(s.list, recording)
-	return s.fold.Add(name, &table.Report{Sections: []table.Section{{Tables: manyTables(all)}}})
+	return nil
 }
 
 // Fail records that a recording could not be read.
@@ -107,8 +113,8 @@ func (s *Sum) Page(ctx context.Context) ([]byte, error) {
 	for _, t := range s.fold.Tables() {
 		if t.All = len(t.Rows); t.All > 0 {
 			t.Rows = t.Rows[:min(t.All, comparedRows)]
-			d.p("<section>\n<h2>%s</h2>\n", of[t.Name].question)
-			d.show(t, look{spare: 2, report: of[t.Name].report})
+			d.p("<section>\n<h2>%s</h2>\n", manyQuestions[t.Name].question)
+			d.show(t, look{spare: 2, report: manyQuestions[t.Name].report})
 			d.p("</section>\n")
 		}
 	}
@@ -116,7 +122,7 @@ func (s *Sum) Page(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(d.Bytes()), nil
 }
 
-// of are the questions that tables about many files answer, and the reports that have them.
-var of = map[string]struct{ question, report string }{
+// manyQuestions are the questions that tables about many files answer, and the reports that have these tables.
+var manyQuestions = map[string]struct{ question, report string }{
 	"parts": {"What is in long tasks?", "tasks"}, "tasks": {"Which tasks were long?", "tasks"}, "kinds": {"How fast were inputs answered?", "input"}, "inputs": {"Which inputs were slow?", "input"},
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// Survey makes the page of all reports on a trace that was read and not yet walked, and completes the trace's report. name is the base name of
-// its file.
+// Survey writes the page of all reports on a trace that was read but not walked, and completes the trace's report. name is the base name of the
+// file.
 func Survey(ctx context.Context, t *load.Trace, name string) (html []byte, all *report.All, err error) {
 	if all, err = report.CollectAll(ctx, t.Timeline, attribution.Rules{}, report.AllOptions{}); err != nil {
 		return nil, nil, err

@@ -10,20 +10,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// wideColumns is the number of columns up to which the first one gets much room.
+// wideColumns is the largest number of columns with which the first one is wide.
 const wideColumns = 6
 
-// look is how a page shows a table of a report, beside its cells.
+// look describes the presentation of a table of a report.
 type look struct {
-	title    string             // for readers who do not see it; "": the table's
-	fold     string             // what a click opens it with; "": it is open
-	before   string             // the key of the column before which bars are; "": there are none
-	barTitle string             // of the bars
-	bar      func(i int) markup // of a row; nil: by the number in the column, of a class
+	title    string             // the caption for screen readers; "": the title of the table
+	fold     string             // the label of the fold that holds the table; "": it is not folded
+	before   string             // the key of the column after the bars; "": no bars
+	barTitle string             // the title of the column of bars
+	bar      func(i int) markup // draws the bar of a row; nil: a bar of class for the number in column before
 	class    string
-	spare    uint8            // people do without columns whose Spare is larger; 0: without none
+	spare    uint8            // leaves out columns whose Spare is larger; 0: none
 	at       func(i int) span // where the timeline shows a row; nil: nowhere
-	report   string           // which has the rows that the page lacks; "": none has
+	report   string           // the report with the remaining rows; "": none
 	note     string
 }
 
@@ -64,10 +64,10 @@ func (d *document) show(t *table.Table, l look) {
 	}
 }
 
-// shownRows is the number of rows that are shown until people ask for all.
+// shownRows is the number of rows that are shown until a click shows all.
 const shownRows = 8
 
-// rest writes what shows the rows that the style hides until it is open, and where those are that the page lacks.
+// rest writes the control that shows hidden rows, and the command that prints rows that the page leaves out.
 func (d *document) rest(t *table.Table, l *look) {
 	what := cmp.Or(t.What, "rows")
 	if t.All > len(t.Rows) {
@@ -82,7 +82,7 @@ func (d *document) rest(t *table.Table, l *look) {
 	}
 }
 
-// shownColumns returns the indexes of the columns that people see, what a row is about first.
+// shownColumns returns the indexes of the visible columns; the subject of a row comes first.
 func shownColumns(t *table.Table, spare uint8) (columns []int) {
 	for k := range t.Columns {
 		if c := &t.Columns[k]; c.Title != "" && !t.Empty(k) && (spare == 0 || c.Spare <= spare) {
@@ -97,7 +97,7 @@ func shownColumns(t *table.Table, spare uint8) (columns []int) {
 
 func isNumber(c *table.Column) bool { return c.Kind != table.TextKind || c.Moment }
 
-// row writes a row. Those that come last are always shown.
+// row writes a row. Rows for the rest, which come last, are never hidden.
 func (d *document) row(t *table.Table, i int, columns []int, l *look) {
 	attribute := markup("")
 	switch {
@@ -129,7 +129,7 @@ func (d *document) row(t *table.Table, i int, columns []int, l *look) {
 	d.p("</tr>\n")
 }
 
-// barOf draws the bar of a row; k is the column before which it is.
+// barOf draws the bar of a row; k is the column after it.
 func (d *document) barOf(t *table.Table, i, k int, l *look) markup {
 	if l.bar != nil {
 		return l.bar(i)
@@ -141,10 +141,10 @@ func (d *document) barOf(t *table.Table, i, k int, l *look) markup {
 	return d.bar([]part{{class: cmp.Or(l.class, "plain"), time: timeline.Nanos(t.Rows[i].Cells()[k].Number)}}, timeline.Nanos(most))
 }
 
-// shortText is the length of texts that are not divided among lines.
+// shortText is the length up to which texts are not wrapped.
 const shortText = 24
 
-// shown returns a cell as a page shows it: whole texts, and dashes for numbers that are not known.
+// shown formats a cell: texts in full, and dashes for unknown numbers.
 func shown(c *table.Column, v *table.Cell) string {
 	switch {
 	case c.Moment:
@@ -157,17 +157,17 @@ func shown(c *table.Column, v *table.Cell) string {
 	return c.Format(v)
 }
 
-// span is a time of the trace that the timeline can show, or the waterfall; the zero span means no time.
+// span is an interval that the timeline or the waterfall can show; the zero span means no interval.
 type span struct {
 	from, dur timeline.Nanos
 	known     bool
-	row       int // of the timeline, from 1 on; 0: none
-	line      int // of the waterfall, likewise
+	row       int // in the timeline, counted from 1; 0: none
+	line      int // in the waterfall, likewise
 }
 
 func at(from, dur timeline.Nanos) span { return span{from: from, dur: max(dur, 0), known: true} }
 
-// attribute returns what the script reads when the page is shown beside a timeline.
+// attribute returns the attributes that the script reads.
 func (s span) attribute() markup {
 	if !s.known {
 		return ""

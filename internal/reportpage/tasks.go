@@ -34,7 +34,7 @@ func (p *page) tasks() {
 	})
 }
 
-// addWork adds the times of the kinds of work.
+// addWork adds the times of kinds of work to sums.
 func addWork(to []timeline.Nanos, w *report.Work) {
 	for _, c := range w.ByCategory {
 		for k := range to {
@@ -45,7 +45,7 @@ func addWork(to []timeline.Nanos, w *report.Work) {
 	}
 }
 
-// tasksOnCPU says how long tasks were on a CPU, of those that tell it; "" if none does.
+// tasksOnCPU states how long tasks were on a CPU; "" if that is unknown for all.
 func tasksOnCPU(tasks []report.Task) string {
 	cpu, of := timeline.Nanos(0), timeline.Nanos(0)
 	for i := range tasks {

@@ -2,6 +2,7 @@ package reportpage
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"math"
 	"slices"
@@ -15,49 +16,50 @@ import (
 	"github.com/weft-trace/weft/internal/verdict"
 )
 
-// Measures of the plot of threads, in pixels.
+// Dimensions of the plot of threads, in pixels.
 const (
-	laneTop    = 30 // the axis and the pins
+	laneTop    = 30 // height of the axis and the pins
 	laneName   = 17
 	laneHeight = 30
 	laneGap    = 12
+	laneChars  = 28 // characters of the page that a thread shows
 )
 
-// pin is a moment that the timeline marks.
+// pin marks a moment in the timeline.
 type pin struct {
 	at    timeline.Nanos
 	label string
 	class string // "input", "load" or "issue"
 }
 
-// maxPins bounds the pins of a class.
+// maxPins bounds the pins of each class.
 const maxPins = 60
 
-// chartData is the timeline as the script gets it. Times are in units of Unit nanoseconds.
+// chartData is the timeline for the script. Times of rows are in units of Unit nanoseconds.
 type chartData struct {
-	Begin  timeline.Nanos `json:"begin"` // of the trace
-	Start  timeline.Nanos `json:"start"` // of the timeline, in nanoseconds after that
+	Begin  timeline.Nanos `json:"begin"` // of the trace, in nanoseconds
+	Start  timeline.Nanos `json:"start"` // of the timeline, in nanoseconds after Begin
 	Length timeline.Nanos `json:"length"`
 	Unit   timeline.Nanos `json:"unit"`
-	Step   timeline.Nanos `json:"step"` // of the times of short slices
+	Step   timeline.Nanos `json:"step"` // of Short
 	Kinds  []string       `json:"kinds"`
-	Titles []string       `json:"titles"` // of kinds
+	Titles []string       `json:"titles"` // of Kinds
 	Rows   []chartRow     `json:"rows"`
 }
 
-// chartRow is a thread. Its lists are short numbers: 40,000 slices must fit.
+// chartRow is a thread. Differences keep its numbers short: a page may have 40,000 slices.
 type chartRow struct {
 	Name   string           `json:"name"`
 	Depths int              `json:"depths"`
-	Starts []timeline.Nanos `json:"s"` // after the start of the slice before
-	Ends   []timeline.Nanos `json:"d"` // after the start of the slice
+	Starts []timeline.Nanos `json:"s"` // since the start of the previous slice
+	Ends   []timeline.Nanos `json:"d"` // since the start of the slice
 	Names  []timeline.Nanos `json:"n"`
 	Places []int            `json:"p"` // depth × number of kinds + kind
-	CPU    []int            `json:"c"` // of those that tell it: distance from the one before, percent
-	Short  []int            `json:"b"` // distance in steps from the one before, kind, thousandths of the step
+	CPU    []int            `json:"c"` // for slices with a known CPU time: distance from the previous one, percent
+	Short  []int            `json:"b"` // distance in steps from the previous one, kind, thousandths of the step
 }
 
-// pins returns the inputs and milestones of the trace, and whatever else the page marks.
+// pins returns pins for inputs, milestones of loads, and issues.
 func (p *page) pins() (pins []pin) {
 	if in := p.all.Inputs; in != nil {
 		list := interactions(in.List)
@@ -78,8 +80,8 @@ func (p *page) pins() (pins []pin) {
 	return pins
 }
 
-// rows returns the threads of the timeline in its order: threads of the reader's pages first, of the browser's own last, otherwise the
-// busiest first.
+// rows returns the indexes of the threads in the order of the timeline: main threads of the reader's pages first, of the browser's own pages
+// last, otherwise the busiest first.
 func (p *page) rows() (order []int) {
 	threads := p.all.Utilisation.Threads
 	for i := range threads {
@@ -106,7 +108,7 @@ func (p *page) rowOf(id report.ThreadID) int {
 	return slices.IndexFunc(p.all.Utilisation.Threads, func(t report.ThreadUse) bool { return t.ThreadID == id })
 }
 
-// on returns a span on a thread, which the timeline can show.
+// on returns a span on a thread.
 func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	s := at(from, dur)
 	if row := p.rowOf(id); row >= 0 {
@@ -115,7 +117,7 @@ func (p *page) on(id report.ThreadID, from, dur timeline.Nanos) span {
 	return s
 }
 
-// onLine returns a span that a waterfall can show too, if it is there: a span or request that starts then, if possible of that length.
+// onLine returns a span with its line in a waterfall: a span or request that starts then, if possible one with that length.
 func onLine(w *report.Waterfall, from, dur timeline.Nanos) span {
 	s := at(from, dur)
 	if w != nil {
@@ -131,12 +133,12 @@ func onLine(w *report.Waterfall, from, dur timeline.Nanos) span {
 	return s
 }
 
-// showLink returns a link that selects a span in the timeline; it is hidden where no script runs.
+// showLink returns a link that selects a span in the timeline. Without scripts it is hidden.
 func (p *page) showLink(s span) markup {
 	return p.phrase("<a class=seek href=\"#t=%s\">Show</a>", markup(p.fragment(s)))
 }
 
-// fragment writes a span as the fragment of the page's address has it.
+// fragment returns the fragment of the page's address that selects a span.
 func (p *page) fragment(s span) string {
 	seconds := func(t timeline.Nanos) string { return strconv.FormatFloat(float64(t)/1e9, 'f', -1, 64) + "s" }
 	text := seconds(s.from-p.all.Start) + "+" + seconds(s.dur)
@@ -146,22 +148,31 @@ func (p *page) fragment(s span) string {
 	return text
 }
 
-// busyQuestion is what the timeline answers.
+// requestsFirst reports whether the waterfall of requests or spans comes before the timeline of threads.
+func (p *page) requestsFirst() bool {
+	return p.all.Utilisation == nil || p.all.Waterfall != nil && (p.verdict.Kind == verdict.Service || p.verdict.Kind == verdict.Archive)
+}
+
+// busyQuestion is the question that the first section answers.
 func (p *page) busyQuestion() string {
-	if p.all.Utilisation == nil {
+	if p.requestsFirst() {
 		return "What was asked for, and when?"
 	}
 	return "When was it busy?"
 }
 
-// busy writes when threads were busy, and with what.
+// busy writes the timeline and the waterfall.
 func (p *page) busy() {
-	u := p.all.Utilisation
-	if u == nil {
+	if p.requestsFirst() {
 		p.waterfallLead(p.all.Waterfall)
 		p.waterfall(p.all.Waterfall)
-		return
+		if p.all.Utilisation == nil {
+			return
+		}
+		p.p("<h3>Threads</h3>\n")
 	}
+	u := p.all.Utilisation
+	p.screenshots()
 	pins := p.pins()
 	p.timelineLegend(pins)
 	p.lanes(pins)
@@ -176,14 +187,28 @@ func (p *page) busy() {
 	}
 	p.p("</p>\n")
 	p.show(u.Table(), look{fold: "The numbers"})
-	if p.all.Waterfall != nil {
+	if p.all.Waterfall != nil && !p.requestsFirst() {
 		p.p("<h3>Requests</h3>\n")
 		p.waterfallLead(p.all.Waterfall)
 		p.waterfall(p.all.Waterfall)
 	}
 }
 
-// timelineLegend says what colours and marks mean.
+// screenshots shows what the page looked like over time.
+func (p *page) screenshots() {
+	if len(p.all.Screenshots) == 0 {
+		return
+	}
+	p.p("<ol class=shots aria-label=\"What the page looked like\">\n")
+	for i := range p.all.Screenshots {
+		s := &p.all.Screenshots[i]
+		when := p.moment(s.At - p.all.Start)
+		p.p("<li><img alt=\"The page at %s\" src=\"data:image/jpeg;base64,%s\"><small>%s</small></li>\n", when, markup(base64.StdEncoding.EncodeToString(s.Image)), when)
+	}
+	p.p("</ol>\n")
+}
+
+// timelineLegend explains colours and marks.
 func (p *page) timelineLegend(pins []pin) {
 	u := p.all.Utilisation
 	all := make([]timeline.Nanos, len(u.Kinds))
@@ -193,6 +218,9 @@ func (p *page) timelineLegend(pins []pin) {
 		}
 	}
 	parts := byClass(p.kinds, u.Kinds, all)
+	if p.all.Chart != nil && slices.ContainsFunc(p.all.Chart.Names, isFailed) {
+		parts = append(parts, part{"failed", "failed", 1})
+	}
 	if p.all.Tasks != nil {
 		parts = append(parts, part{"long", "task of 50 ms or longer", 1})
 	}
@@ -204,7 +232,7 @@ func (p *page) timelineLegend(pins []pin) {
 	p.legend(parts)
 }
 
-// lanes draws how busy threads were, for those who have no script, and as the overview of those who have one.
+// lanes draws the utilisation of threads over time. The script makes the strip of the timeline from it.
 func (p *page) lanes(pins []pin) {
 	u := p.all.Utilisation
 	height := laneTop + len(u.Threads)*(laneName+laneHeight+laneGap)
@@ -225,10 +253,10 @@ func (p *page) lanes(pins []pin) {
 	p.p("</svg>\n</figure>\n")
 }
 
-// hatch is the pattern of garbage collection, which is not told by its colour alone.
+// hatch is the pattern of garbage collection, so that not only its colour sets it apart.
 const hatch markup = "<defs><pattern id=hatch width=4 height=4 patternUnits=userSpaceOnUse patternTransform=\"rotate(45)\"><rect class=gc width=4 height=4 /><rect class=gap width=1.2 height=4 /></pattern></defs>"
 
-// ticks returns the times of an axis from start on: multiples of 1, 2 or 5 times a power of ten, at most so many.
+// ticks returns at most most times for an axis that starts at start: multiples of 1, 2 or 5 times a power of ten.
 func ticks(start, length timeline.Nanos, most int) (times []timeline.Nanos, step timeline.Nanos) {
 	step = 1
 	for i := 0; length/step >= timeline.Nanos(most) && step < math.MaxInt64/5; i++ {
@@ -244,7 +272,7 @@ func ticks(start, length timeline.Nanos, most int) (times []timeline.Nanos, step
 	return times, step
 }
 
-// tick writes a time of an axis with as many digits as its steps need.
+// tick formats a time of an axis with the digits that its steps need.
 func (p *page) tick(t, step timeline.Nanos) string {
 	unit, name := second, " s"
 	if p.all.End-p.all.Start < second {
@@ -257,7 +285,7 @@ func (p *page) tick(t, step timeline.Nanos) string {
 	return table.Separated(strconv.FormatFloat(float64(t)/float64(unit), 'f', digits, 64)) + name
 }
 
-// grid draws lines at times of an axis, from y=top to bottom, and writes which they are above the first, or below if that is 0.
+// grid draws the lines of an axis from y=top to bottom, with their times above them, or below them if top is 0.
 func (p *page) grid(start, length timeline.Nanos, top, bottom int) {
 	text := top - 3
 	if top == 0 {
@@ -300,11 +328,11 @@ func (p *page) lane(t *report.ThreadUse, y int) {
 	p.p("</svg>\n")
 }
 
-// laneTitle names a thread with what it shows, or its process.
+// laneTitle names a thread: first the page that it shows, otherwise its name; then, after two spaces, the rest.
 func (p *page) laneTitle(t *report.ThreadUse) string {
 	name := t.ThreadID.ThreadTitle()
 	if t.Shows != "" {
-		return name + "  " + t.Shows
+		return middle(p.clean(verdict.ShortURL(t.Shows)), laneChars) + "  " + name
 	}
 	if process := t.ThreadID.ProcessTitle(); process != "" && process != name {
 		return name + "  " + process
@@ -312,7 +340,7 @@ func (p *page) laneTitle(t *report.ThreadUse) string {
 	return name
 }
 
-// chart writes what the script makes the timeline of.
+// chart writes the data and the elements of the interactive timeline.
 func (p *page) chart() {
 	u := p.all.Utilisation
 	c := u.ChartOf(p.all.Chart, p.limits.slices)
@@ -329,7 +357,7 @@ func (p *page) chart() {
 		}
 	}
 	kinds = append(kinds, len(d.Kinds))
-	d.Kinds, d.Titles = append(d.Kinds, "waits"), append(d.Titles, "waiting")
+	d.Kinds, d.Titles = append(d.Kinds, "waits", "failed"), append(d.Titles, "waiting", "failed")
 	for _, i := range p.rows() {
 		row := p.chartRow(&c.Rows[i], c, d.Unit, kinds, len(d.Kinds))
 		row.Name = p.clean(p.laneTitle(&u.Threads[i]))
@@ -345,6 +373,9 @@ func (p *page) chart() {
 `)
 }
 
+// isFailed reports whether a slice is a span that failed.
+func isFailed(name string) bool { return strings.HasPrefix(name, timeline.FailedMark) }
+
 // chartRow returns a thread for the script.
 func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nanos, kinds []int, count int) chartRow {
 	start := p.all.Utilisation.Start
@@ -356,7 +387,11 @@ func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nan
 		out.Starts = append(out.Starts, from-before)
 		out.Ends = append(out.Ends, (s.Start-start+s.Duration)/unit-from)
 		out.Names = append(out.Names, p.data.intern(0, &p.data.Names, p.clean(c.Names[s.Name])))
-		out.Places = append(out.Places, s.Depth*count+kinds[s.Kind])
+		kind := kinds[s.Kind]
+		if isFailed(c.Names[s.Name]) {
+			kind = count - 1
+		}
+		out.Places = append(out.Places, s.Depth*count+kind)
 		if s.CPU >= 0 && s.Depth == 0 {
 			out.CPU = append(out.CPU, i-told, scaled(s.CPU, s.Duration, 100))
 			told = i
@@ -373,10 +408,10 @@ func (p *page) chartRow(row *report.ChartRow, c *report.Chart, unit timeline.Nan
 	return out
 }
 
-// area is what a class fills.
+// area is the shape that a class fills.
 type area struct{ class, path string }
 
-// areas returns the stacked areas of a thread: for each class the rectangles of its steps.
+// areas returns the areas of a thread, stacked by class.
 func (p *page) areas(t *report.ThreadUse) (areas []area) {
 	u := p.all.Utilisation
 	parts := byClass(p.kinds, u.Kinds, t.ByKind)
@@ -403,7 +438,7 @@ func (p *page) areas(t *report.ThreadUse) (areas []area) {
 	return areas
 }
 
-// steps returns the path of rectangles between two heights, those that are equal joined.
+// steps returns the path of rectangles between two heights. It joins equal neighbours.
 func steps(bottoms, tops []int) string {
 	var b strings.Builder
 	for i := 0; i < len(tops); {

@@ -11,17 +11,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Measures of waterfalls, in pixels and percent.
+// Dimensions of waterfalls, in pixels and percent.
 const (
 	spanHeight  = 20
-	spanAxis    = 36 // with a line for milestones
-	spanNames   = 34 // percent of the width
+	spanAxis    = 36 // height, with a line for milestones
+	spanNames   = 34 // percent of the width, for names
 	spanIndent  = 12
-	spanDepth   = 12 // levels that are indented
-	spanName    = 46 // characters
-	maxServices = 6  // that have a colour
+	spanDepth   = 12 // indented levels
+	spanName    = 46 // characters of a name
+	maxServices = 6  // with a colour of their own
 
-	spansTogether = 12 // on a page of paper
+	spansTogether = 12 // that printing keeps on one page
 )
 
 // failed counts the spans of a waterfall that failed.
@@ -34,7 +34,7 @@ func failed(w *report.Waterfall) (n int) {
 	return n
 }
 
-// waterfallLead says what a waterfall has.
+// waterfallLead counts the spans of a waterfall.
 func (p *page) waterfallLead(w *report.Waterfall) {
 	p.p("<p class=lead>%s in %s", spanWord(w), length(w.End-w.Start))
 	if failed := failed(w); failed > 0 {
@@ -43,7 +43,7 @@ func (p *page) waterfallLead(w *report.Waterfall) {
 	p.p(".</p>\n")
 }
 
-// waterfall draws spans and requests one below the other, each at its time.
+// waterfall draws spans and requests below each other, each at its time.
 func (p *page) waterfall(w *report.Waterfall) {
 	what := spanWord(w)
 	if w.More > 0 {
@@ -62,7 +62,7 @@ func (p *page) waterfall(w *report.Waterfall) {
 	p.p("</div>\n</div>\n")
 }
 
-// waterfallPart draws the spans from one on up to another; the axis is above the first. On paper no part is divided among pages.
+// waterfallPart draws the spans in [from, to). The first part has the axis. Printing does not divide a part.
 func (p *page) waterfallPart(l *waterfallLayout, what string, from, to int) {
 	y := 0
 	if from == 0 {
@@ -94,16 +94,16 @@ func (p *page) waterfallPart(l *waterfallLayout, what string, from, to int) {
 	p.p("</svg>\n")
 }
 
-// waterfallLayout says where spans are drawn.
+// waterfallLayout is the geometry of a waterfall.
 type waterfallLayout struct {
 	spans    []report.WaterfallSpan
-	starts   []timeline.Nanos // of the axis, by span
+	starts   []timeline.Nanos // by span: the time at the left end of the axis
 	length   timeline.Nanos   // of the axis
-	relative bool             // each trace is drawn from its own start, because together they would be too small
+	relative bool             // each trace has its own start, because on one axis they would be too small
 	classes  map[string]string
 }
 
-// waterfallLayout finds out how spans are drawn.
+// waterfallLayout chooses the geometry.
 func (p *page) waterfallLayout(w *report.Waterfall) *waterfallLayout {
 	l := &waterfallLayout{spans: w.Spans, starts: make([]timeline.Nanos, len(w.Spans)), classes: services(w)}
 	top := timeline.Nanos(0)
@@ -122,7 +122,7 @@ func (p *page) waterfallLayout(w *report.Waterfall) *waterfallLayout {
 		}
 	}
 	if l.relative = w.Traces > 1 && l.length < (end-start)/4; l.relative {
-		l.length += l.length / 7 // for the length of the longest
+		l.length += l.length / 7 // room for the length beside the longest span
 		return l
 	}
 	if start-p.all.Start < (end-start)/4 {
@@ -135,13 +135,13 @@ func (p *page) waterfallLayout(w *report.Waterfall) *waterfallLayout {
 	return l
 }
 
-// place returns from where to where a span is drawn.
+// place returns the start and end of a span on the axis.
 func (l *waterfallLayout) place(i int) (from, to timeline.Nanos) {
 	from = max(l.spans[i].Start-l.starts[i], 0)
 	return from, max(l.spans[i].Start+l.spans[i].Duration-l.starts[i], from)
 }
 
-// lines returns the number of lines of a span: why it failed is below it if there is no room beside it.
+// lines returns the number of lines of a span. An error message without room beside the span has its own.
 func (l *waterfallLayout) lines(i int) int {
 	if from, to := l.place(i); l.spans[i].Failed && l.spans[i].Message != "" && from < l.length/2 && to > l.length/2 {
 		return 2
@@ -149,7 +149,7 @@ func (l *waterfallLayout) lines(i int) int {
 	return 1
 }
 
-// spanWord counts the spans of a waterfall in words.
+// spanWord returns the number of spans and requests in words.
 func spanWord(w *report.Waterfall) string {
 	n, requests := len(w.Spans), 0
 	for i := range w.Spans {
@@ -166,7 +166,7 @@ func spanWord(w *report.Waterfall) string {
 	return table.Count(n, "request") + " and spans"
 }
 
-// services returns the classes of services, and of hosts: those with the most spans have a colour.
+// services returns the classes of services and hosts. Those with the most spans have a colour.
 func services(w *report.Waterfall) map[string]string {
 	counts, order := map[string]int{}, []string{}
 	for i := range w.Spans {
@@ -185,7 +185,7 @@ func services(w *report.Waterfall) map[string]string {
 	return classes
 }
 
-// serviceLegend says which colour is of which service.
+// serviceLegend explains the colours of services.
 func (p *page) serviceLegend(classes map[string]string, failed bool) {
 	var parts []part
 	others := 0
@@ -206,7 +206,7 @@ func (p *page) serviceLegend(classes map[string]string, failed bool) {
 	p.legend(parts)
 }
 
-// milestoneLines draws lines where a page had loaded, and above the first span, at y, says so.
+// milestoneLines draws the milestones of loads, with labels above y if y is not 0.
 func (p *page) milestoneLines(start, length timeline.Nanos, y, height int) {
 	for _, m := range p.all.Loads.Moments() {
 		if !m.Archive {
@@ -258,7 +258,7 @@ func (p *page) span(l *waterfallLayout, i, y int) {
 	p.p("</svg></g>\n")
 }
 
-// spanTitle says all about a span.
+// spanTitle returns the tooltip of a span.
 func (p *page) spanTitle(s *report.WaterfallSpan) string {
 	text := fmt.Sprintf("%s\n%s: %s at %s", s.Name, s.Service, length(s.Duration), p.moment(s.Start-p.all.Start))
 	var phases []string
@@ -274,7 +274,7 @@ func (p *page) spanTitle(s *report.WaterfallSpan) string {
 	return text
 }
 
-// middle shortens a text to a number of characters by its middle: the ends of paths say most.
+// middle shortens a text to n characters in its middle, because the ends of paths matter most.
 func middle(text string, n int) string {
 	runes := []rune(text)
 	if len(runes) <= n {

@@ -13,13 +13,13 @@ import (
 // markup is text that is HTML already. Everything else that is written is escaped.
 type markup string
 
-// writer writes HTML. It is the one way in which texts get into a page: as arguments of p, which cleans and escapes them.
+// writer writes HTML. Texts of the input get into a page only as arguments of p, which cleans and escapes them.
 type writer struct {
 	bytes.Buffer
 	keepURLs bool
 }
 
-// p writes markup with arguments as fmt does: strings are cleaned and escaped, a markup is written as it is. Only verbs %s, %d and %v
+// p formats markup as fmt does. It cleans and escapes strings, and writes arguments of type markup as they are. Only the verbs %s, %d and %v
 // make sense.
 func (w *writer) p(format string, args ...any) {
 	for i, a := range args {
@@ -33,11 +33,11 @@ func (w *writer) p(format string, args ...any) {
 // text returns a text of the input as markup.
 func (w *writer) text(text string) markup { return escape(w.clean(text)) }
 
-// maxName is the number of characters that are shown of a text of the input.
+// maxName is the number of characters to which texts of the input are truncated.
 const maxName = 200
 
-// clean makes a text of the input fit to be shown: without secrets in urls, no longer than maxName, and with escapes for what is not
-// seen or changes how the text around it is shown: the characters of printable.Special, and bytes that are not UTF-8.
+// clean removes secrets from urls in a text of the input, truncates it to maxName, and escapes the characters of printable.Special, which are
+// invisible or change the display of text around them, and bytes that are not UTF-8.
 func (w *writer) clean(text string) string {
 	if !w.keepURLs {
 		text = hideQueries(text)
@@ -71,11 +71,11 @@ func escape(text string) markup { return markup(escaper.Replace(text)) }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
-// hideQueries takes queries, fragments, names of users and the content of data: urls out of the urls in a text, because pages are sent
-// around. Relative urls have a path that begins with a slash. The place in the code that follows a url stays: "https://a.example/x.js?…:12:5".
+// hideQueries removes queries, fragments, user names and the content of data: urls from a text, because people share pages. A relative url has a
+// path that starts with a slash. The line and column after a url stay: "https://a.example/x.js?…:12:5".
 func hideQueries(text string) string {
 	if i := dataURL(text); i >= 0 {
-		url, place := cutPlace(text[i:]) // which may hold any character
+		url, place := cutPlace(text[i:]) // it may contain any character
 		if comma := strings.IndexByte(url, ','); comma >= 0 && comma+1 < len(url) {
 			url = url[:comma+1] + "…"
 		}
@@ -94,8 +94,8 @@ func hideQueries(text string) string {
 	}
 }
 
-// endOfWord returns where a word ends that may be a url. Of the characters that surround urls in a text, the quote and the angle brackets
-// are not in any url; an apostrophe may be.
+// endOfWord returns the end of a word that may be a url. Spaces, quotes and angle brackets end it, because no url contains them; an apostrophe does
+// not.
 func endOfWord(text string) int {
 	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '<' || r == '>' }); i >= 0 {
 		return i
@@ -103,8 +103,7 @@ func endOfWord(text string) int {
 	return len(text)
 }
 
-// hideQuery hides what is secret in a word that holds a url. A word without a scheme does if it begins as a path does, or if it has a
-// query with a value.
+// hideQuery hides secrets in a word that contains a url. A word without a scheme is one if it starts as a path does, or has a query with a value.
 func hideQuery(word string) string {
 	begin, isURL := 0, false
 	if i := strings.Index(word, "://"); i >= 0 {
@@ -127,7 +126,7 @@ func hideQuery(word string) string {
 	return word[:begin] + url + place
 }
 
-// hideUser takes the name of a user and a password out of a url, which begins with its host.
+// hideUser removes user name and password from a url without scheme.
 func hideUser(url string) string {
 	end := strings.IndexAny(url, "/?#")
 	if end < 0 {
@@ -139,7 +138,7 @@ func hideUser(url string) string {
 	return url
 }
 
-// dataURL returns where a data: url begins, -1 if there is none: not in the middle of a word, such as metadata.
+// dataURL returns the start of a data: url; -1 if there is none. "metadata:" does not count.
 func dataURL(text string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], "data:")
@@ -157,7 +156,7 @@ func isWordByte(c byte) bool {
 	return c == '-' || c == '.' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// cutPlace takes the line and column from the end of a url, if they come after its query: elsewhere they need not be looked for.
+// cutPlace splits line and column from the end of a url that has a query.
 func cutPlace(url string) (rest, place string) {
 	end := len(url)
 	for range 2 {

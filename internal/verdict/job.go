@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// job judges the work of devices such as GPUs.
+// job judges recordings of devices such as GPUs.
 func (j *judge) job() {
 	var busy, idle, compute, communication, hidden, window timeline.Nanos
 	least := &j.Slices.Devices[0]
@@ -22,7 +23,7 @@ func (j *judge) job() {
 		}
 	}
 	n := len(j.Slices.Devices)
-	late := j.lateRank()
+	late, kernel := j.lateRank(), j.topGroup(report.Kernels)
 	switch {
 	case late != nil && late.HeldUp > window/timeline.Nanos(n)/20:
 		j.heading("", "The ranks wait for %s: it is last at %s of %s and holds the others up for %s", number(rankName(late)), number(table.Thousands(late.Last)),
@@ -32,11 +33,10 @@ func (j *judge) job() {
 	case idle > window/5:
 		j.heading("", "%s were idle for %s of the time; %s was the idlest, for %s", count(n, "device"), percent(idle, window), name(j.deviceTitle(least)), percent(least.Idle, least.Window))
 	case n == 1:
-		j.heading("", "%s was busy for %s of %s", name(j.deviceTitle(least)), percent(busy, window), length(window))
+		j.heading("", "%s was busy for %s of %s%s", name(j.deviceTitle(least)), percent(busy, window), length(window), j.mostlyIn(kernel))
 	default:
-		j.heading("", "%s were busy for %s of the time: only faster kernels make it faster", count(n, "device"), percent(busy, window))
+		j.heading("", "%s were busy for %s of the time%s", count(n, "device"), percent(busy, window), j.mostlyIn(kernel))
 	}
-	kernel := j.topGroup(report.Kernels)
 	j.deviceTiles(busy, window, communication, hidden)
 	if idle > window/5 {
 		j.issue(Issue{
@@ -49,7 +49,27 @@ func (j *judge) job() {
 	j.jobIssues(late, kernel, compute, communication, hidden)
 }
 
-// deviceTiles adds how busy devices were.
+// mostlyIn says how much of the kernel time is one kernel's, for the end of a sentence.
+func (j *judge) mostlyIn(kernel *report.SliceGroup) Text {
+	if kernel == nil {
+		return nil
+	}
+	return text(", and %s takes %s of the kernel time", name(kernelName(kernel.Name)), percent(kernel.Self, j.kindTime(report.Kernels)))
+}
+
+// kernelName shortens a kernel to the name of its function, without result, namespaces, template arguments and parameters.
+func kernelName(kernel string) string {
+	head := kernel
+	if end := strings.IndexAny(head, "<("); end > 0 {
+		head = head[:end]
+	}
+	if at := strings.LastIndexAny(head, " :"); at >= 0 {
+		head = head[at+1:]
+	}
+	return cmp.Or(head, kernel)
+}
+
+// deviceTiles adds the tiles of devices.
 func (j *judge) deviceTiles(busy, window, communication, hidden timeline.Nanos) {
 	list := j.Slices.Devices
 	note := "of " + table.Length(list[0].Window)
@@ -82,7 +102,7 @@ func (j *judge) deviceTiles(busy, window, communication, hidden timeline.Nanos) 
 	}
 }
 
-// deviceTitle names a device: by its rank and number, or where several devices have these by their process.
+// deviceTitle names a device by its number, and in a merge of several ranks or files also by rank or file.
 func (j *judge) deviceTitle(d *report.Device) string {
 	title := fmt.Sprintf("GPU %d", d.Device)
 	switch job := j.Slices.Job; {
@@ -94,7 +114,7 @@ func (j *judge) deviceTitle(d *report.Device) string {
 	return title
 }
 
-// rankName names the device that arrived at collectives.
+// rankName names the rank of an arrival, or its device if the rank is unknown.
 func rankName(a *report.Arrival) string {
 	if a.Rank == nil {
 		return fmt.Sprintf("GPU %d", a.Device)
@@ -102,7 +122,7 @@ func rankName(a *report.Arrival) string {
 	return fmt.Sprintf("rank %d", *a.Rank)
 }
 
-// lateRank returns what holds up the others longest at collectives; nil: nothing does.
+// lateRank returns the rank that holds up the others longest at collectives; nil: none does.
 func (j *judge) lateRank() (late *report.Arrival) {
 	for i := range j.Slices.Arrivals {
 		if a := &j.Slices.Arrivals[i]; a.HeldUp > 0 && (late == nil || a.HeldUp > late.HeldUp) {
@@ -125,7 +145,7 @@ func (j *judge) topGroup(kind report.SliceKind) *report.SliceGroup {
 	return nil
 }
 
-// causeActions say what to do about gaps of a stream, by what it waits for.
+// causeActions are, for each cause of gaps, its name and what to do about it.
 var causeActions = map[report.GapCause][2]string{
 	report.GapHost:       {"the CPU to launch work", "Launch earlier or in larger pieces: fuse kernels, use CUDA graphs, do not synchronize."},
 	report.GapCollective: {"communication", "Overlap communication with computation, or send less at a time."},
@@ -135,7 +155,7 @@ var causeActions = map[report.GapCause][2]string{
 	report.GapUnknown:    {"something that was not recorded", "Record the calls of the runtime as well (cuda_runtime)."},
 }
 
-// idleIssue says what streams waited for most.
+// idleIssue adds an issue about what streams waited for most.
 func (j *judge) idleIssue() {
 	by, idle := map[report.GapCause]timeline.Nanos{}, timeline.Nanos(0)
 	for i := range j.Slices.Idle {
@@ -159,7 +179,7 @@ func (j *judge) idleIssue() {
 	}
 }
 
-// jobIssues are about ranks that are late, communication, and kernels.
+// jobIssues adds issues about late ranks, communication and kernels.
 func (j *judge) jobIssues(late *report.Arrival, kernel *report.SliceGroup, compute, communication, hidden timeline.Nanos) {
 	if late != nil {
 		j.issue(Issue{
@@ -188,7 +208,7 @@ func (j *judge) jobIssues(late *report.Arrival, kernel *report.SliceGroup, compu
 	}
 }
 
-// kindTime adds up the self times of the slices of a kind.
+// kindTime returns the sum of the self times of slices of a kind.
 func (j *judge) kindTime(kind report.SliceKind) (t timeline.Nanos) {
 	for i := range j.Slices.Slices.Groups {
 		if g := &j.Slices.Slices.Groups[i]; g.Kind == kind {

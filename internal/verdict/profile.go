@@ -1,12 +1,15 @@
 package verdict
 
 import (
+	"slices"
+
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// profile judges samples of call stacks.
+// profile judges sampled call stacks.
 func (j *judge) profile() {
 	thread := &j.Functions[0]
 	total := j.treeTotal(&thread.ThreadID)
@@ -21,18 +24,11 @@ func (j *judge) profile() {
 	if top != nil {
 		self = top.Self.Sum().Time
 	}
-	switch {
-	case top == nil || total <= 0:
-		j.heading("", "No function was running in any sample")
-	case self >= total/10:
-		j.heading("", "%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
-	default:
-		j.heading("", "No function dominates: the largest, %s%s, uses %s of the time in functions", partName(top.Function, top.URL), in(top.Location()), percent(self, total))
-	}
+	j.profileHeading(top, self, total)
 	if t := j.main; t != nil && t.Sampled {
 		span := j.Utilisation.End - j.Utilisation.Start
 		j.tile(Tile{Label: "Busy", Value: table.Percent(t.Busy, span), Note: "of the " + table.Length(span) + " that were sampled", Section: "busy"})
-		j.out.Why = append(j.out.Why, text("The thread was busy for %s of %s.", length(t.Busy), length(span)))
+		j.out.Why = append(j.out.Why, text("The thread was busy for %s of %s%s.", length(t.Busy), length(span), j.outsideFunctions(t, total)))
 	}
 	if top != nil {
 		j.tile(Tile{Label: "Top function", Value: table.Length(self), Note: partName(top.Function, top.URL).Text + ", itself", Section: "code"})
@@ -47,4 +43,37 @@ func (j *judge) profile() {
 	if n := j.Counts.Samples; n > 1 {
 		j.out.Trust = append(j.out.Trust, text("Times come from %s: a function seen only a few times may be chance.", count(n, "sample")))
 	}
+}
+
+// profileHeading names what is worst: a function that takes a quarter of the time in functions, otherwise stretches without a break that
+// together last longer than the largest function, otherwise that function.
+func (j *judge) profileHeading(top *report.Function, self, total timeline.Nanos) {
+	blocked := timeline.Nanos(0)
+	for i := range j.tasks {
+		blocked += j.tasks[i].Blocking
+	}
+	switch {
+	case top == nil || total <= 0:
+		j.heading("", "No function was running in any sample")
+	case self < total/4 && blocked > self:
+		j.heading("", "The thread was busy without a break for up to %s, and %s for more than %s", length(j.tasks[0].Duration), times(len(j.tasks)), number("50 ms"))
+		j.out.Why = append(j.out.Why, text("The largest function, %s%s, uses %s of the time in functions: %s.", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self)))
+	case self >= total/10:
+		j.heading("", "%s%s uses %s of the time in functions: %s", partName(top.Function, top.URL), in(top.Location()), percent(self, total), length(self))
+	default:
+		j.heading("", "No function dominates: the largest, %s%s, uses %s of the time in functions", partName(top.Function, top.URL), in(top.Location()), percent(self, total))
+	}
+}
+
+// outsideFunctions returns the end of a sentence about the time in which a thread was busy but in no function, if that is a fifth of its busy time
+// or more. total is the time in functions.
+func (j *judge) outsideFunctions(t *report.ThreadUse, total timeline.Nanos) Text {
+	native := t.Busy - total
+	if i := slices.Index(j.Utilisation.Kinds, producers.CategoryGC.String()); i >= 0 {
+		native -= t.ByKind[i]
+	}
+	if total <= 0 || native < t.Busy/5 {
+		return nil
+	}
+	return text("; for %s of it no function was running: that is native code, which this profile does not divide", length(native))
 }

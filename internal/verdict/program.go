@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// probes judges slices of probes.
+// probes judges recordings of probes.
 func (j *judge) probes() {
 	p, all, busy := j.All.Probes, timeline.Nanos(0), timeline.Nanos(0)
 	for i := range p.Values {
@@ -46,7 +46,7 @@ func (j *judge) probes() {
 	j.sliceTiles()
 }
 
-// momentOf returns the longest slice of a group; nil if none ends.
+// momentOf returns the longest slice of a group; nil if no slice of it has an end.
 func momentOf(g *report.SliceGroup) *Moment {
 	if g.MaxAt == nil {
 		return nil
@@ -54,7 +54,7 @@ func momentOf(g *report.SliceGroup) *Moment {
 	return &Moment{*g.MaxAt, g.Max, g.MaxOn}
 }
 
-// program judges slices of which weft knows no rules of their own.
+// program judges slices for which weft has no special rules.
 func (j *judge) program() {
 	if j.Utilisation == nil || j.main == nil {
 		j.other()
@@ -97,7 +97,7 @@ func (j *judge) program() {
 	j.sliceTiles()
 }
 
-// slept adds up the system calls in which threads waited.
+// slept returns the time in system calls that wait.
 func (j *judge) slept() (t timeline.Nanos) {
 	if j.Slices == nil {
 		return 0
@@ -110,7 +110,7 @@ func (j *judge) slept() (t timeline.Nanos) {
 	return t
 }
 
-// worked adds up the busy times of threads.
+// worked returns the sum of the busy times of threads.
 func (j *judge) worked() (t timeline.Nanos) {
 	for i := range j.Utilisation.Threads {
 		t += j.Utilisation.Threads[i].Busy
@@ -118,7 +118,7 @@ func (j *judge) worked() (t timeline.Nanos) {
 	return t
 }
 
-// topCode returns the callsite with the most self time; nil: none is known.
+// topCode returns the callsite with the most self time; nil: there is none.
 func (j *judge) topCode() (top *report.TreeNode) {
 	for i := range j.StackTrees {
 		for k := range j.StackTrees[i].Nodes {
@@ -130,7 +130,7 @@ func (j *judge) topCode() (top *report.TreeNode) {
 	return top
 }
 
-// groupIssues are about slices with the most self time.
+// groupIssues adds issues about the two names of slices with the most self time.
 func (j *judge) groupIssues() {
 	if j.Slices == nil {
 		return
@@ -153,7 +153,7 @@ func (j *judge) groupIssues() {
 	}
 }
 
-// sliceTiles adds numbers that every recording with slices has.
+// sliceTiles adds the tiles that every recording with slices can have.
 func (j *judge) sliceTiles() {
 	if n := len(j.tasks); n > 0 {
 		j.tile(Tile{Label: "Longer than 50 ms", Value: table.Thousands(n), Note: "slices outermost on their thread, up to " + table.Length(j.tasks[0].Duration), Section: "tasks"})
@@ -163,7 +163,7 @@ func (j *judge) sliceTiles() {
 	}
 }
 
-// other judges a recording without times by its contents.
+// other judges a recording without lengths of time by what it contains.
 func (j *judge) other() {
 	c := &j.Counts
 	switch {

@@ -2,7 +2,7 @@ package verdict
 
 import "github.com/weft-trace/weft/internal/timeline"
 
-// Rating says how good a number is, by a threshold that is public.
+// Rating grades a number by a public threshold.
 type Rating string
 
 // The ratings; "" for numbers without a threshold.
@@ -14,7 +14,7 @@ const (
 
 const millisecond = 1000 * timeline.Microsecond
 
-// thresholds are up to where a time is good, and beyond where it is poor.
+// thresholds are the longest good time and the longest that is not poor.
 type thresholds struct{ good, poor timeline.Nanos }
 
 // The thresholds of Core Web Vitals, and of Lighthouse for the blocking time.

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/producers"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/table"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// operationTime is the time of an operation on the critical path of the longest request.
+// operationTime is how long an operation is on the critical path of the longest request.
 type operationTime struct {
 	service, operation string
 	time               timeline.Nanos
@@ -18,7 +19,7 @@ type operationTime struct {
 	first              timeline.Nanos
 }
 
-// onPath adds up the critical path by operation, the most time first.
+// onPath sums the critical path by operation, the most time first.
 func (j *judge) onPath() (list []operationTime) {
 	for i := range j.Spans.Path {
 		s := &j.Spans.Path[i]
@@ -34,7 +35,7 @@ func (j *judge) onPath() (list []operationTime) {
 	return list
 }
 
-// origin returns the failure from which most errors come; nil: none failed.
+// origin returns the failure that caused most errors; nil: nothing failed.
 func (j *judge) origin() (most *report.SpanFailure) {
 	for i := range j.Spans.Failures {
 		if f := &j.Spans.Failures[i]; f.Origins > 0 && (most == nil || f.Origins > most.Origins) {
@@ -44,12 +45,12 @@ func (j *judge) origin() (most *report.SpanFailure) {
 	return most
 }
 
-// message returns what a failure says.
+// message quotes the message of a failure.
 func message(text string) Part {
 	return quote(cmp.Or(text, "no message"))
 }
 
-// service judges the spans of distributed traces.
+// service judges distributed traces.
 func (j *judge) service() {
 	s, path, origin := j.Spans, j.onPath(), j.origin()
 	root := s.Longest
@@ -98,7 +99,7 @@ func (j *judge) service() {
 	}
 }
 
-// cameThrough names the operations that failed because of another one.
+// cameThrough lists the operations to which an error spread.
 func (j *judge) cameThrough(origin *report.SpanFailure) (t Text) {
 	n := 0
 	for i := range j.Spans.Failures {
@@ -113,7 +114,7 @@ func (j *judge) cameThrough(origin *report.SpanFailure) (t Text) {
 	return t
 }
 
-// serviceTiles adds the numbers about spans.
+// serviceTiles adds the tiles of distributed traces.
 func (j *judge) serviceTiles() {
 	s := j.Spans
 	if s.Longest != nil {
@@ -134,13 +135,13 @@ func (j *judge) serviceTiles() {
 	}
 }
 
-// sameFailure are failures of a service with one message.
+// sameFailure is the sum of the failures of a service with one message.
 type sameFailure struct {
-	report.SpanFailure     // the first; its Count and Origins are of all
-	kinds              int // of operations, or urls
+	report.SpanFailure     // the first one, with Count and Origins of all
+	kinds              int // the number of operations or urls
 }
 
-// sameFailures puts failures together that say the same, the most frequent first.
+// sameFailures groups failures by service and message, in the order of the most frequent.
 func (j *judge) sameFailures() (list []sameFailure) {
 	for _, f := range j.Spans.Spans.Failures {
 		i := slices.IndexFunc(list, func(s sameFailure) bool {
@@ -159,10 +160,10 @@ func (j *judge) sameFailures() (list []sameFailure) {
 	return list
 }
 
-// isFavicon reports whether a url is one that the browser asks for by itself.
+// isFavicon reports whether a browser requests a url on its own.
 func isFavicon(url string) bool { return strings.HasSuffix(url, "/favicon.ico") }
 
-// failureIssues are about spans that fail by themselves.
+// failureIssues adds issues about spans in which errors start.
 func (j *judge) failureIssues() {
 	for _, f := range j.sameFailures() {
 		if f.Origins == 0 {
@@ -183,7 +184,7 @@ func (j *judge) failureIssues() {
 	}
 }
 
-// archive judges the requests of an HTTP archive.
+// archive judges HTTP archives.
 func (j *judge) archive() {
 	s := j.Spans
 	var load *report.Load
@@ -223,13 +224,13 @@ func (j *judge) archive() {
 	j.archiveIssues(load)
 }
 
-// requestName names a request by the path of its url.
+// requestName names a request as the waterfall does, without its host.
 func requestName(r *report.SpanRow) string {
-	_, path, _ := strings.Cut(ShortURL(r.URL), "/")
-	return cmp.Or(path, "/")
+	path, _, _ := strings.Cut(string(producers.AppendRequestName(nil, []byte(r.Operation), []byte(r.URL))), " · ")
+	return path
 }
 
-// archiveTiles adds the numbers about requests.
+// archiveTiles adds the tiles of HTTP archives.
 func (j *judge) archiveTiles(load *report.Load) {
 	s := j.Spans
 	if load != nil && load.DOMContent != nil {
@@ -253,7 +254,7 @@ func (j *judge) archiveTiles(load *report.Load) {
 	j.tile(Tile{Label: "Slowest request", Value: table.Length(s.Slowest[0].Length), Note: requestName(&s.Slowest[0]), Section: "spans"})
 }
 
-// archiveIssues are about requests that are slow or fail, and what requests wait for.
+// archiveIssues adds issues about slow and failed requests, and about waiting.
 func (j *judge) archiveIssues(load *report.Load) {
 	s := j.Spans
 	for i := range s.Slowest[:min(len(s.Slowest), 2)] {
@@ -306,7 +307,7 @@ func phaseWord(phase string) string {
 	return map[string]string{"connect": "connections", "blocked": "their turn", "dns": "names of hosts"}[phase]
 }
 
-// afterLoad tells whether a request was sent after the page was loaded.
+// afterLoad states that a request was sent after the page was loaded, if so.
 func (j *judge) afterLoad(r *report.SpanRow, load *report.Load) string {
 	if load != nil && load.Loaded != nil && r.Start > load.Start+*load.Loaded {
 		return ", after the page was loaded"

@@ -372,7 +372,8 @@ func TestTruthProfile(t *testing.T) {
 	if err := json.Unmarshal(input, &p); err != nil {
 		t.Fatal(err)
 	}
-	functions, self, all, idle := map[int64]string{}, map[string]float64{}, 0.0, 0.0
+	functions, self, all, idle, program := map[int64]string{}, map[string]float64{}, 0.0, 0.0, 0.0
+	stretch, longest, stretches := 0.0, 0.0, 0
 	for _, n := range p.Nodes {
 		functions[n.ID] = n.CallFrame.FunctionName
 		if n.CallFrame.URL != "" {
@@ -384,13 +385,22 @@ func TestTruthProfile(t *testing.T) {
 			break
 		}
 		until := float64(p.TimeDeltas[i+1])
+		stretch += until
 		switch all += until; functions[id] {
 		case "(idle)":
-			idle += until
-		case "(program)", "(garbage collector)", "(root)":
+			idle, stretch = idle+until, 0
+		case "(program)":
+			program += until
+		case "(garbage collector)", "(root)":
 		default:
 			self[functions[id]] += until
 		}
+		if longest = max(longest, stretch); stretch >= 50_000 && stretch-until < 50_000 {
+			stretches++
+		}
+	}
+	if functions[p.Samples[len(p.Samples)-1]] == "(program)" { // the last sample lasts as long as one does on average
+		program += all / float64(len(p.Samples)-1)
 	}
 	total := 0.0
 	for _, t := range self {
@@ -398,7 +408,8 @@ func TestTruthProfile(t *testing.T) {
 	}
 	names := slices.SortedFunc(maps.Keys(self), func(a, b string) int { return cmp.Compare(self[b], self[a]) })
 	top := self[names[0]]
-	expect(t, judged(t, input), "kind: profile", fmt.Sprintf("heading: %s uses %s of the time in functions: ", names[0], table.Percent(micros(top), micros(total))),
+	expect(t, judged(t, input), "kind: profile", fmt.Sprintf("heading: The thread was busy without a break for up to %s, and %d times for more than 50 ms", table.Length(micros(longest)), stretches),
+		fmt.Sprintf("The largest function, %s, uses %s of the time in functions: ", names[0], table.Percent(micros(top), micros(total))), "for "+table.Length(micros(program))+" of it no function was running",
 		"tile Functions: ", "tile Busy: "+table.Percent(micros(all-idle), micros(all)), fmt.Sprintf("seen in %d samples", len(p.Samples)))
 }
 
@@ -722,6 +733,72 @@ func TestTruthOther(t *testing.T) {
 	} {
 		if text := said(judged(t, []byte(input))); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", input, text)
+		}
+	}
+}
+
+// A request of Firefox counts once, whatever number of processes recorded it; it fails with an error of its own or an answer of 400 and more.
+func TestTruthNetworkOfFirefox(t *testing.T) {
+	input := recording.Bytes(t, "traces/firefox/processed/ff-processed-tiny.json.gz")
+	var profile struct {
+		Threads []struct {
+			Markers struct {
+				Data []struct {
+					Type, Status, RequestStatus string
+					ID                          json.Number
+					ResponseStatus              int
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(input, &profile); err != nil {
+		t.Fatal(err)
+	}
+	failed := map[json.Number]bool{} // by id
+	for _, thread := range profile.Threads {
+		for _, m := range thread.Markers.Data {
+			if m.Type == "Network" {
+				failed[m.ID] = failed[m.ID] || m.ResponseStatus >= 400 || m.Status == "STATUS_CANCEL" || m.RequestStatus != "NS_OK"
+			}
+		}
+	}
+	want := int64(0)
+	for _, f := range failed {
+		if f {
+			want++
+		}
+	}
+	all, _ := collected(t, input)
+	if n := all.Network; want == 0 || n == nil || n.Requests != int64(len(failed)) || n.Failed != want || len(n.Waterfall.Spans) != len(failed) || len(n.Waterfall.Spans[0].Phases) == 0 {
+		t.Errorf("%d requests, %d failed: %+v", len(failed), want, n)
+	}
+}
+
+// Screenshots are pictures of the recording in their order, no two alike beside each other.
+func TestTruthScreenshots(t *testing.T) {
+	input := recording.Bytes(t, "traces/chrome/chrome-devtools-ui-saved-small.json.gz")
+	var file struct {
+		TraceEvents []struct {
+			Name string
+			Args struct{ Snapshot []byte }
+		}
+	}
+	if err := json.Unmarshal(input, &file); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := collected(t, input)
+	at, size := 0, 0
+	for _, e := range file.TraceEvents {
+		if e.Name == "Screenshot" && at < len(all.Screenshots) && bytes.Equal(e.Args.Snapshot, all.Screenshots[at].Image) {
+			at, size = at+1, size+len(e.Args.Snapshot)
+		}
+	}
+	if n := len(all.Screenshots); n < 4 || n > 10 || at != n || size > 150_000 {
+		t.Errorf("%d screenshots, %d of them of the recording in its order, %d bytes", n, at, size)
+	}
+	for i := 1; i < len(all.Screenshots); i++ {
+		if bytes.Equal(all.Screenshots[i].Image, all.Screenshots[i-1].Image) {
+			t.Errorf("screenshot %d is the one before", i)
 		}
 	}
 }

@@ -1,9 +1,9 @@
-// Package verdict says what a reader should know first of a recording: a sentence with the numbers that matter for the kind of recording, how far to
+// Package verdict decides what a reader should know first about a recording: a sentence with the numbers that matter for its kind, how far to
 // trust it, a few key numbers, and what to change, the largest gain first.
 //
-// A verdict is data made of a report.All: texts are of typed parts, so that a page marks up what a terminal prints. Each rule is a function that
-// reads the structs of internal/report; none guesses from names of files. What is public knowledge, such as the thresholds of Core Web Vitals, is
-// in rate.go.
+// A verdict is data computed from a report.All. Its texts consist of typed parts, which a page marks up and a terminal prints plainly. Each rule is
+// a function that reads the structs of internal/report; none guesses from file names. Public thresholds, such as for Core Web Vitals, are in
+// rate.go.
 //
 // What does not live here: measuring (internal/report), markup (internal/reportpage), and reading files.
 package verdict
@@ -21,7 +21,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Kind is what was recorded.
+// Kind is the kind of a recording.
 type Kind string
 
 // The kinds of recordings.
@@ -36,15 +36,15 @@ const (
 	Other   Kind = "other"   // neither slices nor samples
 )
 
-// Verdict is what a recording says. Times are nanoseconds; points in time are on the trace's clock.
+// Verdict is the judgment of a recording. Times are nanoseconds; points in time are on the trace's clock.
 type Verdict struct {
 	Kind    Kind    `json:"kind"`
 	Heading Text    `json:"heading"`          // a sentence without its period
-	Rating  Rating  `json:"rating,omitempty"` // of its number
+	Rating  Rating  `json:"rating,omitempty"` // of the number in Heading
 	Why     []Text  `json:"why"`              // sentences
-	Trust   []Text  `json:"trust"`            // sentences: how far the numbers go
+	Trust   []Text  `json:"trust"`            // sentences about the limits of the numbers
 	Tiles   []Tile  `json:"tiles"`            // at most maxTiles
-	Issues  []Issue `json:"issues"`           // what would win most first, at most maxIssues
+	Issues  []Issue `json:"issues"`           // the largest gain first, at most maxIssues
 }
 
 // Tile is a key number.
@@ -53,10 +53,10 @@ type Tile struct {
 	Value   string `json:"value"`
 	Note    string `json:"note,omitempty"`
 	Rating  Rating `json:"rating,omitempty"`
-	Section string `json:"section,omitempty"` // of a page, that says more
+	Section string `json:"section,omitempty"` // the section of a page with the details
 }
 
-// Class says who can change something.
+// Class is who can fix an issue.
 type Class string
 
 // The classes.
@@ -73,8 +73,8 @@ type Issue struct {
 	Proof  Text           `json:"proof"`
 	Action Text           `json:"action"`
 	Class  Class          `json:"class"`
-	Gain   timeline.Nanos `json:"gain_ns"` // time of the reader that would go away, times how sure that is
-	// Show is what to look at; nil: no single moment.
+	Gain   timeline.Nanos `json:"gain_ns"` // the time that the reader would save, multiplied by the confidence in it
+	// Show is the moment to look at; nil: there is no single one.
 	Show    *Moment `json:"show,omitempty"`
 	Section string  `json:"section,omitempty"`
 }
@@ -86,24 +86,24 @@ type Moment struct {
 	Thread   *report.ThreadID `json:"thread,omitempty"`
 }
 
-// PartKind is how a part of a text is marked up.
+// PartKind tells how to mark up a part of a text.
 type PartKind string
 
 // The kinds of parts.
 const (
 	Plain  PartKind = "plain"
-	Name   PartKind = "name" // of the input
+	Name   PartKind = "name" // a name in the input
 	Number PartKind = "number"
 	Place  PartKind = "place" // in code: main.js:8
 )
 
-// Part is a part of a text.
+// Part is a piece of a text with one kind.
 type Part struct {
 	Kind PartKind `json:"kind"`
 	Text string   `json:"text"`
 }
 
-// Text is a text of typed parts.
+// Text is a text in typed parts.
 type Text []Part
 
 // String returns the text without its types.
@@ -115,7 +115,7 @@ func (t Text) String() string {
 	return b.String()
 }
 
-// text makes a text of a format, in which each %s stands for what is one of the arguments: a string, which is plain, a Part, or a Text.
+// text replaces each %s of a format by the next argument: a string, which becomes a plain part, a Part, or a Text.
 func text(format string, args ...any) (t Text) {
 	pieces := strings.Split(format, "%s")
 	for i, piece := range pieces {
@@ -137,17 +137,17 @@ func text(format string, args ...any) (t Text) {
 	return slices.DeleteFunc(t, func(p Part) bool { return p.Text == "" })
 }
 
-// nameWidth is the width of names in texts.
+// nameWidth is the width to which names are shortened.
 const nameWidth = 60
 
-// quoteLength is the number of characters of what an input says.
+// quoteLength is the number of characters to which quotes are truncated.
 const quoteLength = 120
 
 func name(s string) Part {
 	return Part{Name, table.Elide(strings.Join(strings.Fields(s), " "), nameWidth)}
 }
 
-// quote makes a part of what an input says, cut at its end.
+// quote returns a message or statement of the input, truncated.
 func quote(s string) Part {
 	words := strings.Join(strings.Fields(s), " ")
 	if runes := []rune(words); len(runes) > quoteLength {
@@ -171,7 +171,7 @@ func times[N table.Integer](n N) Part {
 	return number(table.Thousands(n) + " times")
 }
 
-// place returns where code is, in short: the last part of its path, and the line.
+// place shortens a location in code to the file name and the line.
 func place(location string) Part {
 	short := ShortURL(location)
 	if i := strings.LastIndexByte(strings.TrimRight(short, "/"), '/'); i >= 0 {
@@ -183,7 +183,7 @@ func place(location string) Part {
 	return Part{Place, table.Elide(short, nameWidth)}
 }
 
-// in returns the place of something in parentheses, with a space before it; nothing if it is not known, or only as a library.
+// in returns a location in parentheses after a space; nothing if it is unknown or only a library.
 func in(location string) Text {
 	if p := place(location); strings.Contains(p.Text, ":") || strings.Contains(location, "://") {
 		return text(" (%s)", p)
@@ -191,7 +191,7 @@ func in(location string) Text {
 	return nil
 }
 
-// ShortURL returns a url without its scheme, the name of a user, query and fragment. The line and column after it stay; other texts stay as they are.
+// ShortURL removes scheme, user name, query and fragment from a url, and keeps a line and column after it. Other texts are returned unchanged.
 func ShortURL(url string) string {
 	if !strings.Contains(url, "://") {
 		return url
@@ -212,7 +212,7 @@ const (
 	maxIssues = 5
 )
 
-// Lost returns how many times something of the input is missing, without what most recordings of its format lack.
+// Lost returns how many times data was lost, not counting problems that are usual for the format.
 func Lost(problems []trace.Problem, usual []string) (n uint64) {
 	for _, x := range problems {
 		if x.Severity == "lost" && !slices.Contains(usual, x.Name) {
@@ -222,7 +222,7 @@ func Lost(problems []trace.Problem, usual []string) (n uint64) {
 	return n
 }
 
-// Of judges a recording; problems are what its reading said, usual the names of those that most recordings of its format have.
+// Of judges a recording. problems were counted while it was read; usual names those that most recordings of its format have.
 func Of(all *report.All, problems []trace.Problem, usual []string) *Verdict {
 	j := newJudge(all, Lost(problems, usual))
 	switch j.kind() {
@@ -253,10 +253,10 @@ type judge struct {
 	lost uint64
 	out  Verdict
 
-	shows map[report.ThreadID]string // the urls of threads
+	shows map[report.ThreadID]string // the urls that threads work for
 	main  *report.ThreadUse          // the thread that the verdict is about; nil: none
-	tasks []report.Task              // long tasks without the recorder's
-	noise []report.Task              // the recorder's
+	tasks []report.Task              // long tasks, except the profiler's own
+	noise []report.Task              // the profiler's own long tasks
 }
 
 func newJudge(all *report.All, lost uint64) *judge {
@@ -280,7 +280,7 @@ func newJudge(all *report.All, lost uint64) *judge {
 	return j
 }
 
-// kind returns what was recorded, by what there is.
+// kind finds the kind of the recording from what it contains.
 func (j *judge) kind() Kind {
 	j.out.Kind = Other
 	switch u := j.Utilisation; {
@@ -310,7 +310,7 @@ func (j *judge) ofPage() bool {
 	return j.main.Shows != "" || j.main.Thread == producers.ChromeRendererMain || j.main.Thread == producers.GeckoMain
 }
 
-// mainThread returns the busiest thread of a page of the reader, or of a page, or the one that ran longest.
+// mainThread returns the busiest thread of one of the reader's pages, otherwise of any page, otherwise the thread that ran longest.
 func (j *judge) mainThread() *report.ThreadUse {
 	list := j.Utilisation.Threads
 	for _, is := range []func(t *report.ThreadUse) bool{
@@ -336,7 +336,7 @@ func (j *judge) mainThread() *report.ThreadUse {
 	return most
 }
 
-// classOf says whose the work of a thread is, in a recording of a browser.
+// classOf returns who is responsible for the work of a thread.
 func (j *judge) classOf(t *report.ThreadID) Class {
 	shows := j.shows[*t]
 	switch {
@@ -348,14 +348,14 @@ func (j *judge) classOf(t *report.ThreadID) Class {
 	return Browser
 }
 
-// tile adds a key number, if there is room.
+// tile adds a key number unless there are maxTiles.
 func (j *judge) tile(t Tile) {
 	if len(j.out.Tiles) < maxTiles {
 		j.out.Tiles = append(j.out.Tiles, t)
 	}
 }
 
-// several returns a time n times, as far as there are such times.
+// several multiplies a time, up to the largest one.
 func several(t timeline.Nanos, n int64) timeline.Nanos {
 	if n > 0 && t > math.MaxInt64/timeline.Nanos(n) {
 		return math.MaxInt64
@@ -363,7 +363,7 @@ func several(t timeline.Nanos, n int64) timeline.Nanos {
 	return t * timeline.Nanos(n)
 }
 
-// issue adds an issue that would win time, of which so many percent are sure.
+// issue adds an issue if it has a gain. sure is the confidence in it in percent.
 func (j *judge) issue(i Issue, sure timeline.Nanos) {
 	if first := i.Title; len(first) > 0 && first[0].Kind == Plain && first[0].Text[0] < 0x80 {
 		first[0].Text = strings.ToUpper(first[0].Text[:1]) + first[0].Text[1:]
@@ -373,7 +373,7 @@ func (j *judge) issue(i Issue, sure timeline.Nanos) {
 	}
 }
 
-// inside returns a sentence as a part of another one: with a small first letter, unless that is of a name.
+// inside returns a text for the middle of a sentence: it lowers the first letter unless a name starts with it.
 func inside(t Text) Text {
 	t = slices.Clone(t)
 	if p := &t[0]; p.Kind == Plain && p.Text[0] < 0x80 {
@@ -382,12 +382,12 @@ func inside(t Text) Text {
 	return t
 }
 
-// heading sets the sentence, and how good its number is; "": no threshold is known.
+// heading sets the heading and the rating of its number; "": there is no threshold.
 func (j *judge) heading(r Rating, format string, args ...any) {
 	j.out.Heading, j.out.Rating = text(format, args...), r
 }
 
-// finish sorts the issues and completes the key numbers.
+// finish sorts the issues and fills up the tiles.
 func (j *judge) finish() {
 	slices.SortStableFunc(j.out.Issues, func(a, b Issue) int { return cmp.Compare(b.Gain, a.Gain) })
 	j.out.Issues = j.out.Issues[:min(len(j.out.Issues), maxIssues)]

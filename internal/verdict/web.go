@@ -10,14 +10,14 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// webFacts are the numbers about a page.
+// webFacts are the numbers about a page that headings, tiles and issues share.
 type webFacts struct {
-	page    Text // its name in a sentence
+	page    Text // its name, for a sentence
 	load    *report.Load
 	slowest *report.Interaction // that was answered; nil: none
 	key     *report.Interaction // the slowest click, key or tap
-	tasks   int                 // long ones of the reader
-	blocked timeline.Nanos
+	tasks   int                 // long tasks of the reader's pages
+	blocked timeline.Nanos      // the time of these tasks after their first 50 ms
 	forced  report.ForcedTime
 }
 
@@ -51,7 +51,7 @@ func (j *judge) web() {
 	j.webTiles(&f)
 }
 
-// pageName returns the name of a page by its url: the host alone, if the url is a script's, by which a thread may be known.
+// pageName returns the name of a page for its url. The url of a script, which may be all that is known about a thread, gives its host.
 func pageName(url string) string {
 	short := ShortURL(url)
 	host, path, _ := strings.Cut(short, "/")
@@ -61,7 +61,7 @@ func pageName(url string) string {
 	return short
 }
 
-// pageURL returns the url of the page of the reader that cost most; "" if there is none.
+// pageURL returns the url of the reader's page with the highest cost; "" if there is none.
 func (j *judge) pageURL() string {
 	for _, t := range j.Costs {
 		if !strings.HasPrefix(t.Type, "Page") {
@@ -76,7 +76,7 @@ func (j *judge) pageURL() string {
 	return ""
 }
 
-// painted returns when a page showed its largest, or else its first content; 0: not known.
+// painted returns when a page showed its largest content, otherwise its first, otherwise when it was loaded; 0: unknown.
 func painted(l *report.Load) timeline.Nanos {
 	for _, t := range []*timeline.Nanos{l.LargestPaint, l.FirstPaint, l.Loaded} {
 		if t != nil {
@@ -86,7 +86,7 @@ func painted(l *report.Load) timeline.Nanos {
 	return 0
 }
 
-// slowest returns the slowest input of some kinds that was answered; nil: none was. They are sorted, the slowest first.
+// slowest returns the slowest input of some kinds that got a response; nil: none did. list is sorted, the slowest first.
 func slowest(list []report.Interaction, of func(report.InputKind) bool) *report.Interaction {
 	if i := slices.IndexFunc(list, func(in report.Interaction) bool { return of(in.Kind) && !in.Dropped }); i >= 0 {
 		return &list[i]
@@ -94,7 +94,7 @@ func slowest(list []report.Interaction, of func(report.InputKind) bool) *report.
 	return nil
 }
 
-// InputName names an input of a kind in a sentence.
+// InputName returns a noun with its article for a kind of input.
 func InputName(kind report.InputKind) string {
 	switch kind {
 	case report.KeyInput:
@@ -109,7 +109,7 @@ func InputName(kind report.InputKind) string {
 	return "a " + string(kind)
 }
 
-// webHeading says what is worst for who uses the page.
+// webHeading states what is worst for a user of the page.
 func (j *judge) webHeading(f *webFacts) {
 	u := j.Utilisation
 	if cpu, of, ok := onCPU(j.main); ok && waits(cpu, of) && (f.tasks > 0 || latency(f.slowest) > interaction.good) {
@@ -142,9 +142,9 @@ func (j *judge) webHeading(f *webFacts) {
 	}
 }
 
-// waitingHeading blames the machine for a slow page.
+// waitingHeading states that the machine, not the page, was slow.
 func (j *judge) waitingHeading(f *webFacts, cpu, of timeline.Nanos) {
-	j.out.Why[0] = text("Other programs used the CPU, or the thread slept. All lengths here include this waiting.") // in place of what the heading says
+	j.out.Why[0] = text("Other programs used the CPU, or the thread slept. All lengths here include this waiting.") // replaces what is now in the heading
 	rating := blocking.rate(f.blocked)
 	if slow := latency(f.slowest); slow > interaction.good {
 		rating = interaction.rate(slow)
@@ -154,7 +154,7 @@ func (j *judge) waitingHeading(f *webFacts, cpu, of timeline.Nanos) {
 	j.heading(rating, "%s was kept waiting: its thread ran for only %s of %s, with %s", f.page, percent(cpu, of), length(of), count(f.tasks, "long task"))
 }
 
-// latency returns the latency of an input, 0 of nil.
+// latency returns the latency of an input; 0 if it is nil.
 func latency(in *report.Interaction) timeline.Nanos {
 	if in == nil {
 		return 0
@@ -162,7 +162,7 @@ func latency(in *report.Interaction) timeline.Nanos {
 	return in.Latency
 }
 
-// longestYours returns the length of the longest task of the reader.
+// longestYours returns the length of the longest task of the reader's pages.
 func (j *judge) longestYours() timeline.Nanos {
 	for i := range j.tasks {
 		if t := &j.tasks[i]; j.classOf(&t.ThreadID) == Yours {
@@ -172,7 +172,7 @@ func (j *judge) longestYours() timeline.Nanos {
 	return 0
 }
 
-// shifted names the page that moved most, which need not be the busiest.
+// shifted names the page whose layout shifted most, which need not be the busiest.
 func (j *judge) shifted(f *webFacts) Text {
 	if url := j.shows[j.Loads.Shift.ThreadID]; report.IsPage(url) {
 		return text("%s", name(pageName(url)))
@@ -180,10 +180,10 @@ func (j *judge) shifted(f *webFacts) Text {
 	return f.page
 }
 
-// shift writes a layout shift, which has no unit.
+// shift formats a layout shift score, which has no unit.
 func shift(score float64) string { return strconv.FormatFloat(score, 'f', 2, 64) }
 
-// webTiles adds the numbers of Core Web Vitals that are known, and what explains them.
+// webTiles adds the Core Web Vitals that are known, and the numbers that explain them.
 func (j *judge) webTiles(f *webFacts) {
 	if l := f.load; l != nil {
 		switch {
@@ -231,7 +231,7 @@ func (j *judge) webTiles(f *webFacts) {
 	}
 }
 
-// webIssues finds what the page, the browser, the machine and the recorder could do better.
+// webIssues adds the issues of the page, the browser, the machine and the profiler.
 func (j *judge) webIssues(f *webFacts) {
 	j.cpuIssue()
 	j.taskIssues()
@@ -265,7 +265,7 @@ func (j *judge) webIssues(f *webFacts) {
 	}
 }
 
-// total adds up the lengths of tasks.
+// total returns the sum of the lengths of tasks.
 func total(tasks []report.Task) (t timeline.Nanos) {
 	for i := range tasks {
 		t += tasks[i].Duration
@@ -273,7 +273,7 @@ func total(tasks []report.Task) (t timeline.Nanos) {
 	return t
 }
 
-// beforePaint says when the first content came.
+// beforePaint states when the first content was shown, if that was before the largest.
 func (j *judge) beforePaint(l *report.Load) Text {
 	if l.FirstPaint == nil || *l.FirstPaint == *l.LargestPaint {
 		return nil
@@ -281,7 +281,7 @@ func (j *judge) beforePaint(l *report.Load) Text {
 	return text(" The first came after %s.", length(*l.FirstPaint))
 }
 
-// inputIssue is about the slowest input, if it is slow.
+// inputIssue adds an issue about the slowest input if it is slow.
 func (j *judge) inputIssue(f *webFacts) {
 	in := f.slowest
 	if in == nil || in.Latency <= report.FastInput {
@@ -310,7 +310,7 @@ func (j *judge) inputIssue(f *webFacts) {
 	}, 80)
 }
 
-// browserIssue is about pages of the browser itself.
+// browserIssue adds an issue about the browser's own pages.
 func (j *judge) browserIssue() {
 	for _, t := range j.Costs {
 		if !strings.HasPrefix(t.Type, "Page") {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// isRecorders reports whether half of a task or more is the recorder's own work.
+// isRecorders reports whether half of a task or more is the profiler's own work.
 func isRecorders(t *report.Task) bool {
 	for i := range t.Path {
 		if s := &t.Path[i]; producers.IsRecorderWork(s.Name) {
@@ -27,7 +27,7 @@ func isRecorders(t *report.Task) bool {
 	return own > 0 && own >= t.Duration-t.Duration/2
 }
 
-// largestPart returns what has most self time in a task; nil if nothing is recorded inside it.
+// largestPart returns the part of a task with the most self time; nil if nothing is recorded inside the task.
 func largestPart(t *report.Task) *report.WorkPart {
 	if len(t.Parts) == 0 || t.Parts[0].Self == 0 || len(t.Parts) == 1 && t.Basis != report.SampledTasks && t.Parts[0].Name == t.Name {
 		return nil
@@ -35,7 +35,7 @@ func largestPart(t *report.Task) *report.WorkPart {
 	return &t.Parts[0]
 }
 
-// partName names a function or slice; of a function of which only the address is known it names the library.
+// partName names a function or slice. A function that is known only by its address is named after its library.
 func partName(function, location string) Part {
 	switch {
 	case strings.HasPrefix(function, "0x") && location != "":
@@ -51,7 +51,7 @@ func partName(function, location string) Part {
 	}
 }
 
-// mainly sums up in a sentence what a task did: mostly one thing only if that is half of it or more, otherwise by the kinds of work.
+// mainly summarizes a task: by its largest part if that is half of it or more, otherwise by kinds of work.
 func mainly(t *report.Task) Text {
 	part := largestPart(t)
 	switch kinds := largestKinds(&t.Work); {
@@ -65,7 +65,7 @@ func mainly(t *report.Task) Text {
 	return text("%s%s %s of it", partName(part.Name, part.Location), in(part.Location), length(part.Self))
 }
 
-// largestKinds names the three largest kinds of work; nil if there is one alone.
+// largestKinds lists the three largest kinds of work; nil if there is only one.
 func largestKinds(w *report.Work) (kinds Text) {
 	n := 0
 	for _, c := range w.ByCategory[:min(len(w.ByCategory), 3)] {
@@ -83,7 +83,7 @@ func largestKinds(w *report.Work) (kinds Text) {
 	return kinds
 }
 
-// onCPU returns how long a thread was on a CPU, of the time of which that is known; ok is false if that is not most of its busy time.
+// onCPU returns how long a thread was on a CPU, and the time for which that is known; ok is false unless that is most of its busy time.
 func onCPU(t *report.ThreadUse) (cpu, of timeline.Nanos, ok bool) {
 	if t == nil || t.CPU == nil || t.CPUOf <= t.Busy/2 {
 		return 0, 0, false
@@ -94,7 +94,7 @@ func onCPU(t *report.ThreadUse) (cpu, of timeline.Nanos, ok bool) {
 // waits reports whether a thread was on a CPU for less than three fifths of the time of its slices.
 func waits(cpu, of timeline.Nanos) bool { return cpu < of/5*3 }
 
-// trust says how far the numbers go.
+// trust adds the sentences about the limits of the numbers.
 func (j *judge) trust() {
 	say := func(t Text) { j.out.Trust = append(j.out.Trust, t) }
 	if cpu, of, ok := onCPU(j.main); ok && !waits(cpu, of) { // else it is the reason why
@@ -117,7 +117,7 @@ func (j *judge) trust() {
 	}
 }
 
-// threadName names a thread in a sentence: by its page, otherwise by itself.
+// threadName names a thread for a sentence: by its page if that is known.
 func (j *judge) threadName(t *report.ThreadUse) Text {
 	if report.IsPage(t.Shows) {
 		return text("The main thread of %s", name(ShortURL(t.Shows)))
@@ -125,7 +125,7 @@ func (j *judge) threadName(t *report.ThreadUse) Text {
 	return text("Thread %s", name(t.ThreadTitle()))
 }
 
-// moment writes a time since the start of the recording.
+// moment formats a time since the start of the recording.
 func (j *judge) moment(at timeline.Nanos) Part {
 	if at == j.Start {
 		return number("the start")
@@ -133,7 +133,7 @@ func (j *judge) moment(at timeline.Nanos) Part {
 	return length(at - j.Start)
 }
 
-// cpuIssue is about a machine that kept the main thread waiting.
+// cpuIssue adds an issue if the main thread waited for a CPU much of the time.
 func (j *judge) cpuIssue() {
 	cpu, of, ok := onCPU(j.main)
 	if !ok || !waits(cpu, of) {
@@ -152,7 +152,7 @@ func (j *judge) cpuIssue() {
 	}, 50)
 }
 
-// mostOrMuch returns a word for a part of a whole.
+// mostOrMuch returns the word for a part of a whole.
 func mostOrMuch(part, whole timeline.Nanos) string {
 	if part >= whole-whole/2 {
 		return "Most"
@@ -160,7 +160,7 @@ func mostOrMuch(part, whole timeline.Nanos) string {
 	return "Much"
 }
 
-// taskIssues are about long tasks.
+// taskIssues adds an issue about the longest task.
 func (j *judge) taskIssues() {
 	var worst *report.Task
 	n, blocked := 0, timeline.Nanos(0)
@@ -193,7 +193,7 @@ func (j *judge) taskIssues() {
 	}, 60)
 }
 
-// taskName names a task by what it is for most of the time; nil: nothing is, or only a state of the thread.
+// taskName names a task after what takes half of it or more; nil: nothing does, or only a state of the thread.
 func taskName(t *report.Task) Text {
 	if p := largestPart(t); p != nil && p.Self >= t.Duration-t.Duration/2 && (p.Location != "" || t.Basis != report.SampledTasks) {
 		return text("%s", partName(p.Name, p.Location))
@@ -210,13 +210,13 @@ func taskName(t *report.Task) Text {
 	return nil
 }
 
-// isWrapper reports whether a slice is only around what a task does.
+// isWrapper reports whether a slice merely wraps the work of a task.
 func isWrapper(name string) bool {
 	return strings.HasPrefix(name, "ThreadControllerImpl") || strings.HasPrefix(name, "RunTask") || strings.HasPrefix(name, "v8.") || name == "FunctionCall" || strings.HasPrefix(name, "SimpleWatcher") ||
 		strings.HasPrefix(name, "Receive mojo") || name == "(program)" || name == "(root)"
 }
 
-// forcedIssue is about style and layout that script forces.
+// forcedIssue adds an issue about style and layout that script forces, and returns the sum.
 func (j *judge) forcedIssue() (all report.ForcedTime) {
 	var worst *report.StackForced
 	if j.Forced == nil {
@@ -250,7 +250,7 @@ func (j *judge) forcedIssue() (all report.ForcedTime) {
 	return all
 }
 
-// gcIssue is about the garbage collector.
+// gcIssue adds an issue if garbage collection takes 2 % of the busy time or more.
 func (j *judge) gcIssue() {
 	time, of, _ := j.GCTime()
 	if time < 5*millisecond || time < of/50 {
@@ -279,13 +279,13 @@ func (j *judge) gcIssue() {
 	}, sure)
 }
 
-// isBrowsers reports whether the code of a web page's recording at a url is the browser's own. Functions of Firefox without a url are native.
+// isBrowsers reports whether code at a url is the browser's own. In Firefox functions without a url are native.
 func (j *judge) isBrowsers(url string) bool {
 	native := url == "" && j.main != nil && strings.HasPrefix(j.main.Thread, producers.GeckoMain)
 	return j.out.Kind == WebPage && (native || report.IsOwnPage(url) || url != "" && !strings.Contains(url, "://"))
 }
 
-// functionIssues are about the functions with the most self time of the thread that the verdict is about, or of the first one.
+// functionIssues adds issues about the functions with the most self time on the main thread, or on the first one with samples.
 func (j *judge) functionIssues(most int) {
 	i := -1
 	if j.main != nil {
@@ -313,7 +313,7 @@ func (j *judge) functionIssues(most int) {
 	}
 }
 
-// treeTotal returns the time of the flame graph of a thread.
+// treeTotal returns the time in functions of a thread.
 func (j *judge) treeTotal(t *report.ThreadID) timeline.Nanos {
 	for i := range j.StackTrees {
 		if j.StackTrees[i].ThreadID == *t && j.StackTrees[i].From == report.TreeOfSamples {

@@ -38,5 +38,5 @@ func (t *Trace) serveReport(w http.ResponseWriter, _ *http.Request) {
 
 // policy returns the policy of a report. It does not name what is in HTML: otherwise a script that got into it would be allowed.
 func (r *Report) policy() string {
-	return "default-src 'none'; script-src '" + r.ScriptHash + "'; style-src '" + r.StyleHash + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+	return "default-src 'none'; script-src '" + r.ScriptHash + "'; style-src '" + r.StyleHash + "'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 }

@@ -458,7 +458,7 @@ func TestReport(t *testing.T) {
 	if got.body != html || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("%+v", got)
 	}
-	want := "default-src 'none'; script-src 'sha256-script'; style-src 'sha256-style'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+	want := "default-src 'none'; script-src 'sha256-script'; style-src 'sha256-style'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 	if policy := got.header.Get("Content-Security-Policy"); policy != want {
 		t.Errorf("the policy is\n%s\nwant\n%s", policy, want)
 	}

@@ -1,18 +1,18 @@
 const $ = id => document.getElementById(id), $$ = (css, e = document) => [...e.querySelectorAll(css)], root = document.documentElement;
 const data = JSON.parse($("data")?.textContent || "null");
 
-// Colours: as the system has them, until the button says otherwise.
+// The theme follows the system until the button overrides it.
 const theme = $("theme"), dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
 theme.hidden = false;
 label();
 theme.onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; label(); redraw.forEach(f => f()); };
 
-// What draws in colours, or to the width of the window.
+// Functions that draw again when the theme or the width of the window changes.
 const redraw = [];
 addEventListener("resize", () => redraw.forEach(f => f()));
 
-// time writes a length as numbers.go does, except that it rounds halves up.
+// time formats a length as numbers.go does, except that it rounds halves up.
 const separated = n => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 const digits = v => v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : separated(v.toFixed(0));
 function time(ns) {
@@ -38,7 +38,7 @@ function set(e, attributes) {
 }
 const shape = (tag, attributes) => set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
 
-// toggle lets a button be pressed or not, and returns what tells which.
+// toggle makes a button a switch, and returns a function that reports its state.
 function toggle(button, changed) {
   const on = () => button.ariaPressed === "true";
   button.onclick = () => { button.ariaPressed = !on(); changed(); };
@@ -54,7 +54,7 @@ function fit(text, room) {
   return w <= room ? text : text.slice(0, Math.max(Math.floor(text.length * (room - 9) / w), 1)) + "…";
 }
 
-// A line about what the pointer is on.
+// The tooltip.
 const tip = make("div", "tip");
 tip.hidden = true;
 tip.role = "tooltip";
@@ -68,8 +68,7 @@ function hint(text, e) {
   tip.style.top = (e.clientY + box.height + 24 > innerHeight ? e.clientY - box.height - 10 : e.clientY + 16) + "px";
 }
 
-// Rows can be shown in the timeline of the page, and beside a viewer in that, too, if it can. Other pages with a report in a frame have none,
-// and do not name the frame.
+// Show buttons select a row in the timeline of the page, and in the viewer if the page is in a frame beside one, which the name of the frame tells.
 const beside = window.parent !== window && window.name === "beside-timeline", chart = data?.chart && timeline(data.chart);
 for (const row of $$("[data-at]")) {
   const place = row.dataset.at, [from, dur, at] = place.split(" ").map(Number), line = row.dataset.line, button = make("button", "show", "Show");
@@ -82,7 +81,7 @@ for (const row of $$("[data-at]")) {
   (row.querySelector(".more") || row.cells[0]).append(button);
 }
 
-// Tables are sorted by a click on a title: numbers from the largest on, texts from A on, and the other way round by a second click.
+// A click on a title sorts a table: numbers in descending, texts in ascending order. A second click reverses it.
 for (const table of $$(".rows table")) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   for (const [i, th] of heads.entries()) {
@@ -99,7 +98,7 @@ for (const table of $$(".rows table")) {
   }
 }
 
-// The list of sections says where in the page one is.
+// The list of sections marks the one in view.
 const places = $$("nav a");
 addEventListener("scroll", () => {
   const at = places.findLast(a => $(a.hash.slice(1)).getBoundingClientRect().top < innerHeight / 3);

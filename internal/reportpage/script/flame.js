@@ -11,7 +11,7 @@ function flameGraphs() {
     return g;
   });
 
-  // arrange makes the boxes that the mode asks for.
+  // arrange creates the boxes for the mode.
   function arrange(g) {
     if (g.mode === mode.value) return;
     g.mode = mode.value;
@@ -30,7 +30,7 @@ function flameGraphs() {
     g.svg.replaceChildren(...g.rects, g.labels);
   }
 
-  // inverted has below each function what calls it: the functions with the most self time come first.
+  // inverted returns the bottom-up tree: below each function its callers, the functions with the most self time first.
   function inverted(tree) {
     const top = {kids: new Map(), total: 0}, open = [], boxes = [];
     for (const b of tree.boxes) {
@@ -54,7 +54,7 @@ function flameGraphs() {
     return boxes;
   }
 
-  // inTime has the calls of the timeline, in the colours of the tree.
+  // inTime returns the calls in the timeline, in the colours of the tree.
   function inTime(tree) {
     const kinds = new Map(tree.boxes.map(b => [b[0], b[6]])), boxes = new Map();
     for (const s of chart.rows[tree.row - 1].slices) {
@@ -87,7 +87,7 @@ function flameGraphs() {
 
   const inView = (g, b) => b[3] < g.from + g.span && b[3] + b[4] > g.from;
 
-  // level returns the number of rows that hold nearly all of what is in view.
+  // level returns the number of rows that hold 99 % of the time in view.
   function level(g) {
     const itself = new Array(g.rows).fill(0);
     for (const b of g.boxes) if (inView(g, b)) itself[b[2]] += b[5];

@@ -1,4 +1,4 @@
-// timeline draws the slices of threads between two times, which are chosen in the strip above: both are in nanoseconds from its start.
+// timeline draws the slices between from and to, which the strip selects: nanoseconds since the start of the timeline.
 function timeline(c) {
   const LINE = 15, HEAD = 18, AXIS = 20, kinds = c.kinds.length, strip = $("strip"), box = $("flames"), canvas = $("canvas"), g = canvas.getContext("2d");
   let from = 0, to = c.length, at = null, over = null, palette = {}, pending = 0, tops = [];
@@ -16,7 +16,7 @@ function timeline(c) {
     for (let i = 0; i < r.c.length; i += 2) slices[told += r.c[i]].cpu = r.c[i + 1] / 100;
     const short = [];
     for (let i = 0; i < r.b.length; i += 3) short.push({from: (step += r.b[i]) * c.step, kind: r.b[i + 1], part: r.b[i + 2] / 1000});
-    // What is deeper than nearly all of the time is shown if it is asked for.
+    // Levels below 99 % of the time are shown on request.
     const inDepth = new Array(r.depths + 1).fill(0);
     for (const s of slices) inDepth[s.depth] += s.to - s.from;
     const all = inDepth.reduce((a, b) => a + b, 0);
@@ -25,24 +25,24 @@ function timeline(c) {
     return {name: r.name, all: Math.max(r.depths, 1), depths: Math.max(Math.min(shown, 14), 1), slices, short};
   });
 
-  // The strip is the plot of those who have no script, with less room for each of the first threads.
+  // The strip is the plot for browsers without scripts, with the first threads only and lower.
   const LANES = Math.min(rows.length, 6), LANE = 16, HEIGHT = 32 + LANES * (LANE + 3);
-  const plot = document.querySelector("svg.busy").cloneNode(true);
+  const plot = document.querySelector("svg.busy").cloneNode(true), names = make("div", "threads");
   for (const e of $$("[id]:not(pattern)", plot)) e.remove();
   plot.removeAttribute("aria-labelledby");
-  set(plot, {height: HEIGHT, "aria-label": "Overview of the recording"});
+  set(plot, {height: HEIGHT, "aria-label": "Overview"});
   $$("svg.lane", plot).forEach((lane, i) => {
     if (i >= LANES) return lane.remove();
     set(lane, {y: 32 + i * (LANE + 3), height: LANE});
     for (const e of $$(".area, .marks", lane)) set(e, {y: 0, height: e.classList[0] === "area" ? LANE : 2});
-    const [name, text] = $$("text", lane);
-    text.remove();
-    name.textContent = name.textContent.split("  ")[0];
-    lane.append(name.parentNode);
+    const [name, busy] = $$("text", lane);
+    names.append(make("div", "", name.textContent.split("  ")[0]));
+    name.remove();
+    busy.remove();
   });
   const shades = [0, 1].map(() => shape("rect", {class: "shade", y: 18, height: HEIGHT})), brush = shape("rect", {class: "brush", y: 19, height: HEIGHT - 20});
   plot.append(...shades, brush);
-  strip.append(plot);
+  strip.append(names, plot);
   root.dataset.timeline = "";
   $("chart").hidden = false;
 
@@ -63,12 +63,12 @@ function timeline(c) {
     later = setTimeout(() => {
       try {
         history.replaceState(null, "", all() ? location.pathname + location.search : "#t=" + seconds(c.start + from) + "+" + seconds(to - from) + (at ? "&row=" + (at.row + 1) : ""));
-      // Pages in frames have no address.
+      // A page in a frame has no address.
       } catch {}
     }, 150);
   }
 
-  // show selects a time, and what is longest in it on a row: start counts from the start of the recording.
+  // show selects an interval and a slice in it on a row. start counts from the start of the recording.
   function show(start, length, row, exact) {
     const a = start - c.start, margin = exact ? 0 : length * 0.2 || c.length / 200, inside = rows[row]?.slices.filter(s => s.from < a + length + c.unit && s.to > a) || [];
     at = inside.find(s => s.from >= a - c.unit && s.to <= a + length + c.unit) || inside[0] || null;
@@ -183,7 +183,7 @@ function timeline(c) {
     g.restore();
   }
 
-  // inside writes what is between the two times. A slice counts without what is in it; names count with that.
+  // inside sums the selection: kinds by self time, names with the slices inside them.
   function inside() {
     const times = new Array(kinds).fill(0), names = new Map();
     let cpu = 0, of = 0, busy = 0;
@@ -210,7 +210,7 @@ function timeline(c) {
       li.append(make("span", "key " + c.kinds[i]), c.titles[i] + " " + time(t));
       return li;
     }));
-    const lead = make("p", "note", of > busy / 10 ? "On a CPU for " + share(cpu, of) + " of the time of its slices." : busy ? "Busy for " + time(busy) + ", all rows added up." : "Nothing ran.");
+    const lead = make("p", "note", of > busy / 10 ? "On a CPU for " + share(cpu, of) + " of this time." : busy ? "Busy for " + time(busy) + " in these rows." : "Nothing ran.");
     $("by-kind").replaceChildren(list, lead);
     $("inside").replaceChildren(...[...names].sort((a, b) => b[1].time - a[1].time || (a[0] < b[0] ? -1 : 1)).slice(0, 14).map(([name, n]) => {
       const tr = make("tr"), th = make("th", "", name);
@@ -230,9 +230,9 @@ function timeline(c) {
   }
   const about = s => s.name + "\n" + time(s.to - s.from) + " at " + moment(s.from) + " · " + c.titles[s.kind] + (s.cpu < 0 ? "" : "\non a CPU for " + Math.round(s.cpu * 100) + " %");
 
-  const between = (a, b) => view(Math.min(a, b), Math.max(a, b)), place = e => { const r = strip.getBoundingClientRect(); return clamp((e.clientX - r.left) / r.width, 0, 1) * c.length; };
-  drag(strip, e => {
-    const t = place(e), edge = c.length * 8 / strip.clientWidth, span = to - from, a = from, b = to;
+  const between = (a, b) => view(Math.min(a, b), Math.max(a, b)), place = e => { const r = plot.getBoundingClientRect(); return clamp((e.clientX - r.left) / r.width, 0, 1) * c.length; };
+  drag(plot, e => {
+    const t = place(e), edge = c.length * 8 / plot.getBoundingClientRect().width, span = to - from, a = from, b = to;
     if (!all() && Math.abs(t - a) < edge) return n => between(place(n), b);
     if (!all() && Math.abs(t - b) < edge) return n => between(a, place(n));
     if (!all() && t > a && t < b) return n => { const d = place(n) - t; view(a + d, a + d + span); };
@@ -279,7 +279,7 @@ function timeline(c) {
   return {show, rows};
 }
 
-// drag calls begin where the pointer goes down, and what that returns where it moves to; click if it does not.
+// drag calls begin when the pointer goes down, the function that begin returns when it moves, and click if it has not moved.
 function drag(e, begin, click) {
   e.onpointerdown = down => {
     if (down.button) return;

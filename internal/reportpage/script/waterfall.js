@@ -1,4 +1,4 @@
-// showLine marks a line of the waterfall of a section; of the first waterfall, if the section has none.
+// showLine marks a line in the waterfall of a section, or in the first waterfall if the section has none.
 function showLine(i, section) {
   document.querySelector(".span.at")?.classList.remove("at");
   const row = $$("g.span", section?.querySelector(".waterfall") || document)[i];
@@ -6,7 +6,7 @@ function showLine(i, section) {
   row.scrollIntoView({block: "center"});
 }
 
-// waterfall lets people look for spans.
+// waterfall adds search and tooltips to waterfalls.
 function waterfall() {
   for (const box of $$(".waterfall")) {
     const search = box.querySelector("input");
@@ -19,7 +19,7 @@ function waterfall() {
         row.classList.toggle("out", !hit);
         n += hit;
       }
-      box.querySelector("output").textContent = want ? n + " found" : "";
+      box.querySelector("output").textContent = want && n + " found";
     };
     for (const row of $$("g.span", box)) {
       const title = row.querySelector("title"), text = title.textContent;
