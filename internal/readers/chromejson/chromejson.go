@@ -141,7 +141,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	return rd
 }
 
-// A spare is memory that readers reuse: for a small input, allocating it takes about as long as reading.
+// A spare is memory that readers reuse: for a small input, allocating it costs about as much time as reading.
 type spare struct {
 	window []byte // of the scanner
 	ahead  []byte // of the splitter
