@@ -24,7 +24,7 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		{full, room},
-		{&v8profile.AssemblyError{Err: full}, room + "; --js-calls off and --samples none leave them out"},
+		{&v8profile.AssemblyError{Err: full}, room + ", or skip the profiles with --js-calls off and --samples none"},
 		{&merge.UnplacedError{Input: "a", Why: &merge.ClockError{Places: []merge.Match{
 			{By: merge.ByNavigation, URL: "u", At: 1e9}, {By: merge.ByNavigation, URL: "v", At: 2e9},
 		}}}, "nothing says where a belongs in time. a: . : ; no common clock: 2 places in the trace fit equally well: the navigations to u at 1.000000 s, " +
