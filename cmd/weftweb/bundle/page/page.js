@@ -73,7 +73,7 @@ function startWorker() {
 
 let rounds = 4; // of practice, until a further one brings little
 
-// practise has the worker read an example while it has nothing to do.
+// practise lets the worker read an example while it is idle.
 function practise() {
 	if (!task && rounds-- > 0) worker.postMessage({ what: "open", files: [example()], options: { attribute: true, report: true }, practice: true });
 }

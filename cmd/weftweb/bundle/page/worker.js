@@ -6,7 +6,6 @@
 //
 // Practice posts nothing but {practised}. Browsers compile a function when it is first called, and optimise it after it has run for some time, so a
 // file that comes after practice is read faster.
-//
 // progress comes with the memory in use. A module that runs out of memory, or has a bug, ends and loses what it held: {ended}, with Go's message.
 "use strict";
 
