@@ -1,13 +1,12 @@
-// Package events writes the resolved events of a trace as a stream of protobuf messages, for programs in any language:
-// weft.v1, whose schema weft schema prints. Each event is complete in itself: absolute times, the place in the nesting, names,
-// typed arguments, flows, call stack.
+// Package events writes the resolved events of a trace as a stream of protobuf messages, for programs in any language: weft.v1, whose
+// schema is printed by weft schema. Each event is self-contained: absolute times, nesting, names, typed arguments, flows, call stack.
 //
-// A stream is a Header, Events in the order of time, and a Footer, each preceded by its length as a varint, as protobuf's libraries
-// write delimited messages. Programs read it with the code that protobuf generates from the schema; a stream without Footer is
-// incomplete. weft itself does not read streams.
+// A stream is a Header, Events in time order, and a Footer, each preceded by its length as a varint, the usual form of delimited
+// protobuf messages. Programs read it with code generated from the schema; a stream without Footer is incomplete. weft itself does not
+// read streams.
 //
-// What does not live here: Perfetto's packets (package pftrace), and files, parts, filters and compression, which the command
-// weft export has.
+// What does not live here: Perfetto's packets (package pftrace), and files, parts, filters and compression, which are part of the
+// command weft export.
 package events
 
 import (
@@ -20,17 +19,17 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Options say what the header of a stream tells about the trace. The zero value is ready to use.
+// Options are facts about the trace for the header of a stream. The zero value is ready to use.
 type Options struct {
-	Input  string // the name of the file that the trace was read from
-	Format string // its format, as convert.Report has it
+	Input  string // name of the trace's file
+	Format string // its format, as in convert.Report
 	Bytes  uint64 // its size
-	SHA256 string // of its content, in hexadecimal digits. It decides about the id of the stream
+	SHA256 string // of its contents, in hexadecimal digits; part of the stream's id
 }
 
-// Write writes a trace as a stream of events. Equal traces and options give equal bytes. The stream is not compressed.
+// Write writes a trace as an uncompressed stream of events. Equal traces and options give equal bytes.
 //
-// The error is one of dst, of temporary files, or ctx's.
+// Errors come from dst, from temporary files or from ctx.
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
 	tl := timeline.Of(tr)
 	header := eventstream.Header{WeftVersion: pfwire.Version, Clock: tl.Clocks(), Attributes: tl.Attributes()}

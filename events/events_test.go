@@ -32,13 +32,13 @@ func records(t *testing.T, stream []byte) (all []*weftv1.Record) {
 	}
 }
 
-// The stream of a recording has its events in their order, each with id, time and name, between a header and a footer that counts them.
+// The stream of a recording has its events in order, each with id, time and name, between a header and a footer that counts them.
 func TestWrite(t *testing.T) {
 	for _, f := range recording.Some(recording.In(t, ".")) {
 		t.Run(f.Name, func(t *testing.T) {
 			tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, f.Path)), convert.Options{})
 			if err != nil {
-				t.Skip(err) // damaged beyond recognition
+				t.Skip(err) // too damaged to read
 			}
 			defer tr.Close()
 			var stream bytes.Buffer
@@ -62,7 +62,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// compare checks that records are the events of a trace.
+// compare checks that records match the events of a trace.
 func compare(t *testing.T, tr *trace.Trace, records []*weftv1.Record) {
 	t.Helper()
 	n := 0

@@ -15,7 +15,7 @@ import (
 	weftv1 "github.com/weft-trace/weft/gen/weft/v1"
 )
 
-// A trace becomes a stream of messages, which any program can read.
+// A trace is written as a stream of messages that any program can read.
 func ExampleWrite() {
 	const input = `[{"ph":"B","name":"load","ts":1,"pid":1,"tid":1},{"ph":"E","ts":9,"pid":1,"tid":1,"args":{"bytes":120}}]`
 
@@ -30,7 +30,7 @@ func ExampleWrite() {
 		log.Fatal(err)
 	}
 
-	// Programs in other languages read the stream with the code that protobuf generates for them.
+	// Programs in other languages read the stream with code that protobuf generates for them.
 	in := bufio.NewReader(&stream)
 	for {
 		var record weftv1.Record

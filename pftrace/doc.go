@@ -1,8 +1,7 @@
-// Package pftrace writes Perfetto traces and checks them.
+// Package pftrace writes Perfetto traces and verifies them.
 //
-// Write turns a trace into a file that the Perfetto UI opens. Verify holds a file against the rules of the format; every
-// test of weft that makes a trace applies it.
+// Write writes a trace as a file that the Perfetto UI opens. Verify checks a file against the rules of the format; every test of weft
+// that writes a trace calls it.
 //
-// What does not live here: package convert reads traces, Perfetto's among them, and the packets themselves are the
-// business of internal/pfwire.
+// What does not live here: reading traces, including Perfetto's (package convert), and the packets themselves (internal/pfwire).
 package pftrace

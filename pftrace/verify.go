@@ -15,20 +15,20 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// VerifyOptions are the options of Verify. The zero value is right for most uses.
+// VerifyOptions are the options of Verify. The zero value suits most uses.
 type VerifyOptions struct {
-	// Strict applies the rules on nesting and flows, which only weft's own packets must obey, to every trace.
+	// Strict applies the rules on nesting and flows to all packets, not only to weft's own.
 	Strict bool
-	// MaxCases is the number of occurrences that are kept of each finding; 0 means 5. All are counted.
+	// MaxCases limits the cases reported for each finding; 0 means 5. All are counted.
 	MaxCases int
-	// MaxBuffered is the number of events, flow ends included, that are held back to bring them in time order; 0 means
-	// 4 Mi, which take 200 MiB. A trace in time order needs at most a quarter of it, however long it is.
+	// MaxBuffered limits the events, including flow ends, that are buffered to sort them by time; 0 means 4 Mi, which take
+	// 200 MiB. A trace in time order needs at most a quarter of it, however long it is.
 	MaxBuffered int
 }
 
-// VerifyReport is what Verify found. It can be written as JSON.
+// VerifyReport is the result of Verify. It can be written as JSON.
 type VerifyReport struct {
-	// Producer is the version of weft that wrote the trace, or a part of it; empty for traces of other producers.
+	// Producer is the version of weft that wrote the trace or a part of it; empty for traces of other producers.
 	Producer string `json:"producer,omitempty"`
 	Bytes    int64  `json:"bytes"`
 	Packets  int64  `json:"packets"`
@@ -37,26 +37,26 @@ type VerifyReport struct {
 
 	Violations uint64 `json:"violations"`
 	Warnings   uint64 `json:"warnings"`
-	// Findings are the violations and then the warnings, each in the order of the rules.
+	// Findings are the violations followed by the warnings, each in the order of the rules.
 	Findings []VerifyFinding `json:"findings"`
 }
 
 // OK reports whether the trace has no violations.
 func (r *VerifyReport) OK() bool { return r.Violations == 0 }
 
-// VerifyFinding is one rule that the trace breaks.
+// VerifyFinding is a rule that the trace breaks.
 type VerifyFinding struct {
 	Rule     string       `json:"rule"`     // stable name
 	Warning  bool         `json:"warning"`  // false: a violation
-	Sentence string       `json:"sentence"` // what the rule says
+	Sentence string       `json:"sentence"` // the rule
 	Section  string       `json:"section"`  // of docs/formats/perfetto.md
 	Count    uint64       `json:"count"`
 	Cases    []VerifyCase `json:"cases"` // the first ones
 }
 
-// VerifyCase is one place where a rule is broken.
+// VerifyCase is a position at which a rule is broken.
 type VerifyCase struct {
-	Packet int64  `json:"packet"` // index of the packet; -1 if the place is not a packet
+	Packet int64  `json:"packet"` // index of the packet; -1 if the position is not in a packet
 	Offset int64  `json:"offset"` // byte offset of the packet, or of its bundle, in the file
 	Detail string `json:"detail"`
 }
@@ -71,12 +71,12 @@ func (c VerifyCase) String() string {
 
 // Verify checks a Perfetto trace, which must not be compressed as a whole, against the rules of perfetto.md 18.
 //
-// Whether a packet was written by weft is known from the trace attribute weft.version: the sequence that holds it is
-// weft's own (all sequences if the packet has no sequence id). On other sequences, END events without BEGIN, flows that
-// were never started and the like are warnings, because producers that record into a ring buffer cannot avoid them.
+// The trace attribute weft.version identifies packets written by weft: the packets of its sequence, or all if its packet has no sequence
+// id. On other sequences, END events without BEGIN, flows that were never started and the like are only warnings, because producers
+// that record into a ring buffer cannot avoid them.
 //
-// Memory grows with what the trace keeps alive: interned ids, tracks, open slices and open flows; not with its length,
-// beyond VerifyOptions.MaxBuffered. The error is one of src or of ctx; whatever is wrong with the trace is in the report.
+// Memory grows with interned ids, tracks, open slices and open flows, but not with the length of the trace, beyond
+// VerifyOptions.MaxBuffered. Errors come from src or ctx; whatever is wrong with the trace is in the report.
 func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyReport, error) {
 	if opts.MaxCases <= 0 {
 		opts.MaxCases = 5
@@ -106,12 +106,12 @@ func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyRepo
 	return v.makeReport(), nil
 }
 
-// position is a place in the trace.
+// position is a position in the trace.
 type position struct {
 	packet, offset int64
 }
 
-// tallyKey separates the findings of a rule that only weft's own sequences must obey by sequence.
+// tallyKey separates the findings of a rule by sequence, if only weft's own sequences must obey the rule.
 type tallyKey struct {
 	rule rule
 	seq  message.SequenceKey
@@ -122,7 +122,7 @@ type tally struct {
 	cases []VerifyCase
 }
 
-// verifier holds the state of one run. The methods that check a group of rules are in the file of that group.
+// verifier is the state of one run. The methods that check a group of rules are in that group's file.
 type verifier struct {
 	opts    VerifyOptions
 	reader  *pfwire.PacketReader
@@ -131,18 +131,18 @@ type verifier struct {
 	tallies map[tallyKey]*tally
 	unknown map[unknownField]*unknownUse
 
-	own    map[message.SequenceKey]bool // sequences that weft wrote
+	own    map[message.SequenceKey]bool // sequences written by weft
 	ownAll bool
 
 	state     *pfwire.State
-	fields    message.TracePacket // of the packet at hand
+	fields    message.TracePacket // of the current packet
 	at        position
 	sequences map[message.SequenceKey]*verifySequence
 	event     message.TrackEvent
 	iids      []uint64 // scratch
 
-	versions    []string     // what has been noted by needsVersion
-	bundleCodec pfwire.Codec // pfwire.Zlib stands for pfwire.Gzip as well: both are in the same field
+	versions    []string     // versions already reported by needsVersion
+	bundleCodec pfwire.Codec // pfwire.Zlib also for pfwire.Gzip: both use the same field
 	lastTime    int64
 
 	tracks verifyTracks
@@ -163,15 +163,15 @@ func newVerifier(opts VerifyOptions) *verifier {
 	}
 }
 
-// found counts one case at the current packet.
+// found counts a case at the current packet.
 func (v *verifier) found(r rule, format string, args ...any) { v.foundAt(r, v.at, format, args...) }
 
-// foundAt counts one case at another place, on the sequence of the current packet.
+// foundAt counts a case at another position, on the sequence of the current packet.
 func (v *verifier) foundAt(r rule, at position, format string, args ...any) {
 	v.foundOn(r, at, v.fields.Sequence, format, args...)
 }
 
-// foundOn counts one case at a place on a sequence.
+// foundOn counts a case at a position on a sequence.
 func (v *verifier) foundOn(r rule, at position, seq message.SequenceKey, format string, args ...any) {
 	key := tallyKey{rule: r}
 	if rules[r].class == ownViolation {
@@ -188,8 +188,8 @@ func (v *verifier) foundOn(r rule, at position, seq message.SequenceKey, format 
 	}
 }
 
-// needsVersion notes once that the trace has something which older Perfetto versions ignore: it is in every trace of weft that has it at
-// all, thousands of times.
+// needsVersion reports once that the trace uses something that older Perfetto versions ignore: a trace that uses it does so thousands
+// of times.
 func (v *verifier) needsVersion(at position, what string) {
 	if !slices.Contains(v.versions, what) {
 		v.versions = append(v.versions, what)
@@ -197,7 +197,7 @@ func (v *verifier) needsVersion(at position, what string) {
 	}
 }
 
-// readPackets checks packet after packet up to the end of the file.
+// readPackets checks all packets of the file.
 func (v *verifier) readPackets(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -227,7 +227,7 @@ func (v *verifier) readPackets(ctx context.Context) error {
 	}
 }
 
-// ruleOf returns the rule that a place without packet breaks.
+// ruleOf returns the rule for an error of the packet reader.
 func ruleOf(err *pfwire.PacketError) rule {
 	switch {
 	case errors.Is(err, pfwire.ErrPacketSize):
@@ -246,10 +246,10 @@ func (v *verifier) skippedField(field int, offset int64) {
 	v.foundAt(ruleNotAPacket, position{-1, offset}, "field %d", field)
 }
 
-// maxBundle is the size that a bundle must stay below, as it is in the file (perfetto.md 12).
+// maxBundle is the limit for the size of a bundle in the file (perfetto.md 12).
 const maxBundle = 512 << 10
 
-// bundle checks a bundle as a whole. It runs before the packets in it are read.
+// bundle checks a bundle as a whole, before its packets are read.
 func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 	at := position{v.report.Packets, offset}
 	v.report.Bundles = b.Number
@@ -274,12 +274,12 @@ func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 	}
 }
 
-// finish checks what can only be said at the end.
+// finish makes the checks that are possible only at the end.
 func (v *verifier) finish() {
 	v.fields = message.TracePacket{}
 	for key, seq := range v.sequences {
-		if left := seq.folded.Left(); left > 0 {
-			v.foundOn(ruleFoldedCalls, v.at, key, "%d calls are left", left)
+		if missing := seq.folded.Left(); missing > 0 {
+			v.foundOn(ruleFoldedCalls, v.at, key, "missing calls: %d", missing)
 		}
 	}
 	v.releaseOrdered(0)
@@ -318,7 +318,7 @@ func (v *verifier) makeReport() *VerifyReport {
 			})
 			limit := v.opts.MaxCases
 			if r == ruleUnknownField {
-				limit = maxUnknownCases // one case is one kind of field here
+				limit = maxUnknownCases // a case is a kind of field here
 			}
 			t.cases = t.cases[:min(len(t.cases), limit)]
 			rep.Findings = append(rep.Findings, VerifyFinding{Rule: rules[r].name, Warning: warning,

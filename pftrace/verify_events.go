@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// maxExtraValues is the number of extra counter values that an event may have (perfetto.md 7).
+// maxExtraValues is the most extra counter values of an event (perfetto.md 7).
 const maxExtraValues = 8
 
 // trackEvent checks a TrackEvent. at is its time, if ok.
@@ -26,7 +26,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	}
 	if len(e.OldFlows)+len(e.OldTerminating) > 0 {
 		v.found(ruleFlowOldForm, "track %d", e.TrackUUID)
-		// Which of the old ids end a flow does not matter: the form itself is reported, and the flow is followed as open.
+		// It does not matter which of the old ids end a flow: the form itself is reported, and the flow is treated as open.
 		if len(e.Flows)+len(e.Terminating) == 0 {
 			e.Flows = append(append(e.Flows, e.OldFlows...), e.OldTerminating...)
 		}
@@ -48,7 +48,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	v.placeEvent(seq, e, at, ok)
 }
 
-// checkTimeOrder compares the time of an event or sample with the times before it.
+// checkTimeOrder compares the time of an event or sample with earlier ones.
 func (v *verifier) checkTimeOrder(at int64) {
 	if at < v.lastTime {
 		v.found(ruleTimeOrder, "%d ns after %d ns", at, v.lastTime)
@@ -56,7 +56,7 @@ func (v *verifier) checkTimeOrder(at int64) {
 	v.lastTime = max(v.lastTime, at)
 }
 
-// placeEvent hands the event to the checks that need the order of time.
+// placeEvent passes the event to the checks that need time order.
 func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int64, ok bool) {
 	if e.Type == schema.TrackEvent_TypeCounter || seq == nil {
 		return
@@ -89,9 +89,9 @@ func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int
 			t.hasComplete, t.complete = true, v.at
 		}
 	default:
-		nests = false // of the other events without a type, whose legacy_event says what they are
+		nests = false // other events without a type; their legacy_event defines them
 	}
-	if nests && !v.fields.Folded { // viewers pass over folded calls
+	if nests && !v.fields.Folded { // viewers ignore folded calls
 		v.hold(o)
 	}
 	o.kind = orderFlow
@@ -136,7 +136,7 @@ func (v *verifier) checkExtraValues(n int, tracks []uint64) {
 	}
 }
 
-// checkFlowIDs checks the flow ids of one event by themselves.
+// checkFlowIDs checks the flow ids within an event.
 func (v *verifier) checkFlowIDs(e *message.TrackEvent) {
 	n := len(e.Flows) + len(e.Terminating)
 	if n == 0 {
@@ -158,8 +158,8 @@ func (v *verifier) checkFlowIDs(e *message.TrackEvent) {
 	}
 }
 
-// checkSequenceThread checks that weft's own events do not get the thread of their sequence. Events of other producers come from
-// that thread.
+// checkSequenceThread checks that Perfetto does not assign weft's own events to the thread of their sequence. Events of other producers
+// belong to that thread.
 func (v *verifier) checkSequenceThread(seq *verifySequence) {
 	if seq != nil && seq.threaded && !seq.threadReported && (v.ownAll || v.own[seq.Key]) {
 		seq.threadReported = true
@@ -167,10 +167,10 @@ func (v *verifier) checkSequenceThread(seq *verifySequence) {
 	}
 }
 
-// checkFolded counts the calls that follow a slice which shows a recursion.
+// checkFolded counts the calls after a slice that shows a recursion.
 func (v *verifier) checkFolded(seq *verifySequence) {
-	if left := seq.folded.Left(); !seq.folded.Follow(&v.fields) {
-		v.found(ruleFoldedCalls, "%d calls are left", left)
+	if missing := seq.folded.Left(); !seq.folded.Follow(&v.fields) {
+		v.found(ruleFoldedCalls, "missing calls: %d", missing)
 	}
 }
 
@@ -195,24 +195,24 @@ func (v *verifier) checkReferences(seq *verifySequence, e *message.TrackEvent) {
 	}
 }
 
-// ownDictionary is the name of the annotation that holds what weft adds to an event (perfetto.md 9).
+// ownDictionary is the name of the annotation for weft's additions to an event (perfetto.md 9).
 const ownDictionary = "weft"
 
 // checkAnnotations checks the debug annotations of an event.
 func (v *verifier) checkAnnotations(seq *verifySequence, e *message.TrackEvent) {
-	own := 0
+	dictionaries := 0
 	for _, msg := range e.Annotations {
 		if v.annotation(seq, msg, true) {
-			own++
+			dictionaries++
 		}
 	}
-	if own > 1 {
-		v.found(ruleAnnotationRepeated, "%d dictionaries", own)
+	if dictionaries > 1 {
+		v.found(ruleAnnotationRepeated, "%d dictionaries", dictionaries)
 	}
 }
 
-// annotation checks a debug annotation and all that is nested in it. It reports whether it is weft's dictionary. The
-// recursion is bounded by checkStructure.
+// annotation checks a debug annotation and everything nested in it. It reports whether the annotation is weft's dictionary.
+// checkStructure limits the depth of the recursion.
 func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (own bool) {
 	var a message.Annotation
 	v.parsed(a.Parse(msg))

@@ -8,9 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 )
 
-// orderKind is what an event means for nesting and flows. At one time and in one packet they count in this order: a
-// packet's flows belong to the slice that it begins, and its flow ids come before its terminating ones
-// (perfetto.md 8).
+// orderKind is the meaning of an event for nesting and flows, in the order in which simultaneous events of a packet apply: flows belong
+// to the slice that the packet begins, and flow ids come before terminating ones (perfetto.md 8).
 type orderKind uint8
 
 const (
@@ -22,7 +21,7 @@ const (
 	orderFlowEnd
 )
 
-// orderedEvent is what is kept of an event until its turn.
+// orderedEvent is the data of a buffered event.
 type orderedEvent struct {
 	time  int64
 	end   int64 // of a complete event
@@ -34,27 +33,21 @@ type orderedEvent struct {
 }
 
 func (e *orderedEvent) compare(o *orderedEvent) int {
-	if c := cmp.Compare(e.time, o.time); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(e.at.packet, o.at.packet); c != 0 {
-		return c
-	}
-	return cmp.Compare(e.kind, o.kind)
+	return cmp.Or(cmp.Compare(e.time, o.time), cmp.Compare(e.at.packet, o.at.packet), cmp.Compare(e.kind, o.kind))
 }
 
-// verifyOrder brings events in the order in which Perfetto handles them: by time, then by place in the file
-// (perfetto.md 6). It holds back as many as it may and releases the earlier half when it is full, so a trace that is
-// nearly in order is checked exactly, whatever its length, and any trace is that fits.
+// verifyOrder brings events into the order in which Perfetto processes them: by time, then by position in the file (perfetto.md 6). It
+// buffers events up to a limit and releases the earlier half when it is full. So a trace that is nearly in order is checked exactly,
+// whatever its length, and so is any trace that fits the buffer.
 type verifyOrder struct {
 	limit     int
-	held      []orderedEvent
-	sorted    bool // held is in order
-	disorder  bool // some event came out of order
+	buffered  []orderedEvent
+	sorted    bool // buffered is in order
+	disorder  bool // an event was out of order
 	released  int64
 	sequences []message.SequenceKey
-	flows     map[machineID]struct{} // the active ones
-	noFlows   bool                   // their order is lost
+	flows     map[machineID]struct{} // active flows
+	noFlows   bool                   // flows are not checked any more, see loseOrder
 }
 
 func newVerifyOrder(limit int) verifyOrder {
@@ -66,7 +59,7 @@ func (o *verifyOrder) addSequence(key message.SequenceKey) uint32 {
 	return uint32(len(o.sequences) - 1)
 }
 
-// hold keeps an event until its turn.
+// hold buffers an event.
 func (v *verifier) hold(e orderedEvent) {
 	o := &v.order
 	if e.time < o.released {
@@ -74,55 +67,55 @@ func (v *verifier) hold(e orderedEvent) {
 		v.loseOrder(e.track)
 		return
 	}
-	if n := len(o.held); n > 0 && e.compare(&o.held[n-1]) < 0 {
+	if n := len(o.buffered); n > 0 && e.compare(&o.buffered[n-1]) < 0 {
 		o.sorted, o.disorder = false, true
 	}
-	o.held = append(o.held, e)
+	o.buffered = append(o.buffered, e)
 	limit := o.limit
 	if !o.disorder {
-		limit = max(limit/4, 1) // while all is in order, nothing needs to be held at all
+		limit = max(limit/4, 1) // in a trace in time order, nothing needs to be buffered
 	}
-	if len(o.held) >= limit {
-		v.releaseOrdered(len(o.held) / 2)
+	if len(o.buffered) >= limit {
+		v.releaseOrdered(len(o.buffered) / 2)
 	}
 }
 
-// loseOrder gives up the checks that need a complete order: the track's and those for flows.
+// loseOrder disables the checks that need a complete order: for the track, and for flows.
 func (v *verifier) loseOrder(track uint32) {
 	v.tracks.list[track].orderLost = true
 	v.order.noFlows = true
 }
 
-// releaseOrdered checks the held events in order, all but the last keep of them.
+// releaseOrdered checks the buffered events in order, except the last keep of them.
 func (v *verifier) releaseOrdered(keep int) {
 	o := &v.order
 	if !o.sorted {
-		slices.SortFunc(o.held, func(a, b orderedEvent) int { return a.compare(&b) })
+		slices.SortFunc(o.buffered, func(a, b orderedEvent) int { return a.compare(&b) })
 		o.sorted = true
 	}
-	n := len(o.held) - keep
-	for i := range o.held[:n] {
-		v.inOrder(&o.held[i])
+	n := len(o.buffered) - keep
+	for i := range o.buffered[:n] {
+		v.inOrder(&o.buffered[i])
 	}
 	if n > 0 {
-		o.released = o.held[n-1].time
-		o.held = o.held[:copy(o.held, o.held[n:])]
+		o.released = o.buffered[n-1].time
+		o.buffered = o.buffered[:copy(o.buffered, o.buffered[n:])]
 	}
 }
 
-// maxSliceDepth is the deepest nesting of slices on a track (perfetto.md 6). Instants are slices of length 0: of one
-// time, they nest in each other.
+// maxSliceDepth is the deepest nesting of slices on a track (perfetto.md 6). Instants are slices of length 0: simultaneous ones nest in
+// each other.
 const maxSliceDepth = 512
 
-// openSlice is a BEGIN whose END has not come, or a complete event that has not ended.
+// openSlice is a BEGIN without its END so far, or a complete event that has not ended.
 type openSlice struct {
 	at    position
 	seq   uint32
 	end   int64 // of a complete event; untilEnd of a BEGIN
-	least int64 // of its end and the ends of the slices around it
+	least int64 // the earliest of its end and the ends of the slices around it
 }
 
-// untilEnd is the end of a slice that an END closes.
+// untilEnd is the end of a slice that is closed by an END.
 const untilEnd = math.MaxInt64
 
 // inOrder checks the nesting and the flows of one event.
@@ -178,23 +171,23 @@ func (v *verifier) inOrder(e *orderedEvent) {
 	}
 }
 
-// endComplete closes the complete events of a track that have ended before an event. With one of them Perfetto ends what is open inside of
-// it, which is cut.
+// endComplete closes the complete events of a track that ended before a time. Perfetto ends what is open inside one of them with it,
+// truncating it.
 func (v *verifier) endComplete(t *verifyTrack, now int64) {
 	for n := len(t.open); n > 0 && t.open[n-1].end <= now; n = len(t.open) {
 		t.open = t.open[:n-1]
 	}
-	if t.leastEnd() >= now { // one that ends now, around a slice that is open, waits for the END of that
+	if t.leastEnd() >= now { // one that ends now, around an open slice, waits for the END of that slice
 		return
 	}
 	i := slices.IndexFunc(t.open, func(s openSlice) bool { return s.end < now })
-	cut := t.open[i+1]
-	v.foundOn(ruleSliceOverlap, cut.at, v.order.sequences[cut.seq], "a slice of track %d is still open when the one around it ends, at %d ns", t.uuid, t.open[i].end)
+	truncated := t.open[i+1]
+	v.foundOn(ruleSliceOverlap, truncated.at, v.order.sequences[truncated.seq], "a slice of track %d is still open when the one around it ends, at %d ns", t.uuid, t.open[i].end)
 	t.open = t.open[:i]
 	v.endComplete(t, now)
 }
 
-// leastEnd returns when the first of the open slices ends.
+// leastEnd returns the earliest end of the open slices.
 func (t *verifyTrack) leastEnd() int64 {
 	if len(t.open) == 0 {
 		return untilEnd
@@ -202,7 +195,7 @@ func (t *verifyTrack) leastEnd() int64 {
 	return t.open[len(t.open)-1].least
 }
 
-// endInnermost closes the innermost slice that an END may close. It reports whether there is one.
+// endInnermost closes the innermost slice that an END can close. It reports whether there is one.
 func (v *verifier) endInnermost(e *orderedEvent, t *verifyTrack) bool {
 	for i := len(t.open) - 1; i >= 0; i-- {
 		if t.open[i].end != untilEnd {

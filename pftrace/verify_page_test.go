@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestVerifyPage holds the table of rules and its copy for users together.
+// TestVerifyPage checks that the table of rules equals its copy in the documentation.
 func TestVerifyPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/formats/perfetto.md")
 	if err != nil {

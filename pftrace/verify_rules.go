@@ -3,14 +3,14 @@ package pftrace
 // rule identifies one rule of perfetto.md 18.
 type rule uint8
 
-// Severity of a rule.
+// ruleClass is the severity of a rule.
 type ruleClass uint8
 
 const (
-	// alwaysViolation: no producer may break the rule.
+	// alwaysViolation: the rule applies to all producers.
 	alwaysViolation ruleClass = iota
-	// ownViolation: weft never breaks the rule. Traces of other producers do, legally: Chrome's start in the middle of
-	// slices and flows. There it is a warning.
+	// ownViolation: the rule applies to weft. Traces of other producers may break it, as Chrome's do, which start in the middle of
+	// slices and flows; for them it is a warning.
 	ownViolation
 	// alwaysWarning: legal, but worth knowing.
 	alwaysWarning
@@ -92,7 +92,7 @@ const (
 	numRules
 )
 
-// rules are the names, sentences and origins of the rules. Names are part of weft's interface.
+// rules are the rules' names, which are part of weft's interface, sections and sentences.
 var rules = [numRules]struct {
 	name     string
 	class    ruleClass
@@ -140,7 +140,7 @@ var rules = [numRules]struct {
 	ruleEndWithoutBegin: {"end_without_begin", ownViolation, "6", "An END closes nothing: no slice is open on its track."},
 	ruleEndNamed:        {"end_named", ownViolation, "6", "A name or category on an END is a filter that may leave the slice open."},
 	ruleSliceDepth:      {"slice_depth", ownViolation, "6", "A slice or instant nested deeper than 512 levels is dropped. Instants of one time nest in each other."},
-	ruleSliceOverlap:    {"slice_overlap", ownViolation, "6", "A complete event overlaps another slice of its track without nesting: one of them is dropped or cut."},
+	ruleSliceOverlap:    {"slice_overlap", ownViolation, "6", "A complete event overlaps another slice of its track without nesting: one of them is dropped or truncated."},
 	ruleCompleteEvent:   {"complete_event", ownViolation, "6", "A complete event without a duration, or on a track that is not a thread's own, is dropped."},
 	ruleFoldedCalls:     {"folded_calls", ownViolation, "6", "A slice that shows a recursion is not followed by as many folded calls as it says."},
 
@@ -170,6 +170,6 @@ var rules = [numRules]struct {
 	ruleNeedsVersion:    {"needs_version", alwaysWarning, "14", "Perfetto versions before the one named ignore this silently."},
 	ruleThreadTimeName:  {"thread_time_name", alwaysWarning, "7", "A thread-time counter with a name other than thread_time gives no thread durations."},
 	ruleStateLost:       {"state_lost", alwaysWarning, "15", "The producer lost packets; those that need the lost state are dropped."},
-	ruleClockLate:       {"clock_late", alwaysWarning, "4", "No snapshot explains the clock of a packet so far; readers defer it to the end of the file."},
+	ruleClockLate:       {"clock_late", alwaysWarning, "4", "No snapshot so far relates a packet's clock to the trace's; readers defer the packet to the end of the file."},
 	ruleOrderUnchecked:  {"order_unchecked", alwaysWarning, "6", "Events come so far out of time order that nesting and flows were not checked from here on."},
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// prelude is a trace of weft that obeys every rule. The cases add packets to it.
+// prelude is a trace of weft that obeys every rule. The cases append packets to it.
 var prelude = []string{
 	`sequence_flags: 1 trace_attributes { attribute { key: "weft.version" string_value: "test" } }`,
 	`track_descriptor { uuid: 1 process { pid: 7 process_name: "p" } }`,
@@ -45,10 +45,10 @@ var prelude = []string{
 	`timestamp: 200 track_event { type: TYPE_SLICE_END track_uuid: 2 extra_counter_track_uuids: 3 extra_counter_values: 90 }`,
 }
 
-// snapshotPacket is what streaming profiles need, whose times are in MONOTONIC.
+// snapshotPacket is needed by streaming profiles, whose times are in MONOTONIC.
 const snapshotPacket = `clock_snapshot { clocks { clock_id: 3 timestamp: 100 } clocks { clock_id: 6 timestamp: 100 } }`
 
-// packetText encodes a packet that is written as text, on sequence 1 unless the text names another one.
+// packetText encodes a packet in text form, on sequence 1 by default.
 func packetText(t testing.TB, text string) []byte {
 	t.Helper()
 	var p protos.TracePacket
@@ -74,16 +74,17 @@ func buildTrace(packets ...[]byte) (trace []byte, offsets []int64) {
 	return trace, offsets
 }
 
-func preludePackets(t testing.TB) (packets [][]byte) {
+// preludePackets returns the packets of prelude, and then more.
+func preludePackets(t testing.TB, more ...string) (packets [][]byte) {
 	t.Helper()
-	for _, text := range prelude {
+	for _, text := range slices.Concat(prelude, more) {
 		packets = append(packets, packetText(t, text))
 	}
 	return packets
 }
 
-// What machines of a trace have recorded is checked for each of them: the same numbers mean other things, and a track has no parent on
-// another machine.
+// Recordings of several machines are checked separately: the same numbers have different meanings, and the parent of a track is on the same
+// machine.
 func TestVerifyMachines(t *testing.T) {
 	machine := func(texts ...string) (packets [][]byte) {
 		packets = preludePackets(t)
@@ -153,14 +154,14 @@ func complete(ts, micros, track int) string {
 	return fmt.Sprintf(`timestamp: %d track_event { track_uuid: %d name: "s" legacy_event { phase: 88 duration_us: %d } }`, ts, track, micros)
 }
 
-// foldedSlice shows so many calls of a recursion, foldedCall is one of them.
+// foldedSlice shows a recursion with some calls, foldedCall is one of them.
 func foldedSlice(levels uint32) string {
 	return fmt.Sprintf(`%s weft_levels: %d`, complete(1000, 1, 2), levels)
 }
 
 const foldedCall = `timestamp: 1000 weft_folded { track_uuid: 2 name: "s" legacy_event { phase: 88 duration_us: 1 } }`
 
-// nestedTracks describes n tracks, each but the first the child of the one before.
+// nestedTracks describes n tracks, each a child of the previous one.
 func nestedTracks(n int) (texts []string) {
 	for i := range n {
 		parent := 0
@@ -183,7 +184,7 @@ func deepSlices(n int) (texts []string) {
 	return texts
 }
 
-// instantsAt are n instants of one time on one track.
+// instantsAt are n simultaneous instants on one track.
 func instantsAt(ts, n int) (texts []string) {
 	for range n {
 		texts = append(texts, fmt.Sprintf(`timestamp: %d track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" }`, ts))
@@ -191,11 +192,11 @@ func instantsAt(ts, n int) (texts []string) {
 	return texts
 }
 
-// verifyTestCase is the prelude with packets after it, of which one breaks one rule.
+// verifyTestCase is a sequence of packets after the prelude, one of which breaks a rule.
 type verifyTestCase struct {
-	name    string // of the rule, and what distinguishes the case
+	name    string // of the rule, with a suffix for the case
 	packets []string
-	bad     int // which of the packets is reported
+	bad     int // index of the reported packet
 	detail  string
 }
 
@@ -295,9 +296,9 @@ var verifyCases = []verifyTestCase{
 	{"annotation_value none", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" } }`}, 0, "0 values"},
 	{"annotation_value two", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" int_value: 1 dict_entries { name: "x" int_value: 1 } } }`}, 0, "2 values"},
 
-	{"folded_calls too few", []string{foldedSlice(2), foldedCall, begin(2000, 2), end(3000, 2)}, 2, "1 calls are left"},
-	{"folded_calls at the end", []string{foldedSlice(4294967295), foldedCall}, 1, "4294967294 calls are left"},
-	{"folded_calls too many", []string{foldedSlice(1), foldedCall, foldedCall}, 2, "0 calls are left"},
+	{"folded_calls too few", []string{foldedSlice(2), foldedCall, begin(2000, 2), end(3000, 2)}, 2, "missing calls: 1"},
+	{"folded_calls at the end", []string{foldedSlice(4294967295), foldedCall}, 1, "missing calls: 4294967294"},
+	{"folded_calls too many", []string{foldedSlice(1), foldedCall, foldedCall}, 2, "missing calls: 0"},
 	{"annotation_repeated", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "weft" dict_entries { name: "x" int_value: 1 } } debug_annotations { name: "weft" dict_entries { name: "y" int_value: 1 } } }`}, 0, "2 dictionaries"},
 
 	{"callstack_empty interned", []string{`interned_data { callstacks { iid: 3 } }`}, 0, ""},
@@ -310,16 +311,12 @@ var verifyCases = []verifyTestCase{
 		"2 call stacks, 1 times"},
 }
 
-// TestVerifyRules adds to a clean trace what breaks one rule, and expects exactly this finding at the right place.
+// TestVerifyRules adds packets that break one rule to a valid trace, and expects exactly this finding at the right position.
 func TestVerifyRules(t *testing.T) {
 	for _, tt := range verifyCases {
 		t.Run(tt.name, func(t *testing.T) {
-			packets := preludePackets(t)
-			at := len(packets) + tt.bad
-			for _, text := range tt.packets {
-				packets = append(packets, packetText(t, text))
-			}
-			trace, offsets := buildTrace(packets...)
+			at := len(prelude) + tt.bad
+			trace, offsets := buildTrace(preludePackets(t, tt.packets...)...)
 			rule, _, _ := strings.Cut(tt.name, " ")
 			expectViolation(t, trace, rule, int64(at), offsets[at], tt.detail)
 
@@ -329,18 +326,14 @@ func TestVerifyRules(t *testing.T) {
 	}
 }
 
-// Complete events that touch, are equal, lie in each other or around begins and ends that nest are what Perfetto takes.
+// Perfetto accepts complete events that touch, are equal, nest in each other or are around properly nested begins and ends.
 func TestVerifyCompleteEvents(t *testing.T) {
 	texts := []string{
 		complete(1000, 2, 2), complete(3000, 2, 2), complete(5000, 4, 2), complete(5000, 4, 2), complete(6000, 3, 2),
 		complete(10_000, 10, 2), begin(12_000, 2), complete(13_000, 2, 2), end(20_000, 2), `timestamp: 20000 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" }`,
 		begin(30_000, 2), complete(31_000, 1, 2), complete(32_000, 1, 2), end(33_000, 2), `timestamp: 9223372036854770000 track_event { track_uuid: 2 name: "s" legacy_event { phase: 88 duration_us: 9 } }`,
 	}
-	packets := preludePackets(t)
-	for _, text := range texts {
-		packets = append(packets, packetText(t, text))
-	}
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(t, texts...)...)
 	for _, f := range verifyBytes(t, trace, VerifyOptions{}).Findings {
 		if f.Rule != "needs_version" {
 			t.Errorf("%s: %v", f.Rule, f.Cases)
@@ -348,19 +341,16 @@ func TestVerifyCompleteEvents(t *testing.T) {
 	}
 }
 
-// Viewers do not draw folded calls, which may be as many as they like.
+// Viewers do not draw folded calls, so their number is not limited.
 func TestVerifyFoldedCalls(t *testing.T) {
-	packets := append(preludePackets(t), packetText(t, foldedSlice(600)))
-	for range 600 {
-		packets = append(packets, packetText(t, foldedCall))
-	}
-	trace, _ := buildTrace(packets...)
+	calls := slices.Repeat([]string{foldedCall}, 600)
+	trace, _ := buildTrace(preludePackets(t, slices.Insert(calls, 0, foldedSlice(600))...)...)
 	if report := verifyBytes(t, trace, VerifyOptions{}); !report.OK() {
 		t.Errorf("%v", report.Findings)
 	}
 }
 
-// Instants of one time nest in each other, but no slice nests in them, and none of a later time.
+// Simultaneous instants nest in each other, but no slice and no later instant nests in them.
 func TestVerifyDepthOfInstants(t *testing.T) {
 	texts := append(instantsAt(300, 512), begin(300, 4), end(300, 4))
 	texts = append(texts, instantsAt(300, 512)...)
@@ -369,17 +359,13 @@ func TestVerifyDepthOfInstants(t *testing.T) {
 	texts = append(texts, instantsAt(302, 511)...)
 	texts = append(texts, end(303, 4))
 	texts = append(texts, instantsAt(303, 512)...)
-	packets := preludePackets(t)
-	for _, text := range texts {
-		packets = append(packets, packetText(t, text))
-	}
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(t, texts...)...)
 	if report := verifyBytes(t, trace, VerifyOptions{}); !report.OK() {
 		t.Errorf("%+v", report.Findings)
 	}
 }
 
-// expectViolation verifies a trace that must break exactly one rule in exactly one place.
+// expectViolation verifies a trace that must break exactly one rule at exactly one position.
 func expectViolation(t *testing.T, trace []byte, rule string, packet, offset int64, detail string) {
 	t.Helper()
 	report := verifyBytes(t, trace, VerifyOptions{})
@@ -401,9 +387,9 @@ func expectViolation(t *testing.T, trace []byte, rule string, packet, offset int
 	}
 }
 
-// Rules that a structured packet cannot break are broken byte by byte.
+// Rules that a structured packet cannot break are tested with raw bytes.
 func TestVerifyRulesOfTheWire(t *testing.T) {
-	event := func(fields []byte) []byte { // an instant on track 4 with more fields
+	event := func(fields []byte) []byte { // an instant on track 4 with additional fields
 		e := wire.AppendUint(wire.AppendUint(nil, 9, schema.TrackEvent_TypeInstant), 11, 4)
 		p := wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300)
 		return wire.AppendBytes(p, schema.TracePacket_TrackEvent, append(e, fields...))
@@ -484,7 +470,7 @@ func TestVerifyFraming(t *testing.T) {
 		})
 	}
 	t.Run("empty", func(t *testing.T) { expectViolation(t, nil, "first_byte", -1, 0, "the file is empty") })
-	// A file that begins with something else has both: the wrong byte, and a field that is not a packet.
+	// A file that starts with anything else has two findings: the wrong byte, and a field that is not a packet.
 	t.Run("first_byte", func(t *testing.T) {
 		report := verifyBytes(t, join(wire.AppendUint(nil, 2, 1), clean), VerifyOptions{})
 		if report.Violations != 2 || report.Findings[0].Rule != "first_byte" || report.Findings[1].Rule != "not_a_packet" {
@@ -493,7 +479,7 @@ func TestVerifyFraming(t *testing.T) {
 	})
 }
 
-// Each rule is broken by some case above, or a warning in TestVerifyWarnings.
+// Each rule is broken by a case above, or by a warning in TestVerifyWarnings.
 func TestVerifyRulesAreTested(t *testing.T) {
 	tested := map[string]bool{"malformed_message": true, "repeated_field": true, "field_type": true, "message_depth": true, "sample_id": true,
 		"first_byte": true, "not_a_packet": true, "framing": true, "packet_cut": true, "bundle_broken": true,
@@ -533,12 +519,8 @@ var verifyWarnings = []verifyTestCase{
 func TestVerifyWarnings(t *testing.T) {
 	for _, tt := range verifyWarnings {
 		t.Run(tt.name, func(t *testing.T) {
-			packets := preludePackets(t)
-			at := len(packets) + tt.bad
-			for _, text := range tt.packets {
-				packets = append(packets, packetText(t, text))
-			}
-			trace, offsets := buildTrace(packets...)
+			at := len(prelude) + tt.bad
+			trace, offsets := buildTrace(preludePackets(t, tt.packets...)...)
 			report := verifyBytes(t, trace, VerifyOptions{})
 			if !report.OK() {
 				t.Fatalf("%+v", report.Findings)
@@ -579,8 +561,8 @@ func TestVerifyUnknownFields(t *testing.T) {
 	t.Error("unknown fields are not reported")
 }
 
-// A trace of another producer may begin in the middle of slices and flows; Strict, or being weft's, makes it a violation.
-// In a trace that weft has annotated the producer's own packets stay warnings.
+// A trace of another producer may start in the middle of slices and flows; with Strict, or in weft's traces, that is a violation. In a trace
+// annotated by weft, the producer's own packets still cause only warnings.
 func TestVerifyOtherProducers(t *testing.T) {
 	foreign := []string{
 		`trusted_packet_sequence_id: 9 sequence_flags: 1 track_descriptor { uuid: 40 name: "n" }`,
@@ -606,51 +588,33 @@ func TestVerifyOtherProducers(t *testing.T) {
 	}
 }
 
-// A trace may be in any order if the events held back fit the limit.
-func TestVerifyOrderWithinLimit(t *testing.T) {
-	packets := preludePackets(t)
-	for i := 99; i >= 0; i-- { // blocks of slices, the last one first
-		packets = append(packets, packetText(t, begin(1000+10*i, 4)), packetText(t, end(1005+10*i, 4)))
-	}
-	trace, _ := buildTrace(packets...)
-	if report := verifyBytes(t, trace, VerifyOptions{MaxBuffered: 1000}); !report.OK() {
-		t.Errorf("%+v", report.Findings)
-	}
-}
-
-func TestVerifyGivesUpOnOrder(t *testing.T) {
-	packets := preludePackets(t)
-	for i := 99; i >= 0; i-- {
-		packets = append(packets, packetText(t, begin(1000+10*i, 4)), packetText(t, end(1005+10*i, 4)))
-	}
-	trace, _ := buildTrace(packets...)
-	report := verifyBytes(t, trace, VerifyOptions{MaxBuffered: 16})
-	if !report.OK() {
-		t.Errorf("an order that is not known is no violation: %+v", report.Findings)
-	}
-	for _, f := range report.Findings {
-		if f.Rule == "order_unchecked" {
-			return
+// A trace may be in any order if the events to buffer fit the limit. Events in time order need no large buffer. Beyond the limit the order
+// is not checked, which is not a violation.
+func TestVerifyOrderLimit(t *testing.T) {
+	for name, test := range map[string]struct {
+		first, step, length, limit int
+		unchecked                  bool
+	}{
+		"descending":                 {2000, -10, 5, 1000, false},
+		"descending above the limit": {2000, -10, 5, 16, true},
+		"ascending":                  {1000, 10, 10, 16, false},
+	} {
+		var texts []string
+		for i := range 100 {
+			at := test.first + i*test.step
+			texts = append(texts, begin(at, 4), end(at+test.length, 4))
 		}
-	}
-	t.Error("nothing says that the order was not checked")
-}
-
-// Events in time order are released early and need no long buffer.
-func TestVerifyStreamsWhatIsInOrder(t *testing.T) {
-	packets := preludePackets(t)
-	for i := range 1000 {
-		packets = append(packets, packetText(t, begin(1000+10*i, 4)), packetText(t, end(1010+10*i, 4)))
-	}
-	trace, _ := buildTrace(packets...)
-	report := verifyBytes(t, trace, VerifyOptions{MaxBuffered: 16})
-	if !report.OK() {
-		t.Errorf("%+v", report.Findings)
+		trace, _ := buildTrace(preludePackets(t, texts...)...)
+		report := verifyBytes(t, trace, VerifyOptions{MaxBuffered: test.limit})
+		unchecked := slices.ContainsFunc(report.Findings, func(f VerifyFinding) bool { return f.Rule == "order_unchecked" })
+		if !report.OK() || unchecked != test.unchecked {
+			t.Errorf("%s: %+v", name, report.Findings)
+		}
 	}
 }
 
 func TestVerifyReportIsJSON(t *testing.T) {
-	trace, _ := buildTrace(append(preludePackets(t), packetText(t, end(300, 4)))...)
+	trace, _ := buildTrace(preludePackets(t, end(300, 4))...)
 	report := verifyBytes(t, trace, VerifyOptions{})
 	data, err := json.Marshal(report)
 	if err != nil {
@@ -664,11 +628,7 @@ func TestVerifyReportIsJSON(t *testing.T) {
 }
 
 func TestVerifyBoundsCases(t *testing.T) {
-	packets := preludePackets(t)
-	for i := range 20 {
-		packets = append(packets, packetText(t, end(300+i, 4)))
-	}
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(t, slices.Repeat([]string{end(300, 4)}, 20)...)...)
 	report := verifyBytes(t, trace, VerifyOptions{MaxCases: 3})
 	if f := report.Findings[0]; f.Count != 20 || len(f.Cases) != 3 || report.Violations != 20 {
 		t.Errorf("%+v", f)
@@ -685,17 +645,12 @@ func TestVerifyCancelled(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	packets := preludePackets(f)
-	trace, _ := buildTrace(packets...)
+	trace, _ := buildTrace(preludePackets(f)...)
 	f.Add(trace)
 	f.Add(bundletest.Packet(50, bundletest.Zlib(f, trace)))
 	for _, c := range verifyCases {
 		if len(c.packets) > 0 && len(c.packets) < 5 {
-			var more [][]byte
-			for _, text := range c.packets {
-				more = append(more, packetText(f, text))
-			}
-			trace, _ := buildTrace(append(packets[:len(packets):len(packets)], more...)...)
+			trace, _ := buildTrace(preludePackets(f, c.packets...)...)
 			f.Add(trace)
 		}
 	}

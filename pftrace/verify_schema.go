@@ -7,34 +7,34 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// schemaMessage is what the structural check needs to know of a message: a table instead of descriptors, because every
-// field of every packet is looked up in it.
+// schemaMessage is a message for the structural check: a table rather than descriptors, because every field of every packet is looked up
+// in it.
 type schemaMessage struct {
 	name   string
-	fields []schemaField       // by number; the fields of a trace are numbered below maxDenseField
-	rest   map[int]schemaField // the others
-	open   bool                // has extension ranges: numbers in them are not unknown, only undescribed
+	fields []schemaField       // by number, below maxDenseField
+	rest   map[int]schemaField // by number, from maxDenseField
+	open   bool                // has extension ranges; numbers in them are not reported as unknown
 }
 
-// schemaField is one field. The zero value is a field that is not in weft's part of the schema.
+// schemaField is a field. The zero value is a field that weft's part of the schema lacks.
 type schemaField struct {
 	known    bool
 	wireType uint8
-	packable bool           // a repeated number: may come packed
-	single   bool           // a message of the schema that is not a list
+	packable bool           // a repeated number, which may be packed
+	single   bool           // a message that is not repeated
 	sub      *schemaMessage // of a message field
 }
 
 const (
 	maxDenseField = 160
-	// TrackEvent has extensions in this range (perfetto.md 9). Their types are described in the trace, if at all.
+	// The range of TrackEvent's extensions (perfetto.md 9), whose types are described in the trace, if at all.
 	firstExtension, lastExtension = 1000, 9999
-	// maxMessageDepth is the deepest nesting of messages that is looked into. Arguments may be nested 512 levels deep
-	// (chrome-json.md 3); the messages around them take a few more.
+	// maxMessageDepth is the deepest nesting of messages that is checked. Arguments may be nested 512 levels deep (chrome-json.md
+	// 3); the messages around them need a few more.
 	maxMessageDepth = 600
 )
 
-// newSchema returns the table of TracePacket.
+// newSchema returns the table for TracePacket.
 func newSchema() *schemaMessage {
 	var all [len(schema.Messages)]schemaMessage
 	for i := range all {
@@ -43,7 +43,7 @@ func newSchema() *schemaMessage {
 	return &all[schema.MessageTracePacket]
 }
 
-// set makes m the message that is described. all are all messages, by their indexes.
+// set sets m to the described message. all is all messages, by index in schema.Messages.
 func (m *schemaMessage) set(described *schema.Message, all *[len(schema.Messages)]schemaMessage) {
 	m.name, m.open = described.Name, described == &schema.Messages[schema.MessageTrackEvent]
 	largest := 0
@@ -76,9 +76,8 @@ func (m *schemaMessage) field(number int) schemaField {
 	return m.rest[number]
 }
 
-// checkStructure walks through a packet and all messages in it. It reports whether everything parses, so that the rules
-// about content can be checked. Unknown fields are counted, not reported one by one: a trace of another producer may
-// have one in every packet.
+// checkStructure checks the structure of a packet and all messages in it. It reports whether everything parses, so that the contents
+// can be checked. Unknown fields are only counted: a trace of another producer may have one in every packet.
 func (v *verifier) checkStructure(packet []byte) bool {
 	var seen [maxDenseField]bool
 	r := wire.NewReader(packet)
@@ -109,7 +108,7 @@ func (v *verifier) checkMessage(m *schemaMessage, msg []byte, depth int) bool {
 	return v.checkRead(m, &r) && ok
 }
 
-// checkRead reports why a message could not be read to its end.
+// checkRead reports the error that ended the reading of a message.
 func (v *verifier) checkRead(m *schemaMessage, r *wire.Reader) bool {
 	if err := r.Err(); err != nil {
 		v.found(ruleMalformed, "%s: at byte %d of it: %v", m.name, r.Offset(), err)
@@ -118,7 +117,7 @@ func (v *verifier) checkRead(m *schemaMessage, r *wire.Reader) bool {
 	return true
 }
 
-// checkField checks the current field of r, which is one of message m.
+// checkField checks the current field of r, a field of message m.
 func (v *verifier) checkField(m *schemaMessage, f schemaField, r *wire.Reader, depth int) bool {
 	switch {
 	case !f.known:
@@ -160,19 +159,19 @@ func (v *verifier) checkPacked(m *schemaMessage, f schemaField, r *wire.Reader) 
 	return err == nil
 }
 
-// unknownField identifies a field that is not in the schema.
+// unknownField identifies a field that the schema lacks.
 type unknownField struct {
 	message *schemaMessage
 	number  int
 }
 
-// unknownUse counts a field that is not in the schema.
+// unknownUse is the number and first position of an unknown field.
 type unknownUse struct {
 	count uint64
 	first position
 }
 
-// maxUnknownFields bounds how many unknown fields are told apart; a hostile file may have many more numbers.
+// maxUnknownFields limits the unknown fields that are counted separately; a hostile file may have many.
 const maxUnknownFields = 1 << 12
 
 func (v *verifier) countUnknown(m *schemaMessage, number int) {
@@ -189,10 +188,10 @@ func (v *verifier) countUnknown(m *schemaMessage, number int) {
 	use.count++
 }
 
-// maxUnknownCases is the number of unknown fields that the report names.
+// maxUnknownCases is the number of unknown fields in the report.
 const maxUnknownCases = 50
 
-// reportUnknown makes one case of every unknown field, at its first place.
+// reportUnknown reports one case for every unknown field, at its first position.
 func (v *verifier) reportUnknown() {
 	if len(v.unknown) == 0 {
 		return

@@ -9,23 +9,23 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// verifySequence is what the verifier knows of a packet sequence beyond its pfwire.State.
+// verifySequence is the verifier's state of a packet sequence, in addition to pfwire.State.
 type verifySequence struct {
 	*pfwire.Sequence
 	number  uint32 // index in verifyOrder.sequences
-	started bool   // there was a packet with flag 1
-	lost    bool   // there was a packet that says packets before it were dropped
+	started bool   // a packet had flag 1
+	lost    bool   // a packet reported that packets before it were dropped
 
-	threaded       bool // it has a thread, which Perfetto shows for its events
+	threaded       bool // Perfetto assigns a thread to its events
 	threadReported bool
 
 	folded pfwire.Folded
 
-	// The track of the events without uuid, which Perfetto gives to the thread of the sequence.
+	// The track of events without uuid, which Perfetto assigns to the thread of the sequence.
 	thread    uint32 // index in verifyTracks.list
 	hasThread bool
 
-	// Call stacks and frames that were looked through since the sequence started anew: each is reported once.
+	// Call stacks, frames and mappings checked since the sequence was reset, so that each is reported once.
 	checkedStacks, checkedFrames, checkedMappings map[uint64]bool
 }
 
@@ -67,14 +67,14 @@ func (v *verifier) packet(p *pfwire.Packet) {
 	}
 }
 
-// parsed reports an error of the code that the verifier shares with the reader.
+// parsed reports an error of decoders shared with the reader.
 func (v *verifier) parsed(err error) {
 	if err != nil {
 		v.found(ruleMalformed, "%v", err)
 	}
 }
 
-// isEventPayload reports whether a packet is an event or a sample: something that has a time and a sequence.
+// isEventPayload reports whether a packet is an event or a sample, which need a time and a sequence.
 func isEventPayload(payload int) bool {
 	switch payload {
 	case schema.TracePacket_TrackEvent, schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample,
@@ -122,7 +122,7 @@ func (v *verifier) checkSequence() *verifySequence {
 	return seq
 }
 
-// internedData checks the entries that the packet defines. The first definition of an id is already in the tables.
+// internedData checks the entries defined by the packet. The first definition of an id is already in the tables.
 func (v *verifier) internedData(seq *verifySequence) {
 	d := message.NewInternedData(v.fields.InternedData)
 	for d.Next() {
@@ -142,7 +142,7 @@ func (v *verifier) internedData(seq *verifySequence) {
 	}
 }
 
-// useInterned checks that an id is defined. Id 0 means "not set".
+// useInterned checks that an id is defined. Id 0 is unset.
 func (v *verifier) useInterned(seq *verifySequence, kind message.InternedKind, iid uint64) (entry []byte, ok bool) {
 	if seq == nil || iid == 0 {
 		return nil, false
@@ -154,8 +154,7 @@ func (v *verifier) useInterned(seq *verifySequence, kind message.InternedKind, i
 	return entry, ok
 }
 
-// packetTime returns the packet's trace time. ok is false if the packet has none or it is unusable, which is reported
-// where the payload needs it.
+// packetTime returns the packet's trace time. ok is false if it is missing or unusable, which is reported if the payload needs it.
 func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	f := &v.fields
 	if !f.HasTimestamp {
@@ -173,7 +172,7 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	case err == nil:
 		return at, true
 	case f.DescribesClocks():
-		// Such a packet may come before the clock that its timestamp is in is explained, by itself even.
+		// Such a packet may precede the snapshot of its clock, or be that snapshot.
 	case errors.Is(err, pfwire.ErrTimeRange):
 		if isEventPayload(f.Payload) {
 			v.found(ruleTimestampRange, "timestamp %d", int64(f.Timestamp))
@@ -186,7 +185,7 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	return 0, false
 }
 
-// clockSnapshot checks which clocks are incremental and takes the snapshot over.
+// clockSnapshot checks which clocks are incremental and applies the snapshot.
 func (v *verifier) clockSnapshot(seq *verifySequence) {
 	var s message.ClockSnapshot
 	v.parsed(s.Parse(v.fields.Data))
@@ -208,7 +207,7 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 	v.parsed(v.state.Clocks.Snapshot(state, v.fields.Sequence.Machine, v.fields.Data))
 }
 
-// traceAttributes looks for the attribute by which weft marks its own packets.
+// traceAttributes looks for the attribute that identifies weft's own packets.
 func (v *verifier) traceAttributes() {
 	var all message.TraceAttributes
 	v.parsed(all.Parse(v.fields.Data))

@@ -8,21 +8,26 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// useCallstack checks an interned call stack that an event or sample uses: everything that it refers to, through frames
-// and mappings, must be defined by now. Each stack, frame and mapping is looked through once.
+// useCallstack checks an interned call stack used by an event or sample: everything that it refers to must already be defined. Each
+// stack, frame and mapping is checked once.
 func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
 	stack, ok := v.useInterned(seq, message.InternedCallstacks, iid)
-	if !ok || seq.checkedStacks[iid] {
+	if !ok || !firstUse(&seq.checkedStacks, iid) {
 		return
 	}
-	if seq.checkedStacks == nil {
-		seq.checkedStacks = make(map[uint64]bool)
-		seq.checkedFrames = make(map[uint64]bool)
-	}
-	seq.checkedStacks[iid] = true
 	for _, frame := range v.frameIIDs(stack) {
 		v.useFrame(seq, frame)
 	}
+}
+
+// firstUse adds an id to a set and reports whether it is new.
+func firstUse(set *map[uint64]bool, iid uint64) bool {
+	if *set == nil {
+		*set = map[uint64]bool{}
+	}
+	isNew := !(*set)[iid]
+	(*set)[iid] = true
+	return isNew
 }
 
 // frameIIDs returns the ids of the frames of an encoded Callstack. They are valid until the next call.
@@ -35,10 +40,9 @@ func (v *verifier) frameIIDs(stack []byte) []uint64 {
 
 func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 	frame, ok := v.useInterned(seq, message.InternedFrames, iid)
-	if !ok || seq.checkedFrames[iid] {
+	if !ok || !firstUse(&seq.checkedFrames, iid) {
 		return
 	}
-	seq.checkedFrames[iid] = true
 	var f message.Frame
 	v.parsed(f.Parse(frame))
 	v.useInterned(seq, message.InternedFunctionNames, f.FunctionIID())
@@ -48,13 +52,9 @@ func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 
 func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
 	mapping, ok := v.useInterned(seq, message.InternedMappings, iid)
-	if !ok || seq.checkedMappings[iid] {
+	if !ok || !firstUse(&seq.checkedMappings, iid) {
 		return
 	}
-	if seq.checkedMappings == nil {
-		seq.checkedMappings = make(map[uint64]bool)
-	}
-	seq.checkedMappings[iid] = true
 	var m message.Mapping
 	v.parsed(m.Parse(mapping))
 	v.useInterned(seq, message.InternedBuildIDs, m.BuildIDIID())
@@ -63,7 +63,7 @@ func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
 	}
 }
 
-// checkCallstackMessage checks an encoded Callstack. With a sequence, its frames count as used by it.
+// checkCallstackMessage checks an encoded Callstack and, with a sequence, its frames.
 func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
 	frames := v.frameIIDs(stack)
 	if len(frames) == 0 {
@@ -71,10 +71,6 @@ func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
 	}
 	if seq == nil {
 		return
-	}
-	if seq.checkedFrames == nil {
-		seq.checkedStacks = make(map[uint64]bool)
-		seq.checkedFrames = make(map[uint64]bool)
 	}
 	for _, frame := range frames {
 		v.useFrame(seq, frame)
@@ -95,11 +91,11 @@ func (v *verifier) checkFrameMessage(frame []byte) {
 	}
 }
 
-// sample checks the packets that hold call stack samples. at is the time, if ok.
+// sample checks packets with call stack samples. at is the time, if ok.
 func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	f := &v.fields
 	v.report.Events++
-	if !f.HasTimestamp && f.Payload != schema.TracePacket_StreamingProfilePacket { // which has its own times
+	if !f.HasTimestamp && f.Payload != schema.TracePacket_StreamingProfilePacket { // a streaming profile has its own times
 		v.found(ruleTimestampMissing, "a sample")
 	}
 	if ok {
@@ -118,7 +114,7 @@ func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	}
 }
 
-// streamingProfile checks what a streaming profile takes from its sequence: thread, clock, call stacks.
+// streamingProfile checks what a streaming profile needs from its sequence: thread, clock, call stacks.
 func (v *verifier) streamingProfile(seq *verifySequence) {
 	if seq != nil && !seq.Thread.Known {
 		v.found(ruleProfileThread, "sequence %d", seq.Key.ID)
@@ -157,7 +153,7 @@ func (v *verifier) stackSample(seq *verifySequence) {
 	}
 }
 
-// taskContext checks that the ids, which are uint32, were not written as something larger: a negative int32, say.
+// taskContext checks that the ids, which are uint32, are not larger: negative int32 values, for example.
 func (v *verifier) taskContext(msg []byte) {
 	var c message.TaskContext
 	v.parsed(c.Parse(msg))

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// verifyBytes verifies a trace that is in memory.
+// verifyBytes verifies a trace in memory.
 func verifyBytes(t testing.TB, trace []byte, opts VerifyOptions) *VerifyReport {
 	t.Helper()
 	report, err := Verify(context.Background(), bytes.NewReader(trace), opts)
@@ -39,7 +39,7 @@ func readGzip(t testing.TB, path string) []byte {
 	return data
 }
 
-// Chrome's own traces break no rule; what they do that weft does not are warnings.
+// Chrome's own traces break no rule; where they differ from weft's there are warnings.
 func TestVerifyRecordings(t *testing.T) {
 	for _, f := range recording.In(t, "perfetto") {
 		t.Run(f.Name, func(t *testing.T) {

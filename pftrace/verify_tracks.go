@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// trackKind is what a track descriptor describes.
+// trackKind is the kind of a track, from its descriptor.
 type trackKind uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	trackState
 )
 
-// trackIdentity is what of a descriptor must stay the same when the track is described again (perfetto.md 5).
+// trackIdentity is the part of a descriptor that must not change in later descriptors of the track (perfetto.md 5).
 type trackIdentity struct {
 	kind    trackKind
 	parent  uint64
@@ -27,7 +27,7 @@ type trackIdentity struct {
 	counter counterSettings
 }
 
-// counterSettings decide how the values of a counter track are read.
+// counterSettings determine how the values of a counter track are interpreted.
 type counterSettings struct {
 	kind        uint64
 	unit        uint64
@@ -37,7 +37,7 @@ type counterSettings struct {
 
 var trackKindNames = [...]string{"plain", "process", "thread", "counter", "state"}
 
-// String describes the settings in which two descriptors of one track may differ.
+// String describes the settings in which two descriptors of a track may differ.
 func (id trackIdentity) String() string {
 	switch id.kind {
 	case trackProcess:
@@ -56,9 +56,9 @@ type verifyTrack struct {
 	described   bool
 	used        bool
 	hasComplete bool
-	orderLost   bool // nesting is not checked any more, see loseOrder
+	orderLost   bool // nesting is no longer checked, see loseOrder
 	ancestry    uint8
-	ancestors   int32 // once ancestry is known
+	ancestors   int32 // valid once ancestry is known
 	identity    trackIdentity
 	describe    position // first descriptor
 	use         position // first use
@@ -66,17 +66,17 @@ type verifyTrack struct {
 	seq         message.SequenceKey
 	open        []openSlice
 	tooDeep     int
-	instants    int   // of instantsAt, which nest in each other until a slice begins or ends
+	instants    int   // at instantAt, which nest in each other until a slice begins or ends
 	instantAt   int64 // time of the last instant
 }
 
-// machineID is the uuid of a track, or the id of a flow, which machines of a trace give out each for itself.
+// machineID is the uuid of a track, or the id of a flow, which each machine of a trace assigns separately.
 type machineID struct {
 	machine uint32
 	uuid    uint64
 }
 
-// processKey identifies a process, threadKey a thread, in all machines of a trace.
+// processKey identifies a process, threadKey a thread, across the machines of a trace.
 type processKey struct {
 	machine uint32
 	pid     int32
@@ -103,7 +103,7 @@ func newVerifyTracks() verifyTracks {
 	}
 }
 
-// index returns the place of a track in the list.
+// index returns the index of a track in the list, adding it if necessary.
 func (t *verifyTracks) index(id machineID) uint32 {
 	i, ok := t.byUUID[id]
 	if !ok {
@@ -114,12 +114,12 @@ func (t *verifyTracks) index(id machineID) uint32 {
 	return i
 }
 
-// onMachine returns the id of a track of the packet's machine.
+// onMachine returns the id of a track on the packet's machine.
 func (v *verifier) onMachine(uuid uint64) machineID {
 	return machineID{v.fields.Sequence.Machine, uuid}
 }
 
-// useTrack notes that an event is on a track.
+// useTrack records that an event is on a track.
 func (v *verifier) useTrack(uuid uint64) uint32 {
 	i := v.tracks.index(v.onMachine(uuid))
 	if t := &v.tracks.list[i]; !t.used {
@@ -128,7 +128,7 @@ func (v *verifier) useTrack(uuid uint64) uint32 {
 	return i
 }
 
-// useThread returns the track of the events of a sequence that name none.
+// useThread returns the track for the events of a sequence without track uuid.
 func (v *verifier) useThread(seq *verifySequence) uint32 {
 	if !seq.hasThread {
 		seq.thread, seq.hasThread = uint32(len(v.tracks.list)), true
@@ -137,7 +137,7 @@ func (v *verifier) useThread(seq *verifySequence) uint32 {
 	return seq.thread
 }
 
-// useCounter notes a value of a counter track, whose descriptor must have come before.
+// useCounter records a value of a counter track, whose descriptor must precede it.
 func (v *verifier) useCounter(uuid uint64) {
 	t := &v.tracks.list[v.useTrack(uuid)]
 	if !t.described {
@@ -182,8 +182,8 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	}
 }
 
-// thread decodes a thread descriptor and takes over the thread that a sequence describes. Perfetto assigns it the events if the
-// sequence has started.
+// thread decodes the descriptor of the thread that writes a sequence. Perfetto assigns the sequence's events to it if the sequence has
+// started.
 func (v *verifier) thread(seq *verifySequence, msg []byte) (pid int32, tid int64) {
 	var d message.ThreadDescriptor
 	v.parsed(d.Parse(msg))
@@ -240,22 +240,22 @@ func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) counterSetti
 	return c
 }
 
-// clip bounds text of the input that goes into a report.
+// clip limits text of the input in a report.
 func clip(text []byte) []byte { return text[:min(len(text), 80)] }
 
-// maxAncestors is the number of ancestors that a track may have (perfetto.md 5).
+// maxAncestors is the most ancestors of a track (perfetto.md 5).
 const maxAncestors = 100
 
 // States of a track while its ancestors are counted.
 const (
 	ancestryUnknown uint8 = iota
-	ancestryWalked        // on the way that is being walked
+	ancestryWalked        // on the current path
 	ancestryKnown
 )
 
-// checkTracks checks what needs all descriptors: used tracks, parents, ancestors.
+// checkTracks makes the checks that need all descriptors: used tracks, parents, ancestors.
 func (v *verifier) checkTracks() {
-	var way []uint32
+	var path []uint32
 	for i := range v.tracks.list {
 		t := &v.tracks.list[i]
 		switch {
@@ -265,14 +265,14 @@ func (v *verifier) checkTracks() {
 			v.foundOn(ruleCompleteEvent, t.complete, t.seq, "track %d", t.uuid)
 		}
 		if t.described {
-			way = v.checkAncestors(uint32(i), way[:0])
+			path = v.checkAncestors(uint32(i), path[:0])
 		}
 	}
 }
 
-// checkAncestors counts the ancestors of a track, and of those on the way to the root of which that is not yet known.
-// way is scratch space.
-func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
+// checkAncestors counts the ancestors of a track, and of the tracks on the path to the root whose number is unknown. path is scratch
+// space.
+func (v *verifier) checkAncestors(i uint32, path []uint32) []uint32 {
 	ancestors := int32(0)
 	for {
 		t := &v.tracks.list[i]
@@ -285,7 +285,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 			break
 		}
 		t.ancestry = ancestryWalked
-		way = append(way, i)
+		path = append(path, i)
 		if t.identity.parent == 0 {
 			break
 		}
@@ -296,13 +296,13 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 		}
 		i = parent
 	}
-	for n := len(way) - 1; n >= 0; n-- {
-		t := &v.tracks.list[way[n]]
+	for n := len(path) - 1; n >= 0; n-- {
+		t := &v.tracks.list[path[n]]
 		t.ancestry, t.ancestors = ancestryKnown, ancestors
-		if ancestors == maxAncestors+1 { // the first of its line that is too deep
+		if ancestors == maxAncestors+1 { // report only the first one that is too deep
 			v.foundOn(ruleParentDepth, t.describe, message.SequenceKey{}, "track %d", t.uuid)
 		}
 		ancestors++
 	}
-	return way
+	return path
 }

@@ -9,23 +9,22 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Options configure Write. The zero value writes packets that are not compressed and easy to read, with all that is known
-// of samples.
+// Options configure Write. The zero value writes packets that are uncompressed and easy to read, with all data of samples.
 type Options struct {
 	Compression Compression
 	Packets     Packets
 	Samples     Samples
-	// Workers is the number of goroutines that encode and compress; 0 means one for each processor. It does not change the
+	// Workers is the number of goroutines that encode and compress; 0 means one for each processor. It does not affect the
 	// output.
 	Workers int
 }
 
-// Compression says how packets are compressed. The zero value is Uncompressed. A level may follow the name of a codec: zlib:1
-// to zlib:9, zstd:1 to zstd:22. Higher levels take longer and give smaller files; without one it is zlib:2 or zstd:3.
+// Compression is a codec and an optional level: zlib:1 to zlib:9, zstd:1 to zstd:22. Higher levels are slower and give smaller files; the
+// default levels are zlib:2 and zstd:3. The zero value is Uncompressed.
 type Compression string
 
 const (
-	// Uncompressed writes packets as they are.
+	// Uncompressed writes packets without compression.
 	Uncompressed Compression = "none"
 	// Zlib bundles packets and compresses them with zlib, which every version of Perfetto reads.
 	Zlib Compression = "zlib"
@@ -33,35 +32,36 @@ const (
 	Zstd Compression = "zstd"
 )
 
-// Packets says in which form events are written. The zero value is Plain.
+// Packets is the form of events. The zero value is Plain.
 type Packets string
 
 const (
-	// Plain gives each packet its time in nanoseconds and its track. A program that reads a trace packet by packet needs to
-	// know of interned data only.
+	// Plain writes each packet with its time in nanoseconds and its track. A program that reads a trace packet by packet needs only
+	// interned data in addition.
 	Plain Packets = "plain"
-	// Compact gives the time since the packet before and the thread time since the one before, in microseconds where all
-	// times are whole ones, and leaves out the track with most events. The trace is smaller by a third, without arguments by
-	// half when compressed. Chrome writes its traces in this form.
+	// Compact writes the time since the previous packet and the thread time since the previous one, in microseconds if all times are
+	// whole ones, and omits the track with most events. The compressed trace is smaller by a third, without arguments by half. Chrome
+	// writes its traces in this form.
 	Compact Packets = "compact"
 )
 
-// Samples says in which form samples of call stacks are written. The zero value is StackSample.
+// Samples is the form of call-stack samples. The zero value is StackSample.
 type Samples string
 
 const (
 	// StackSample writes each sample with its exact time, weight, counter and processor. Perfetto reads them since v58;
 	// earlier versions skip them silently.
 	StackSample Samples = "stack-sample"
-	// NoSamples leaves samples out.
+	// NoSamples omits samples.
 	NoSamples Samples = "none"
 )
 
-// Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. All
-// versions of Perfetto since v49 read everything but call stacks of events (v53), the order of processes and threads
-// (v57) and, depending on Options.Samples, samples (v58), which they leave out.
+// Write writes a trace as a Perfetto trace. Packets are in time order; equal traces and options give equal bytes. All versions of
+// Perfetto since v49 read everything except call stacks of events (v53), the order of processes and threads (v57) and, depending on
+// Options.Samples, samples (v58), which they skip.
 //
-// The error is one of the options, of dst, of temporary files, or ctx's.
+// Errors come from the options, dst, temporary files or ctx.
+
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
 	wire, err := pfwire.ParseOptions(string(opts.Compression), string(opts.Packets), string(opts.Samples))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// An option outside the choices is an error that names what was meant, or the choices.
+// An unknown option is an error that suggests the intended one, or lists all.
 func TestWriteUnknownOptions(t *testing.T) {
 	tr, err := new(trace.Builder).Finish(t.Context())
 	if err != nil {

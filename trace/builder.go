@@ -12,15 +12,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A Builder makes a trace: Process, Thread, Track and Counter make tracks, Add adds events in any order, and Finish gives
-// the trace. The zero Builder is ready to use. Errors can be left to Finish, which returns the first one.
+// A Builder makes a trace: Process, Thread, Track and Counter make tracks, Add adds events in any order, and Finish returns the trace.
+// The zero Builder is ready to use. Errors need not be checked before Finish, which returns the first one.
 type Builder struct {
-	// Memory bounds the memory for events, in bytes; events beyond it are sorted on disk. 0 means 256 MiB. Neither Memory nor
-	// TempDir can be changed after the first call.
+	// Memory limits the memory for events, in bytes; events beyond it are sorted on disk. 0 means 256 MiB. Memory and TempDir
+	// must not be changed after the first call.
 	Memory int64
-	// TempDir is the folder for temporary files; "" means os.TempDir. Builder.Close and Trace.Close remove them.
+	// TempDir is the directory for temporary files; "" means os.TempDir. Builder.Close and Trace.Close remove the files.
 	TempDir string
-	// IDSpace is the Track.IDSpace of processes, and of other tracks below the trace itself, that are made from now on.
+	// IDSpace is the Track.IDSpace of processes, and of other tracks directly below the trace, that are made while it is set.
 	IDSpace string
 
 	b      *timeline.Builder
@@ -38,7 +38,7 @@ func (b *Builder) fail(format string, args ...any) TrackID {
 	return 0
 }
 
-// kind returns the kind of a track; false if this Builder did not make it.
+// kind returns the kind of a track; false if it is not a track of this Builder.
 func (b *Builder) kind(id TrackID) (TrackKind, bool) {
 	if id == 0 {
 		return TraceTrack, true
@@ -49,14 +49,14 @@ func (b *Builder) kind(id TrackID) (TrackKind, bool) {
 	return b.kinds[id], b.kinds[id] != ""
 }
 
-// canBear says whether tracks and counters can be below a track.
-func (b *Builder) canBear(id TrackID) bool {
+// canHaveChildren reports whether tracks and counters can be below a track.
+func (b *Builder) canHaveChildren(id TrackID) bool {
 	kind, ok := b.kind(id)
 	return ok && kind != CounterTrack
 }
 
-// know notes the kind of a track.
-func (b *Builder) know(id timeline.TrackID, kind TrackKind) TrackID {
+// setKind records the kind of a track.
+func (b *Builder) setKind(id timeline.TrackID, kind TrackKind) TrackID {
 	for len(b.kinds) <= int(id) {
 		b.kinds = append(b.kinds, "")
 	}
@@ -64,27 +64,27 @@ func (b *Builder) know(id timeline.TrackID, kind TrackKind) TrackID {
 	return TrackID(id)
 }
 
-// place notes the id space of a track if it is below the trace itself.
-func (b *Builder) place(id timeline.TrackID, parent TrackID) timeline.TrackID {
+// setIDSpace sets the id space of a track if it is directly below the trace.
+func (b *Builder) setIDSpace(id timeline.TrackID, parent TrackID) timeline.TrackID {
 	if parent == 0 && b.IDSpace != "" && !b.b.SetIDSpace(id, b.IDSpace) {
 		b.fail("id space %q: there are too many", b.IDSpace)
 	}
 	return id
 }
 
-// Process returns the track of a process. The same pid is the same process; the last name that is not empty counts.
-// A Builder adds no events to this track, only to threads and other tracks below it.
+// Process returns the track of a process. Calls with the same pid return the same track; the last name that is not empty wins.
+// Events cannot be on this track, only on threads and other tracks below it.
 func (b *Builder) Process(pid int64, name string) TrackID {
 	if b.finished() {
 		return b.fail("process %d: %w", pid, errFinished)
 	}
 	id := b.b.Process(timeline.ProcessKey{Num: pid})
 	b.b.SetProcessName(id, 0, []byte(validText(name)))
-	return b.know(b.place(id, 0), ProcessTrack)
+	return b.setKind(b.setIDSpace(id, 0), ProcessTrack)
 }
 
-// Thread returns the track of a thread of a process, which must come from Builder.Process. The same tid is the same thread;
-// the last name that is not empty counts.
+// Thread returns the track of a thread of a process, which must come from Builder.Process. Calls with the same tid return the same
+// track; the last name that is not empty wins.
 func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 	if kind, _ := b.kind(process); kind != ProcessTrack {
 		return b.fail("thread %d (%q): track %d is not a process", tid, name, process)
@@ -94,26 +94,26 @@ func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 	}
 	id := b.b.Thread(timeline.TrackID(process), timeline.ThreadKey{Num: tid})
 	b.b.SetThreadName(id, 0, []byte(validText(name)))
-	return b.know(id, ThreadTrack)
+	return b.setKind(id, ThreadTrack)
 }
 
-// Track returns the track with a name below a process, a thread, another such track, or the trace itself, which is 0. The
-// same name below the same parent is the same track.
+// Track returns the track with a name below a process, a thread, another such track, or the trace itself, which is 0. Calls with the
+// same parent and name return the same track.
 func (b *Builder) Track(parent TrackID, name string) TrackID {
-	if !b.canBear(parent) {
+	if !b.canHaveChildren(parent) {
 		return b.fail("track %q: nothing can be below track %d", name, parent)
 	}
 	if b.finished() {
 		return b.fail("track %q: %w", name, errFinished)
 	}
-	return b.know(b.place(b.b.Child(timeline.TrackID(parent), validText(name)), parent), NamedTrack)
+	return b.setKind(b.setIDSpace(b.b.Child(timeline.TrackID(parent), validText(name)), parent), NamedTrack)
 }
 
-// Counter returns the track of a counter below a process, a thread, another track, or the trace itself, which is 0. The
-// same name below the same parent with the same unit is the same counter. Of the units, viewers know "ns", "bytes" and
-// "count"; any other text is shown as it is, and "" means no unit.
+// Counter returns the track of a counter below a process, a thread, another track, or the trace itself, which is 0. Calls with the
+// same parent, name and unit return the same track. Viewers interpret the units "ns", "bytes" and "count"; they show any other text
+// unchanged. "" means no unit.
 func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
-	if !b.canBear(parent) {
+	if !b.canHaveChildren(parent) {
 		return b.fail("counter %q: nothing can be below track %d", name, parent)
 	}
 	if b.finished() {
@@ -125,10 +125,10 @@ func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 			key.Unit, key.UnitName = timeline.CounterUnit(known), ""
 		}
 	}
-	return b.know(b.place(b.b.Counter(timeline.TrackID(parent), &key), parent), CounterTrack)
+	return b.setKind(b.setIDSpace(b.b.Counter(timeline.TrackID(parent), &key), parent), CounterTrack)
 }
 
-// SetAttribute sets a fact about the whole trace. An IntKind stays an integer; any other value becomes a string.
+// SetAttribute sets a fact about the whole trace. An IntKind is kept as an integer; any other value becomes a string.
 func (b *Builder) SetAttribute(key string, v Value) {
 	if b.finished() {
 		b.fail("attribute %q: %w", key, errFinished)
@@ -143,16 +143,16 @@ func (b *Builder) SetAttribute(key string, v Value) {
 	}
 }
 
-// Add adds an event, on a track that this Builder made. Kind and Track are required, and Value for a counter; a sample
-// without a Value has the weight 1. Times and durations cannot be negative. Slices that overlap on a track without nesting
-// are moved to lanes, tracks that the trace makes for them. An unfinished slice ends with the slice around it.
+// Add adds an event on a track of this Builder. Kind and Track are required, and Value for a counter; a sample without a Value has
+// the weight 1. Times and durations must not be negative. Slices that overlap on a track without nesting are moved to lanes,
+// additional tracks made by the trace. An unfinished slice ends with the slice around it.
 //
-// A flow leads from an event with its id in FlowsOut to later events with the id in FlowsIn. An event with the id in
-// FlowsOut starts the flow anew; one that has it in both continues the flow. Several events with the id in FlowsIn are
-// consumers of one flow, which Trace.Problems counts as flow_fan_out. The trace gives flows ids of its own.
+// A flow leads from an event with its id in FlowsOut to later events with the id in FlowsIn. An event with the id in FlowsOut starts
+// a new flow; one with the id in both continues the flow. Several events with the id in FlowsIn are consumers of one flow, counted
+// by Trace.Problems as flow_fan_out. The trace assigns its own flow ids.
 //
-// The Builder keeps nothing of the event, which can be used again. An error says what is wrong with the event, or is one of
-// temporary files; Finish then fails with the first one.
+// The Builder does not retain the event, which can be reused. Errors describe an invalid event, or come from temporary files; Finish
+// then fails with the first one.
 func (b *Builder) Add(ev Event) error {
 	err := b.add(&ev)
 	if err != nil && b.err == nil {
@@ -216,7 +216,7 @@ func (b *Builder) add(ev *Event) error {
 // lastTime is the last time of a trace.
 const lastTime = math.MaxInt64 - 1
 
-// check says what is wrong with an event.
+// check returns an error for an invalid event.
 func (b *Builder) check(ev *Event) error {
 	switch ev.Kind {
 	case Slice, Instant, Counter, Sample:
@@ -241,7 +241,7 @@ func (b *Builder) check(ev *Event) error {
 	return nil
 }
 
-// checkTrack says why an event cannot be on its track.
+// checkTrack returns an error if an event cannot be on its track.
 func (b *Builder) checkTrack(ev *Event) error {
 	kind, ok := b.kind(ev.Track)
 	switch {
@@ -278,12 +278,12 @@ func (b *Builder) callstack(innermostFirst []Frame) timeline.CallstackID {
 	return b.b.Callstack(ids)
 }
 
-// addFlows adds the ends of flows that the event just added carries.
+// addFlows adds the flow ends of the event that was just added.
 func (b *Builder) addFlows(ev *Event) error {
 	end := timeline.FlowEvent{
 		Space: timeline.FlowV2, Binding: timeline.BindCarrier, Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time,
 	}
-	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut)) // false: it leads on, and is to be added
+	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut)) // false: a flow that leads on, still to be added
 	for _, id := range ev.FlowsOut {
 		added[id] = false
 	}
@@ -312,10 +312,10 @@ func (b *Builder) addFlows(ev *Event) error {
 	return nil
 }
 
-// errFinished means that a Builder was used again.
+// errFinished is returned by a Builder that is used after Finish or Close.
 var errFinished = errors.New("the Builder is finished")
 
-// finished reports whether the Builder cannot be used any more. It makes what the zero Builder lacks.
+// finished reports whether the Builder can no longer be used. It initializes a zero Builder.
 func (b *Builder) finished() bool {
 	if b.b == nil && !b.closed {
 		b.b = timeline.NewBuilder(timeline.Options{Memory: b.Memory, TempDir: b.TempDir, Problems: new(problem.Log)})
@@ -323,7 +323,7 @@ func (b *Builder) finished() bool {
 	return b.closed
 }
 
-// Close frees what the Builder holds, if Finish does not get that far. After Finish it does nothing.
+// Close frees memory and temporary files if Finish is not called. After Finish it does nothing.
 func (b *Builder) Close() error {
 	b.closed = true
 	if b.b == nil {
@@ -334,8 +334,8 @@ func (b *Builder) Close() error {
 	return err
 }
 
-// Finish sorts and resolves what was added and gives the trace, which must be closed. If anything before has failed, it
-// returns that error and no trace. The Builder cannot be used afterwards.
+// Finish sorts and resolves what was added and returns the trace, which must be closed. It returns the error of any earlier call
+// instead, if there is one. The Builder cannot be used afterwards.
 func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
 	if b.finished() {
 		return nil, errFinished

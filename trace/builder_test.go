@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// finish gives the trace of a Builder.
+// finish returns the trace of a Builder.
 func finish(t *testing.T, b *trace.Builder) *trace.Trace {
 	t.Helper()
 	tr, err := b.Finish(t.Context())
@@ -28,7 +28,7 @@ func finish(t *testing.T, b *trace.Builder) *trace.Trace {
 	return tr
 }
 
-// Events of one trace can be added to another: all that they carry goes with them.
+// Events of one trace can be added to another, with everything that they refer to.
 func TestCopyEvents(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-tiny.json.gz", "firefox/gecko/ff-gecko-tiny.json.gz"} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestCopyEvents(t *testing.T) {
 			if made.Summary() != from.Summary() {
 				t.Errorf("the copy has %+v, not %+v", made.Summary(), from.Summary())
 			}
-			// Tracks of one name become one, so at one time the order may be another.
+			// Tracks with equal names become one, so the order of simultaneous events may differ.
 			want, got := events(t, from, nothing), events(t, made, nothing)
 			slices.Sort(want)
 			slices.Sort(got)
@@ -71,7 +71,7 @@ func TestCopyEvents(t *testing.T) {
 	}
 }
 
-// What cannot be in a trace is an error that names it, from Finish at the latest, and never a panic.
+// Invalid events are errors that describe them, from Finish at the latest, and never a panic.
 func TestBuilderMistakes(t *testing.T) {
 	type tracks struct{ process, thread, counter trace.TrackID }
 	event := func(change func(*trace.Event, tracks)) func(*trace.Builder, tracks) {
@@ -119,7 +119,7 @@ func TestBuilderMistakes(t *testing.T) {
 	}
 }
 
-// A Builder that is finished says so.
+// A finished Builder returns an error.
 func TestBuilderAfterFinish(t *testing.T) {
 	b := new(trace.Builder)
 	process := b.Process(1, "p")
@@ -137,7 +137,7 @@ func TestBuilderAfterFinish(t *testing.T) {
 	}
 }
 
-// What a Builder accepts at the limits is valid when it is written.
+// Whatever a Builder accepts at its limits is valid in the output.
 func TestBuilderLimits(t *testing.T) {
 	b := new(trace.Builder)
 	process := b.Process(1, "p")
@@ -163,7 +163,7 @@ func TestBuilderLimits(t *testing.T) {
 			t.Errorf("a sample without a value has the weight %v", ev.Value)
 		}
 		if ev.Name == "unfinished" && (ev.Unfinished || ev.Time+ev.Duration != 20) {
-			t.Errorf("the unfinished slice ends at %d, the one around it at 20", ev.Time+ev.Duration)
+			t.Errorf("the unfinished slice ends at %d, its parent at 20", ev.Time+ev.Duration)
 		}
 	}
 	var out bytes.Buffer
@@ -175,7 +175,7 @@ func TestBuilderLimits(t *testing.T) {
 	}
 }
 
-// Addresses of native code and the binaries that they are in survive writing and reading.
+// Addresses of native code and their binaries survive writing and reading.
 func TestAddresses(t *testing.T) {
 	var b trace.Builder
 	thread := b.Thread(b.Process(1, "p"), 2, "t")
@@ -184,7 +184,7 @@ func TestAddresses(t *testing.T) {
 		{Function: "main", File: "main.c", Line: 7, Binary: "/bin/server", Address: 0x10},
 	}
 	given := slices.Clone(stack)
-	given[0].Binary = "" // File is the binary if nothing else is known
+	given[0].Binary = "" // File is the binary if the source is unknown
 	if err := b.Add(trace.Event{Kind: trace.Sample, Track: thread, Time: 5, Stack: given}); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A Builder that is given up leaves nothing behind.
+// A Builder that is closed without Finish leaves nothing behind.
 func TestBuilderClose(t *testing.T) {
 	dir := t.TempDir()
 	b := trace.Builder{Memory: 1, TempDir: dir}
@@ -232,7 +232,7 @@ func TestBuilderClose(t *testing.T) {
 	}
 }
 
-// Texts that are not UTF-8 are repaired wherever a Builder takes them: the trace is valid.
+// A Builder repairs all texts that are not UTF-8, so that the trace is valid.
 func TestInvalidUTF8(t *testing.T) {
 	const bad, good = "a\xffb", "a\uFFFDb"
 	var b trace.Builder
@@ -276,8 +276,7 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
-// An event that names a flow twice does what it does when it names the flow once: it continues the flow that it leads on, and
-// ends it nowhere.
+// An event that names a flow twice acts like one that names it once: it continues a flow that it also leads on, and does not end it.
 func TestFlowNamedTwice(t *testing.T) {
 	var b trace.Builder
 	defer b.Close()
@@ -295,7 +294,7 @@ func TestFlowNamedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	var from []trace.Nanos // where the arrow to each slice comes from
+	var from []trace.Nanos // start of the arrow to each slice
 	times := map[trace.EventID]trace.Nanos{}
 	for ev, err := range tr.Events() {
 		if err != nil {

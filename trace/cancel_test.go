@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// A loop ends with the error of the context that the trace was finished with: one that is under way soon, later ones at once.
+// A loop ends with the error of the trace's context: soon if it is running, or at its start.
 func TestCancelledLoops(t *testing.T) {
 	var b trace.Builder
 	defer b.Close()

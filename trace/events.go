@@ -9,15 +9,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// errStop ends a walk whose loop was left.
+// errStop ends a walk after a break out of the loop.
 var errStop = errors.New("stop")
 
-// Events returns all events in the order in which a Perfetto trace holds them: by time, at one time enclosing slices
-// before those in them, and producers of flows before their consumers. A slice comes once, when it begins, with its
-// final length and with the arguments and the CPU time that its end brings.
+// Events returns all events in the order of a Perfetto trace: by time, at one time enclosing slices before inner ones, and producers of
+// flows before their consumers. A slice is yielded once, at its start, with its final length and with the arguments and CPU time of its
+// end.
 //
-// The Event is overwritten by the next one; Event.Clone keeps it. The loop may be left early, started again, and run inside
-// another one. An error, of temporary files or the trace's context, comes as the last pair, with a nil Event.
+// The next event overwrites the Event; Event.Clone copies it. Loops can end early, be repeated, and run inside each other. An error,
+// of temporary files or the trace's context, is yielded last, with a nil Event.
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		t.describeTracks()
@@ -39,8 +39,8 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 	}
 }
 
-// Lookup returns the events with some ids, each a copy as of Event.Clone. It passes over the trace once, up to the last of them, so ask
-// for many at once. Unknown ids are not in the map.
+// Lookup returns copies of the events with the given ids, without unknown ids. It makes one pass over the trace, up to the last of
+// them, so a call for many ids is faster than many calls.
 func (t *Trace) Lookup(ids ...EventID) (map[EventID]*Event, error) {
 	wanted := make(map[EventID]bool, len(ids))
 	for _, id := range ids {
@@ -61,12 +61,12 @@ func (t *Trace) Lookup(ids ...EventID) (map[EventID]*Event, error) {
 	return found, nil
 }
 
-// eventReader turns rows into events.
+// eventReader converts rows to events.
 type eventReader struct {
 	t     *Trace
 	event Event
 
-	// What the event points to.
+	// Data that the event points to.
 	args                 eventArgs
 	cpuTime, cpuDuration Nanos
 	stack                []Frame
@@ -74,15 +74,15 @@ type eventReader struct {
 
 var kinds = [...]Kind{resolved.Slice: Slice, resolved.Instant: Instant, resolved.Counter: Counter, resolved.Sample: Sample}
 
-// fill makes an event of a row.
+// fill converts a row.
 func (r *eventReader) fill(row *resolved.Row) {
 	t, it, ev := r.t, row.Item, &r.event
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
-	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, of: t.tl(), id: r.args.id[:0]}
+	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, tl: t.tl(), id: r.args.id[:0]}
 	*ev = Event{
 		Kind: kinds[row.Kind], ID: EventID(row.ID), Parent: EventID(row.Parent), Depth: row.Depth,
 		Track: t.trackOf(it.Track, it.Lane), Time: Nanos(it.TS), Name: t.names.name(it), Category: t.names.category(it),
-		Args:       Value{kind: DictKind, args: &r.args, of: t.tl()},
+		Args:       Value{kind: DictKind, args: &r.args, tl: t.tl()},
 		InputEvent: it.Event, InputByte: it.Offset,
 	}
 	if it.HasAsyncID() {
@@ -121,7 +121,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 	ev.FlowsIn, ev.FlowsOut = in, out
 }
 
-// fillStack makes frames of a call stack.
+// fillStack converts a call stack.
 func (r *eventReader) fillStack(id timeline.CallstackID) {
 	tl := r.t.tl()
 	r.stack = r.stack[:0]
@@ -142,12 +142,12 @@ func numberValue(n timeline.Number) Value {
 	return NewValue(n.Float())
 }
 
-// nameTable holds the interned names and categories of a timeline as strings, which are made when they are needed.
+// nameTable caches the interned names and categories of a timeline as strings.
 type nameTable struct {
 	names, categories []string
 }
 
-// prepare makes room for the names and categories of a timeline.
+// prepare allocates the table.
 func (n *nameTable) prepare(tl *timeline.Timeline) {
 	if n.names == nil {
 		n.names, n.categories = make([]string, tl.NameCount()+1), make([]string, tl.CategoryCount()+1)

@@ -60,7 +60,7 @@ func Example() {
 	// 4 ms server/worker: query, 3 ms, depth 0 {}, after parse
 }
 
-// A trace with call stacks and arguments of all kinds, written as a Perfetto trace.
+// A trace with call stacks and all kinds of arguments, written as a Perfetto trace.
 func ExampleBuilder() {
 	b := new(trace.Builder)
 	main := b.Thread(b.Process(4711, "server"), 4711, "main")

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Every role of the engine has a role in the public model, but for the tracks that only files have.
+// Every role of the timeline has a role in the public model, except for tracks that are only in files.
 func TestRoles(t *testing.T) {
 	for n := uint64(1); timeline.IsRole(n); n++ {
 		role := timeline.Role(n)

@@ -1,12 +1,11 @@
 // Package trace is weft's model of a trace: resolved events on tracks, in time order.
 //
-// A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch.
-// Trace.Events gives its events one by one: slices with their final length and all their arguments, instants, counter
-// values and samples, each with its track, its place in the nesting and its flows. A Trace is what the other packages
-// work on; pftrace.Write writes it as a Perfetto trace.
+// A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch. Trace.Events yields
+// its events one by one: slices with their final length and all their arguments, instants, counter values and samples, each with its
+// track, its nesting and its flows. The other packages work on a Trace; pftrace.Write writes it as a Perfetto trace.
 //
-// What does not live here: file formats (package convert), Perfetto's packets (package pftrace), and how events are
-// sorted, matched and nested (the engine, which is internal).
+// What does not live here: file formats (package convert), Perfetto's packets (package pftrace), and the sorting, matching and nesting of
+// events (internal packages).
 package trace
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. Nanos.Duration makes a
-// time.Duration.
+// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. Nanos.Duration converts it to
+// a time.Duration.
 type Nanos = timeline.Nanos
 
 // Units of time. A Nanos of 1 is a nanosecond.
@@ -28,21 +27,20 @@ const (
 	Second            = 1000 * Millisecond // 1 s
 )
 
-// Trace is a resolved trace. Close frees its memory and removes its temporary files. A Trace is not safe for concurrent
-// use.
+// Trace is a resolved trace. Close frees its memory and removes its temporary files. A Trace is not safe for concurrent use.
 //
-// The context that the trace was opened or finished with governs it until it is closed: when it is done, loops over the trace end
-// with its error.
+// The context given to the function that opened or finished the trace applies until it is closed: when it is done, loops over the trace
+// end with its error.
 type Trace struct {
 	handle
 	tracks  []Track
 	numbers *resolved.TrackNumbers
 	used    []bool // by track
 	names   nameTable
-	rows    *resolved.Reader // nil: not needed yet
+	rows    *resolved.Reader // created by the first use
 }
 
-// handle holds the engine's timeline, for weft's own packages (timeline.Of).
+// handle gives weft's own packages access to the timeline (timeline.Of).
 type handle = timeline.Handle
 
 func (t *Trace) tl() *timeline.Timeline { return timeline.Of(&t.handle) }
@@ -56,8 +54,8 @@ func (t *Trace) Close() error {
 	return t.tl().Close()
 }
 
-// Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order in
-// which the input gives them: strings and integers.
+// Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order of the input:
+// strings and integers.
 func (t *Trace) Attributes() iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for _, a := range t.tl().Attributes() {
@@ -80,7 +78,7 @@ type Summary struct {
 	CounterValues int64
 	Samples       int64
 	Flows         int64 // arrows from one event to another
-	Start, End    Nanos // when the first event begins and the last one ends; both 0 if there are no events
+	Start, End    Nanos // start of the first event and end of the last; both 0 if there are no events
 }
 
 // Summary counts the events.
@@ -92,23 +90,23 @@ func (t *Trace) Summary() Summary {
 	}
 }
 
-// Problem is one kind of bad data in an input, and how often it was found; docs/data-problems.md explains all of them.
+// Problem is a kind of bad data in an input, and its number of occurrences; docs/data-problems.md explains all kinds.
 type Problem struct {
 	Name     string        `json:"name"`     // stable
 	Severity string        `json:"severity"` // "lost", "repaired" or "info"
 	Count    uint64        `json:"count"`
-	Sentence string        `json:"sentence"` // what was found and what became of it
+	Sentence string        `json:"sentence"` // what was found and how it was handled
 	Cases    []ProblemCase `json:"cases"`    // the first few
 }
 
 // ProblemCase is one occurrence of a Problem.
 type ProblemCase struct {
-	Event  *int64 `json:"event,omitempty"` // index in the input's list of events; nil if it is about none
-	Byte   *int64 `json:"byte,omitempty"`  // in the unpacked input; nil if there is no such place
+	Event  *int64 `json:"event,omitempty"` // index in the input's list of events; nil if it concerns no event
+	Byte   *int64 `json:"byte,omitempty"`  // in the unpacked input; nil if it has no position
 	Detail string `json:"detail,omitempty"`
 }
 
-// Problems returns what was wrong with the input, or with what a Builder was given; the severest first, then by name.
+// Problems returns the problems of the input, or of what was added to a Builder, by severity and then by name.
 func (t *Trace) Problems() []Problem {
 	all := []Problem{}
 	for _, total := range t.tl().Problems().Totals() {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// events returns the events of a trace as lines. In the loop over them, it calls within at each event.
+// events returns the events of a trace as lines. It calls within at each event.
 func events(t *testing.T, tr *trace.Trace, within func(n int)) (lines []string) {
 	t.Helper()
 	for ev, err := range tr.Events() {
@@ -51,7 +51,7 @@ func openRecording(t *testing.T, name string) *trace.Trace {
 	return tr
 }
 
-// A loop over the events in a loop over the events changes nothing for the outer one, and neither does one that was left.
+// A nested loop over the events does not affect the outer one, even if it ends early.
 func TestEventsInEvents(t *testing.T) {
 	tr := openRecording(t, "chrome/chrome-devtools-tiny.json.gz")
 	want := events(t, tr, nothing)
@@ -73,7 +73,7 @@ func TestEventsInEvents(t *testing.T) {
 	}
 }
 
-// A track comes after its parent, once.
+// A track comes after its parent, exactly once.
 func TestTracksParentsFirst(t *testing.T) {
 	tr := openRecording(t, "perfetto/chrome-paired-tiny.pftrace.gz")
 	given := map[trace.TrackID]bool{0: true}

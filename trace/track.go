@@ -9,11 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TrackID identifies a track of its trace. The zero TrackID is the trace itself, the parent of all tracks that have no
-// other. A Builder adds no events to it.
+// TrackID identifies a track of its trace. The zero TrackID is the trace itself, the parent of all top-level tracks. Events cannot be on
+// it.
 type TrackID uint32
 
-// TrackKind says what a track shows.
+// TrackKind is the kind of a track.
 type TrackKind string
 
 // The kinds of tracks.
@@ -21,7 +21,7 @@ const (
 	TraceTrack   TrackKind = "trace"   // the whole trace
 	ProcessTrack TrackKind = "process" // a process
 	ThreadTrack  TrackKind = "thread"  // a thread
-	NamedTrack   TrackKind = "track"   // more slices and instants of its parent; Track.Role says which
+	NamedTrack   TrackKind = "track"   // more slices and instants of its parent; see Track.Role
 	CounterTrack TrackKind = "counter" // the values of one counter
 )
 
@@ -30,37 +30,37 @@ var trackKinds = map[timeline.TrackKind]TrackKind{
 	timeline.NamedTrack: NamedTrack, timeline.AsyncTrack: NamedTrack, timeline.CounterTrack: CounterTrack,
 }
 
-// Role tells what is on a track of kind NamedTrack and which process is the main one of a browser. Tracks made by Builder.Track have no role, nor do tracks of Perfetto
-// traces that weft did not write.
+// Role is the contents of a track of kind NamedTrack, or marks the main process of a browser. Tracks made by Builder.Track, and tracks of
+// Perfetto traces that weft did not write, have no role.
 type Role string
 
 // The roles.
 const (
-	NoRole          Role = ""             // of tracks that are made by Builder.Track or were not written by weft
+	NoRole          Role = ""             // tracks that were made by Builder.Track, or not written by weft
 	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting; all slices of a GPU stream with such slices
 	RoleAsync       Role = "async"        // the slices of one asynchronous id
 	RoleInstants    Role = "instants"     // instants of a process or of the whole trace
-	RoleOther       Role = "other"        // events without a place of their own, as instants
+	RoleOther       Role = "other"        // events without a track of their own, as instants
 	RoleClockSync   Role = "clock sync"   // clock syncs, as instants
-	RoleObjects     Role = "objects"      // the lives and snapshots of objects of one class
+	RoleObjects     Role = "objects"      // lifetimes and snapshots of the objects of a class
 	RoleThreadState Role = "thread state" // states of the thread above
 	RoleCalls       Role = "calls"        // calls made of the samples of the thread above
-	RoleV8States    Role = "V8 states"    // what a thread sampled by V8 was doing
-	RolePageStates  Role = "page states"  // the same for a thread of a JS self-profile
-	RoleCategories  Role = "categories"   // the same for a thread of a Firefox profile
-	RoleSamplePages Role = "sample pages" // for which document the thread above was sampled
+	RoleV8States    Role = "V8 states"    // states of a thread sampled by V8
+	RolePageStates  Role = "page states"  // states of a thread in a JS self-profile
+	RoleCategories  Role = "categories"   // states of a thread in a Firefox profile
+	RoleSamplePages Role = "sample pages" // the document for which the thread above was sampled
 	RoleNetwork     Role = "network"      // the requests of a process
 	RoleAllocations Role = "allocations"  // sampled allocations of a thread, as instants
-	RoleJSTracer    Role = "JS tracer"    // calls that Firefox's tracer has recorded
-	RolePaused      Role = "paused"       // when a profiler was paused
+	RoleJSTracer    Role = "JS tracer"    // calls recorded by Firefox's tracer
+	RolePaused      Role = "paused"       // times at which a profiler was paused
 	RoleContexts    Role = "contexts"     // contexts of one type for which the thread above worked
 	RoleCatalogue   Role = "catalogue"    // all contexts
-	RoleMemory      Role = "memory"       // no events, but the counters of a process that are made of memory dumps
+	RoleMemory      Role = "memory"       // no events, but a process's counters made of memory dumps
 	RoleLongTasks   Role = "long tasks"   // tasks of 50 ms and more of the thread above
-	RoleMainProcess Role = "main process" // on a ProcessTrack: the process of a browser that is not one of its pages or helpers
+	RoleMainProcess Role = "main process" // on a ProcessTrack: the main process of a browser rather than one of its pages or helpers
 )
 
-// roles are the roles as the engine has them.
+// roles maps the timeline's roles.
 var roles = map[timeline.Role]Role{
 	timeline.RoleLane:        RoleLane,
 	timeline.RoleStream:      RoleLane,
@@ -84,37 +84,37 @@ var roles = map[timeline.Role]Role{
 	timeline.RoleMemory:      RoleMemory,
 	timeline.RoleLongTasks:   RoleLongTasks,
 	timeline.RoleMainProcess: RoleMainProcess,
-	timeline.RoleInput:       "input", // slices of the thread above that another recorder has seen
+	timeline.RoleInput:       "input", // slices of the thread above, recorded by another input
 	timeline.RoleSpans:       "spans", // spans of the process or thread above
 }
 
-// Track is a row of the trace: a process, a thread, a counter, or anything else that events are on.
+// Track is a row of the trace: a process, a thread, a counter, or anything else with events.
 type Track struct {
 	ID     TrackID
 	Parent TrackID
 	Kind   TrackKind
-	Path   []string // the names from the process down to the track itself; a process or thread without a name counts as ""
+	Path   []string // the names from the process down to the track itself; "" for a process or thread without a name
 	Name   string   // of the process, thread or counter, or of the track itself
-	PID    int64    // of the process that the track is or belongs to, as the recording has it; 0: none, or its id is not a number
-	TID    int64    // of the thread that the track is or belongs to, likewise
-	// ProcessName and ThreadName are the names of that process and that thread.
+	PID    int64    // of the track's process, in the recording; 0: none, or its id is not a number
+	TID    int64    // of the track's thread, likewise
+	// ProcessName and ThreadName are the names of that process and thread.
 	ProcessName, ThreadName string
 
-	Labels []string // ProcessTrack: the recording's labels of the process, such as the titles of its pages
-	Unit   string   // CounterTrack: of its values; "" if unknown
-	Facts  []Arg    // ThreadTrack: values that all its samples have, such as "eventDelay", which so have no track: ints, floats and strings
+	Labels []string // ProcessTrack: labels of the process in the recording, such as the titles of its pages
+	Unit   string   // CounterTrack: unit of its values; "" if unknown
+	Facts  []Arg    // ThreadTrack: values shared by all its samples, such as "eventDelay", which therefore have no track: ints, floats and strings
 
-	// IDSpace tells the recordings apart that were merged into the trace: ids beyond one process, such as windows, tabs, frames and
-	// requests of a browser, mean the same only on tracks with the same IDSpace. "" is the trace's own.
+	// IDSpace distinguishes the recordings merged into the trace: ids beyond one process, such as a browser's windows, tabs, frames
+	// and requests, have the same meaning only on tracks with the same IDSpace. "" is the trace's own.
 	IDSpace string
 
-	// Role says what is on a NamedTrack, Subject of what: the class of objects, the origin of a page or the type of
-	// contexts, as the role has it.
+	// Role is the contents of a NamedTrack, Subject what they concern, depending on the role: a class of objects, the origin of a page or
+	// a type of contexts.
 	Role    Role
 	Subject string
 }
 
-// Track returns the track with an id; the zero Track, which stands for the trace itself, if there is none.
+// Track returns the track with an id; the zero Track, which is the trace itself, if there is none.
 func (t *Trace) Track(id TrackID) Track {
 	t.describeTracks()
 	if int(id) >= len(t.tracks) {
@@ -123,23 +123,23 @@ func (t *Trace) Track(id TrackID) Track {
 	return t.tracks[id]
 }
 
-// Tracks returns the tracks that have events, or tracks with events below them. A track comes after its parent.
+// Tracks returns the tracks with events, or with events on tracks below them. A track comes after its parent.
 func (t *Trace) Tracks() iter.Seq[Track] {
 	return func(yield func(Track) bool) {
 		t.describeTracks()
-		given := make([]bool, len(t.tracks))
-		given[0] = true // the trace itself
-		var way []TrackID
+		yielded := make([]bool, len(t.tracks))
+		yielded[0] = true // the trace itself
+		var path []TrackID
 		for id := range t.tracks {
 			if !t.used[id] {
 				continue
 			}
-			way = way[:0]
-			for up := TrackID(id); !given[up]; up = t.tracks[up].Parent {
-				given[up] = true
-				way = append(way, up)
+			path = path[:0]
+			for up := TrackID(id); !yielded[up]; up = t.tracks[up].Parent {
+				yielded[up] = true
+				path = append(path, up)
 			}
-			for _, id := range slices.Backward(way) {
+			for _, id := range slices.Backward(path) {
 				if !yield(t.tracks[id]) {
 					return
 				}
@@ -148,7 +148,7 @@ func (t *Trace) Tracks() iter.Seq[Track] {
 	}
 }
 
-// describeTracks makes the table of tracks, which never changes afterwards: the engine's tracks, and after them the lanes of each.
+// describeTracks makes the table of tracks on first use: the timeline's tracks, followed by the lanes of each.
 func (t *Trace) describeTracks() {
 	if t.tracks != nil {
 		return
@@ -188,8 +188,8 @@ func factArg(f *timeline.Fact) Arg {
 	return Arg{f.Kind.String(), NewValue(f.Number.Float())}
 }
 
-// describeLanes adds the lanes of a track: tracks below a process or thread, otherwise beside the track and like it. All lanes of a
-// stream are tracks below its thread, otherwise the first lane is the track itself.
+// describeLanes adds the lanes of a track: below a process or thread, otherwise as siblings of the track. The first lane of a stream is a
+// track below its thread; the first lane of other tracks is the track itself.
 func (t *Trace) describeLanes(id TrackID) {
 	track := timeline.TrackID(id)
 	for n := t.tl().FirstLane(track); n <= t.tl().LaneCount(track); n++ {
@@ -204,12 +204,12 @@ func (t *Trace) describeLanes(id TrackID) {
 	}
 }
 
-// trackOf returns a lane of a track.
+// trackOf returns the track for a lane of a track.
 func (t *Trace) trackOf(track timeline.TrackID, lane uint32) TrackID {
 	return TrackID(t.numbers.Of(track, lane))
 }
 
-// setOwner sets the path of a track, and the process and the thread that it belongs to.
+// setOwner sets the path of a track, and its process and thread.
 func (t *Trace) setOwner(tr *Track) {
 	found := resolved.DescribeTrack(t.tl(), timeline.TrackID(tr.ID))
 	tr.PID, tr.TID = found.Input()

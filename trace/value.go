@@ -16,15 +16,15 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ValueKind says what a Value is.
+// ValueKind is the kind of a Value.
 type ValueKind string
 
-// The kinds of values, and the methods that give them. PointerKind and JSONKind only come from inputs.
+// The kinds of values, and the methods that return them. PointerKind and JSONKind occur only in inputs.
 const (
 	NoValue     ValueKind = ""        // the zero Value
 	BoolKind    ValueKind = "bool"    // Value.Bool
 	IntKind     ValueKind = "int"     // Value.Int
-	UintKind    ValueKind = "uint"    // Value.Uint: an integer that the input gives as unsigned
+	UintKind    ValueKind = "uint"    // Value.Uint: an integer that is unsigned in the input
 	FloatKind   ValueKind = "float"   // Value.Float
 	StringKind  ValueKind = "string"  // Value.String
 	PointerKind ValueKind = "pointer" // Value.Uint: an address
@@ -33,21 +33,19 @@ const (
 	ArrayKind   ValueKind = "array"   // Value.Members, whose keys are empty
 )
 
-// Value is the value of an argument, a counter or an attribute; the arguments of an event are one too, a dictionary.
-// Value.Kind says which method gives it. Methods for other kinds return the zero value unless they say otherwise; none
-// panics.
+// Value is the value of an argument, a counter or an attribute, or the arguments of an event, which are a dictionary. Value.Kind
+// determines the method that returns it. Methods for other kinds return the zero value unless documented otherwise; none panics.
 //
-// Dictionaries and arrays of an event are decoded on request: they are valid while the event is, until the next one, and
-// Event.Clone keeps them as well.
+// Dictionaries and arrays of an event are decoded on request: they are valid until the next event; values of Event.Clone stay valid.
 type Value struct {
 	kind ValueKind
 	bits uint64
 	text string
 	list []Arg
 
-	encoded timeline.Arg // a dictionary or array that is not decoded yet
-	args    *eventArgs   // the dictionary of all arguments of an event
-	of      *timeline.Timeline
+	encoded timeline.Arg // a dictionary or array that is decoded on request
+	args    *eventArgs   // all arguments of an event, as a dictionary
+	tl      *timeline.Timeline
 }
 
 // Arg is an argument of an event, or a member of a dictionary or array.
@@ -56,25 +54,25 @@ type Arg struct {
 	Value Value
 }
 
-// validText returns a text with what is not UTF-8 replaced by U+FFFD.
+// validText replaces bytes that are not UTF-8 by U+FFFD.
 func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// argument is what a Value can be made of.
+// argument is the types that NewValue converts.
 type argument interface {
 	bool | int | int64 | uint64 | float64 | string | Nanos | time.Duration | []string | []Value | map[string]string | map[string]Value | Value
 }
 
-// NewArg returns an argument: NewArg("lines", 120). Values are as for NewValue.
+// NewArg returns an argument: NewArg("lines", 120). See NewValue for the values.
 func NewArg[T argument](key string, v T) Arg {
 	return Arg{key, NewValue(v)}
 }
 
-// NewDict returns a dictionary, which may be the arguments of an event. Of several members with the same key the last
-// counts. In a trace, members that are NoValue or have no members are left out: Perfetto has no place for them.
+// NewDict returns a dictionary, which can be the arguments of an event. The last of several members with the same key wins. A trace omits
+// members that are NoValue or empty, because Perfetto cannot represent them.
 func NewDict(members ...Arg) Value { return Value{kind: DictKind, list: members} }
 
-// NewValue returns a Value: a slice makes an array, a map a dictionary in the order of its keys, a duration its nanoseconds, and a Value
-// stays as it is. Bytes of strings that are not UTF-8 become U+FFFD.
+// NewValue returns a Value: an array for a slice, a dictionary ordered by keys for a map, nanoseconds for a duration, and a Value
+// unchanged. Bytes of strings that are not UTF-8 become U+FFFD.
 func NewValue[T argument](v T) Value {
 	switch v := any(v).(type) {
 	case bool:
@@ -128,7 +126,7 @@ func newDict[T string | Value](members map[string]T) Value {
 
 func intValue(v int64) Value { return Value{kind: IntKind, bits: uint64(v)} }
 
-// Kind says what the value is.
+// Kind returns the kind of the value.
 func (v Value) Kind() ValueKind { return v.kind }
 
 // Bool returns the value of a BoolKind.
@@ -171,7 +169,7 @@ func (v Value) Float() float64 {
 	return 0
 }
 
-// String returns any value as text: a StringKind or JSONKind as it is, a dictionary or an array as JSON.
+// String returns any value as text: a StringKind or JSONKind unchanged, a dictionary or an array as JSON.
 func (v Value) String() string {
 	switch v.kind {
 	case StringKind, JSONKind:
@@ -192,19 +190,19 @@ func (v Value) String() string {
 	return ""
 }
 
-// Members returns the members of a dictionary or array, in their order.
+// Members returns the members of a dictionary or array, in order.
 func (v Value) Members() iter.Seq[Arg] {
 	switch {
 	case v.args != nil:
 		return v.args.all()
-	case v.of == nil:
+	case v.tl == nil:
 		return slices.Values(v.list)
 	}
-	return decoded(v.of, v.of.Members(v.encoded))
+	return decoded(v.tl, v.tl.Members(v.encoded))
 }
 
-// Get returns the member of a dictionary with a key, and whether there is one. More keys lead to a member of a dictionary
-// in it: Get("data", "frame"). Value.Members yields an array's.
+// Get returns the member of a dictionary with a key, and whether it exists. Further keys select members of nested dictionaries:
+// Get("data", "frame"). For arrays, use Value.Members.
 func (v Value) Get(path ...string) (Value, bool) {
 	for _, key := range path {
 		if v.kind != DictKind {
@@ -224,7 +222,7 @@ func (v Value) Get(path ...string) (Value, bool) {
 	return v, len(path) > 0
 }
 
-// clone returns a value that stays valid.
+// clone returns a value that stays valid until the trace is closed.
 func (v Value) clone() Value {
 	if v.args != nil {
 		a := *v.args
@@ -234,7 +232,7 @@ func (v Value) clone() Value {
 	return v
 }
 
-// MarshalJSON writes the value as JSON: an address as a text in hexadecimal digits, numbers that JSON cannot hold as texts.
+// MarshalJSON writes the value as JSON: addresses as hexadecimal strings, and numbers that JSON cannot represent as strings.
 func (v Value) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 func (v Value) appendJSON(b []byte) []byte {
@@ -283,20 +281,20 @@ func trimComma(b []byte) []byte {
 func appendText(b []byte, text string) []byte {
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		return append(b, `""`...) // cannot happen: texts always have a JSON form
+		return append(b, `""`...) // cannot happen: every text can be encoded
 	}
 	return append(b, jsonscan.Escape(quoted)...)
 }
 
-// eventArgs are the arguments of an event of the engine.
+// eventArgs are the arguments of an event of the timeline.
 type eventArgs struct {
 	encoded timeline.Args
-	end     timeline.Args // that came with the end of a slice; they replace equal keys
-	id      []Arg         // id and scope of an asynchronous event, members of weft
-	of      *timeline.Timeline
+	end     timeline.Args // arguments of the slice's end, which replace equal keys
+	id      []Arg         // members to add to weft: id and scope of an asynchronous event, and did_not_end
+	tl      *timeline.Timeline
 }
 
-// all returns the arguments one by one.
+// all yields the arguments.
 func (a *eventArgs) all() iter.Seq[Arg] {
 	if len(a.end) > 0 {
 		return a.merged
@@ -304,19 +302,19 @@ func (a *eventArgs) all() iter.Seq[Arg] {
 	return a.begin()
 }
 
-// begin returns the arguments but for those that came with the end.
+// begin yields only the arguments of the start.
 func (a *eventArgs) begin() iter.Seq[Arg] {
-	args := decoded(a.of, a.of.ArgList(a.encoded))
+	args := decoded(a.tl, a.tl.ArgList(a.encoded))
 	if len(a.id) > 0 {
 		return withID(args, a.id)
 	}
 	return args
 }
 
-// ownKey is the name of the argument in which weft keeps what it adds to an event.
+// ownKey is the argument for weft's additions to an event.
 const ownKey = "weft"
 
-// withID adds the id of an asynchronous event to the dictionary weft, as the output has it.
+// withID adds members to the dictionary weft, as in the output.
 func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		added := false
@@ -326,7 +324,7 @@ func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 				if a.Value.Kind() == DictKind {
 					members = slices.Collect(a.Value.Members())
 				}
-				a.Value, added = NewDict(append(members, without(id, members)...)...), true
+				a.Value, added = NewDict(append(members, newMembers(id, members)...)...), true
 			}
 			if !yield(a) {
 				return
@@ -338,20 +336,17 @@ func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 	}
 }
 
-// without returns what weft adds, without resolved.DidNotEndKey if the input has a member of that name.
-func without(added, members []Arg) []Arg {
+// newMembers returns the members that weft adds, without resolved.DidNotEndKey if the input has it.
+func newMembers(added, members []Arg) []Arg {
 	if !slices.ContainsFunc(members, func(m Arg) bool { return m.Key == resolved.DidNotEndKey }) {
 		return added
 	}
 	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == resolved.DidNotEndKey })
 }
 
-// merged yields the arguments of the start of a slice, and in their place or after them the arguments of its end.
+// merged yields the arguments of a slice's start, replaced by arguments of its end with equal keys, and then the rest of the end's.
 func (a *eventArgs) merged(yield func(Arg) bool) {
-	var ends []Arg
-	for arg := range decoded(a.of, a.of.ArgList(a.end)) {
-		ends = append(ends, arg)
-	}
+	ends := slices.Collect(decoded(a.tl, a.tl.ArgList(a.end)))
 	used := make([]bool, len(ends))
 	for arg := range a.begin() {
 		for i := range ends {
@@ -370,7 +365,7 @@ func (a *eventArgs) merged(yield func(Arg) bool) {
 	}
 }
 
-// decoded turns arguments of the engine into this package's.
+// decoded converts arguments of the timeline.
 func decoded(tl *timeline.Timeline, args iter.Seq[timeline.Arg]) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for a := range args {
@@ -398,21 +393,21 @@ func valueOf(tl *timeline.Timeline, a timeline.Arg) Value {
 	case timeline.ArgJSON:
 		return Value{kind: JSONKind, text: string(a.Text())}
 	case timeline.ArgDict:
-		return Value{kind: DictKind, encoded: a, of: tl}
+		return Value{kind: DictKind, encoded: a, tl: tl}
 	case timeline.ArgArray:
-		return Value{kind: ArrayKind, encoded: a, of: tl}
+		return Value{kind: ArrayKind, encoded: a, tl: tl}
 	}
 	return Value{}
 }
 
-// encodeArgs writes the arguments of an event for the engine.
+// encodeArgs encodes the arguments of an event for the timeline.
 func (v Value) encodeArgs(e *timeline.ArgsEncoder) (timeline.Args, error) {
 	e.Reset()
 	if v.kind != DictKind && v.kind != NoValue {
 		return nil, fmt.Errorf("its arguments are a dictionary, not %s", v.kind)
 	}
 	for arg := range v.Members() {
-		e.OwnKey([]byte(validText(arg.Key))) // a program that copies a trace copies what weft says in it
+		e.OwnKey([]byte(validText(arg.Key))) // programs that copy a trace copy weft's own arguments
 		if err := arg.Value.encode(e, 0); err != nil {
 			return nil, fmt.Errorf("argument %q: %w", arg.Key, err)
 		}
@@ -420,12 +415,12 @@ func (v Value) encodeArgs(e *timeline.ArgsEncoder) (timeline.Args, error) {
 	return e.Args(), nil
 }
 
-// maxValueDepth bounds dictionaries and arrays in each other, as the readers of formats do.
+// maxValueDepth limits the nesting of dictionaries and arrays, as the readers of formats do.
 const maxValueDepth = 64
 
 func (v Value) encode(e *timeline.ArgsEncoder, depth int) error {
 	if depth > maxValueDepth {
-		return fmt.Errorf("more than %d dictionaries and arrays in each other", maxValueDepth)
+		return fmt.Errorf("dictionaries and arrays are nested more than %d levels deep", maxValueDepth)
 	}
 	switch v.kind {
 	case NoValue:

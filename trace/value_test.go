@@ -28,7 +28,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Lookup gives the same events as a loop, wherever they are.
+// Lookup returns the same events as a loop, wherever they are.
+
 func TestLookup(t *testing.T) {
 	tr := openRecording(t, "chrome/chrome-devtools-tiny.json.gz")
 	defer tr.Close()

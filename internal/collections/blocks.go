@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// List is a list of values in blocks, for what grows while an input is read. A slice that grows moves, and is held twice for that
-// moment; a List stays where it is, so that it takes no more memory than its values. The zero List is empty.
+// List is a list of values in blocks, for data that grows while an input is read. A growing slice is copied, and briefly needs its memory
+// twice; a List does not move, and needs no more memory than its values. The zero List is empty.
 type List[T any] struct {
-	blocks [][]T // of blockLen values each; the first grows up to that
+	blocks [][]T // of blockLen values each; the first one grows to that
 	n      int
 }
 
@@ -21,13 +21,13 @@ const (
 // Len returns the number of values.
 func (l *List[T]) Len() int { return l.n }
 
-// At returns the value at a place, which has to be there. It may be changed.
+// At returns the value with an index, which must be in range, for reading or writing.
 func (l *List[T]) At(i int) *T { return &l.blocks[i>>blockBits][i&(blockLen-1)] }
 
 // Append adds a value.
 func (l *List[T]) Append(v T) { *l.Next() = v }
 
-// Next adds a value and returns its place, which may hold anything.
+// Next adds a value with unspecified contents and returns it.
 func (l *List[T]) Next() *T {
 	i, k := l.n>>blockBits, l.n&(blockLen-1)
 	switch {
@@ -43,8 +43,7 @@ func (l *List[T]) Next() *T {
 	return &l.blocks[i][k]
 }
 
-// Join takes over the values of another list, which is empty then. They are at their places plus shift: those in between,
-// after the values that l had, hold nothing.
+// Join moves the values of another list to the end of l and empties it. Their indexes increase by shift; values in the gap are unspecified.
 func (l *List[T]) Join(other *List[T]) (shift int) {
 	shift = len(l.blocks) << blockBits
 	l.blocks, l.n = append(l.blocks, other.blocks...), shift+other.n
@@ -52,13 +51,13 @@ func (l *List[T]) Join(other *List[T]) (shift int) {
 	return shift
 }
 
-// Truncate keeps the first n values, of which there have to be so many. The memory of the others is kept for more.
+// Truncate keeps the first n values, where n is at most Len. The memory of the others is kept for reuse.
 func (l *List[T]) Truncate(n int) { l.n = n }
 
-// Clip frees the memory that is kept for more values.
+// Clip frees memory that was kept for reuse.
 func (l *List[T]) Clip() { l.blocks = slices.Clone(l.blocks[:(l.n+blockLen-1)>>blockBits]) }
 
-// All goes through the places and values of the list in order.
+// All iterates over the indexes and values in order.
 func (l *List[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range l.n {

@@ -37,7 +37,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A clipped list keeps its values, takes more of them, and holds no more blocks than it needs.
+// A clipped list keeps its values, accepts more, and has no more blocks than it needs.
 func TestClip(t *testing.T) {
 	for _, n := range []int{0, 1, firstBlock, blockLen - 1, blockLen, blockLen + 1} {
 		var l List[int]
@@ -60,7 +60,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// A list allocates no more than it holds.
+// A list allocates no more memory than its values need.
 func TestListIsNotHeldTwice(t *testing.T) {
 	const n = 1 << 20
 	var l List[int64]
@@ -69,14 +69,14 @@ func TestListIsNotHeldTwice(t *testing.T) {
 			l.Append(int64(i))
 		}
 	})
-	const held = n * 8
-	if got > held+held/50 {
-		t.Errorf("%d bytes were allocated for %d", got, held)
+	const size = n * 8
+	if got > size+size/50 {
+		t.Errorf("%d bytes were allocated for %d", got, size)
 	}
 	runtime.KeepAlive(&l)
 }
 
-// The values of a list that joined another are after the last block of that one.
+// After Join, the values of the other list are in the blocks after the list's own.
 func TestJoin(t *testing.T) {
 	const added = blockLen + 3
 	for _, n := range []int{0, 1, firstBlock, blockLen, blockLen + 1} {

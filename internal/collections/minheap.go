@@ -1,10 +1,10 @@
 package collections
 
-// Heap is a heap with its least item on top. Make it with NewHeap.
+// Heap is a heap with its least item at the top. Use NewHeap.
 type Heap[T any] struct {
 	items []T
 	less  func(a, b *T) bool
-	moved T // the item that is being moved: it is written once, where it stays
+	moved T // the item being moved, which is written once, to its final position
 }
 
 // NewHeap returns an empty heap in the order of less.
@@ -13,7 +13,7 @@ func NewHeap[T any](less func(a, b *T) bool) Heap[T] { return Heap[T]{less: less
 // Len returns the number of items.
 func (h *Heap[T]) Len() int { return len(h.items) }
 
-// Top returns the least item, which may be changed if Fix is called then.
+// Top returns the least item. After changing it, call Fix.
 func (h *Heap[T]) Top() *T { return &h.items[0] }
 
 // Push adds an item.
@@ -43,7 +43,7 @@ func (h *Heap[T]) Pop() T {
 	return least
 }
 
-// Fix restores the order after the top item has changed.
+// Fix restores the order after a change of the top item.
 func (h *Heap[T]) Fix() {
 	h.moved = h.items[0]
 	i := 0

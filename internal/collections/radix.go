@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// RadixOrder is the order of many things by numbers. It packs the number of a thing above its place, sorts these keys by their bits, and
-// reads the places in the order of the things: no comparison is called, and no thing is moved. Things of one number stay in the order of
-// their places. Its memory serves one sort after the other, RadixKeySize bytes for each thing of the longest one.
+// RadixOrder orders many things by numbers. A key is the number of a thing followed by its index; keys are sorted by their bits, and then
+// contain the indexes in order. Nothing is compared, and no thing is moved. Things with equal numbers stay in the order of their indexes.
+// The memory, RadixKeySize bytes for each thing, is reused for the next sort.
 type RadixOrder struct {
 	keys, other []uint64
-	low         int // bits of a place
+	low         int // bits of an index
 }
 
-// RadixKeySize is what a thing takes in an RadixOrder, in bytes.
+// RadixKeySize is the memory for a thing in a RadixOrder, in bytes.
 const RadixKeySize = 16
 
-// RadixKey returns the number by which signed numbers are in their order.
+// RadixKey converts a signed number to an unsigned one with the same order.
 func RadixKey(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
-// Numbers returns room for the numbers of n things, which are to be filled in before Sort.
+// Numbers returns a slice for the numbers of n things, to be filled before Sort.
 func (o *RadixOrder) Numbers(n int) []uint64 {
 	o.keys = slices.Grow(o.keys[:0], n)[:n]
 	return o.keys
 }
 
-// Sort sorts the things by their numbers. Only the bits in which these differ count: for the times of a trace of a minute,
-// 36. It reports false if a number and a place do not fit in 64 bits together; then there is no order.
+// Sort sorts the things by their numbers, using only the bits in which these differ: 36 for the times of a trace of a minute. It returns
+// false if number and index do not fit in 64 bits; then there is no order.
 func (o *RadixOrder) Sort() bool {
 	n := len(o.keys)
 	if n == 0 {
@@ -53,17 +53,16 @@ func (o *RadixOrder) Sort() bool {
 // Len returns the number of things.
 func (o *RadixOrder) Len() int { return len(o.keys) }
 
-// Place returns the place of the thing that is the i-th in the order.
+// Place returns the index of the i-th thing in the order.
 func (o *RadixOrder) Place(i int) int { return int(o.keys[i] & (1<<o.low - 1)) }
 
-// Same reports whether the i-th and j-th thing in the order have one number.
+// Same reports whether the i-th and j-th thing in the order have equal numbers.
 func (o *RadixOrder) Same(i, j int) bool { return o.keys[i]>>o.low == o.keys[j]>>o.low }
 
 const digitBits = 11
 
-// sortBits sorts keys by their bits from low up to high, not including it, and keeps the order of keys that are equal in these: the
-// order of the places, with places from 0 on below low. It needs other, which has the same length as keys, and returns both, the
-// sorted one first.
+// sortBits sorts keys by their bits from low up to but not including high, keeping the order of keys that are equal in these bits. It
+// needs other, which has the same length as keys, and returns both, the sorted one first.
 func sortBits(keys, other []uint64, low, high int) (sorted, rest []uint64) {
 	for shift := low; shift < high; shift += digitBits {
 		var counts [1 << digitBits]uint32

@@ -19,7 +19,7 @@ func TestSortBits(t *testing.T) {
 			for i := range keys {
 				keys[i] = rng.Uint64()
 			}
-			by := func(k uint64) uint64 { // the bits that count
+			by := func(k uint64) uint64 { // the bits that are compared
 				if c.high < 64 {
 					k &= 1<<c.high - 1
 				}
@@ -42,7 +42,7 @@ func TestSortBits(t *testing.T) {
 	}
 }
 
-// Things come in the order of their numbers, equal numbers as they came; a second sort of a RadixOrder is like the first.
+// Things are ordered by number, and those with equal numbers as they came; a RadixOrder can be reused.
 func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var o RadixOrder
@@ -55,7 +55,7 @@ func TestOrder(t *testing.T) {
 		{1000, 1 << 55, false}, {3, 1 << 40, true}, {1024, 1 << 54, true}, {1025, 1 << 54, false},
 	} {
 		t.Run(fmt.Sprintf("%d of %d numbers", c.n, c.span), func(t *testing.T) {
-			base := math.MaxUint64 - (c.span - 1) // numbers are far from 0: what counts is how far apart they are
+			base := math.MaxUint64 - (c.span - 1) // far from 0: only the distance between the numbers matters
 			numbers := make([]uint64, c.n)
 			want := make([]int, c.n)
 			for i := range numbers {
@@ -87,7 +87,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Signed numbers are in their order by RadixKey.
+// RadixKey preserves the order of signed numbers.
 func TestKeyOf(t *testing.T) {
 	for _, n := range [][2]int64{{math.MinInt64, -1}, {-2, -1}, {-1, 0}, {0, 1}, {1, math.MaxInt64}} {
 		if RadixKey(n[0]) >= RadixKey(n[1]) {
@@ -96,7 +96,7 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// Numbers as extsort and timeline have them: a key that mostly ascends above a place.
+// The numbers are like the records of extsort and timeline: a mostly ascending key above an index.
 func BenchmarkSortBits(b *testing.B) {
 	const n, low = 1 << 19, 19
 	rng := rand.New(rand.NewPCG(1, 2))

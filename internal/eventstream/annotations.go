@@ -8,9 +8,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Arguments are most of an event. They go from the form of the engine, debug annotations, straight into the form of weft.v1: one
-// value each, after its name, as timeline.ArgsEncoder writes them. Other forms go through timeline.Arg, with the same result.
-// Without this path, an export of chrome-devtools-medium takes 1.20 times as long (CPU time).
+// Arguments are most of an event. They are converted directly from the timeline's form, debug annotations, to weft.v1: one value each,
+// after its name, as written by timeline.ArgsEncoder. Other forms are converted through timeline.Arg, with the same result. Without
+// the direct conversion, an export of chrome-devtools-medium takes 1.20 times as long (CPU time).
 
 // appendArgs appends the arguments of an event.
 func (e *Encoder) appendArgs(b []byte, row *resolved.Row) []byte {
@@ -25,7 +25,7 @@ func (e *Encoder) appendArgs(b []byte, row *resolved.Row) []byte {
 	return b
 }
 
-// appendJoined appends arguments of several places. It is not part of appendArgs, where the loop would take b to the heap.
+// appendJoined appends the merged arguments of start and end. In appendArgs, its loop would move b to the heap.
 func (e *Encoder) appendJoined(b []byte, row *resolved.Row) []byte {
 	for arg := range row.Args() {
 		b = e.appendArg(b, weftv1.Event_Args, &arg, 1)
@@ -33,7 +33,7 @@ func (e *Encoder) appendJoined(b []byte, row *resolved.Row) []byte {
 	return b
 }
 
-// appendAnnotation appends an annotation as an Arg, as a field of the message around it.
+// appendAnnotation appends an annotation as an Arg in the given field.
 func (e *Encoder) appendAnnotation(b []byte, field int, msg []byte, depth int) []byte {
 	start := len(b)
 	b, mark := wire.BeginMessage(b, field)
@@ -94,7 +94,7 @@ func (e *Encoder) appendKey(b []byte, id uint64) []byte {
 	return append(b, e.keys[id]...)
 }
 
-// appendEntries appends the members of a dictionary or array, of whose annotation r has read the first.
+// appendEntries appends the members of a dictionary or array, after r has read the first one.
 func (e *Encoder) appendEntries(b []byte, as int, msg []byte, r wire.Reader, depth int) []byte {
 	if depth > maxArgDepth {
 		return appendText(b, weftv1.Arg_JSON, resolved.AppendValue(nil, e.tl, e.tl.Arg(msg)))

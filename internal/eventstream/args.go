@@ -9,11 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxArgDepth is how deep dictionaries and arrays lie in each other as messages; what is deeper is JSON text. Each takes two
-// levels of messages, and the protobuf libraries of C++, Java and Python refuse more than 100.
+// maxArgDepth is the most levels of dictionaries and arrays that are written as messages; deeper ones are JSON text. A level takes two
+// nested messages, and the protobuf libraries of C++, Java and Python reject more than 100.
 const maxArgDepth = 45
 
-// appendArg appends an argument as a field of the message around it.
+// appendArg appends an argument in the given field.
 func (e *Encoder) appendArg(b []byte, field int, arg *timeline.Arg, depth int) []byte {
 	b, mark := wire.BeginMessage(b, field)
 	if len(arg.Key) > 0 {
@@ -22,7 +22,7 @@ func (e *Encoder) appendArg(b []byte, field int, arg *timeline.Arg, depth int) [
 	return wire.EndMessage(e.appendValue(b, arg, depth), mark)
 }
 
-// appendValue appends the value of an argument; null has none.
+// appendValue appends the value of an argument, nothing for null.
 func (e *Encoder) appendValue(b []byte, arg *timeline.Arg, depth int) []byte {
 	switch arg.Kind {
 	case timeline.ArgBool:
@@ -58,37 +58,37 @@ func (e *Encoder) appendMembers(b []byte, field int, list *timeline.Arg, depth i
 	return wire.EndMessage(b, mark)
 }
 
-// What the parts of an event may take that is cut: together less than MaxRecord.
+// Limits for the parts of a truncated event: together less than MaxRecord.
 const (
-	maxCutText  = 256 << 10 // each name
-	maxCutNames = 8 << 20   // of tracks and categories, together
-	maxCutArgs  = 24 << 20  // all arguments
-	maxCutRest  = 8 << 20   // contexts, flows, and the stack, each
-	minCutArg   = 64        // bytes that an argument may take, however many there are
+	maxTruncatedText  = 256 << 10 // each name
+	maxTruncatedNames = 8 << 20   // of tracks and categories, together
+	maxTruncatedArgs  = 24 << 20  // all arguments
+	maxTruncatedRest  = 8 << 20   // contexts, flows, and the stack, each
+	minTruncatedArg   = 64        // bytes of an argument, however many there are
 )
 
-// appendCut is appendEvent for an event that is too large: long texts are cut, arguments that take more than their share become
-// texts that are cut, and what has no room then is left out.
-func (e *Encoder) appendCut(b []byte, row *resolved.Row) []byte {
+// appendTruncated is appendEvent for an event that is too large: long texts are truncated, arguments beyond their share become truncated
+// texts, and whatever does not fit is dropped.
+func (e *Encoder) appendTruncated(b []byte, row *resolved.Row) []byte {
 	it, track := *row.Item, *row.Track
-	it.Name, it.NameID, it.CategoryID = cutText(it.Name, maxCutText), 0, 0
-	it.Category = cutText(it.Category, maxCutNames)
+	it.Name, it.NameID, it.CategoryID = truncateText(it.Name, maxTruncatedText), 0, 0
+	it.Category = truncateText(it.Category, maxTruncatedNames)
 	track.Encoded = [2][]byte{}
 	track.Path = nil
 	names := 0
 	for _, name := range row.Track.Path {
-		name = string(cutText([]byte(name), maxCutText))
-		if names += len(name); names <= maxCutNames {
+		name = string(truncateText([]byte(name), maxTruncatedText))
+		if names += len(name); names <= maxTruncatedNames {
 			track.Path = append(track.Path, name)
 		}
 	}
 	for _, text := range []*string{&track.ProcessName, &track.ThreadName, &track.AsyncID, &track.AsyncScope} {
-		*text = string(cutText([]byte(*text), maxCutText))
+		*text = string(truncateText([]byte(*text), maxTruncatedText))
 	}
 	short := *row
 	short.Item, short.Track = &it, &track
 	b = e.appendHead(b, &short)
-	b = e.appendCutArgs(b, row)
+	b = e.appendTruncatedArgs(b, row)
 	b = appendWhole(b, appendFlows(nil, row))
 	for i := range row.Contexts {
 		b = appendWhole(b, appendContext(nil, &row.Contexts[i]))
@@ -100,24 +100,24 @@ func (e *Encoder) appendCut(b []byte, row *resolved.Row) []byte {
 	return appendTail(b, &short)
 }
 
-// appendWhole appends all fields, or as many as fit.
+// appendWhole appends as many whole fields as fit.
 func appendWhole(b, fields []byte) []byte {
-	if len(fields) <= maxCutRest {
+	if len(fields) <= maxTruncatedRest {
 		return append(b, fields...)
 	}
 	end := 0
-	for r := wire.NewReader(fields); r.Next() && end+len(r.Raw()) <= maxCutRest; {
+	for r := wire.NewReader(fields); r.Next() && end+len(r.Raw()) <= maxTruncatedRest; {
 		end += len(r.Raw())
 	}
 	return append(b, fields[:end]...)
 }
 
-func (e *Encoder) appendCutArgs(b []byte, row *resolved.Row) []byte {
+func (e *Encoder) appendTruncatedArgs(b []byte, row *resolved.Row) []byte {
 	count := 0
 	for range row.Args() {
 		count++
 	}
-	each, start := max(maxCutArgs/max(count, 1), minCutArg), len(b)
+	each, start := max(maxTruncatedArgs/max(count, 1), minTruncatedArg), len(b)
 	for arg := range row.Args() {
 		n := len(b)
 		if b = e.appendArg(b, weftv1.Event_Args, &arg, 1); len(b)-n > each {
@@ -127,18 +127,18 @@ func (e *Encoder) appendCutArgs(b []byte, row *resolved.Row) []byte {
 			}
 			var mark int
 			b, mark = wire.BeginMessage(b[:n], weftv1.Event_Args)
-			b = appendText(b, weftv1.Arg_Key, cutText(arg.Key, min(each/2, maxCutText)))
-			b = wire.EndMessage(appendText(b, weftv1.Arg_String, cutText(text, each/2)), mark)
+			b = appendText(b, weftv1.Arg_Key, truncateText(arg.Key, min(each/2, maxTruncatedText)))
+			b = wire.EndMessage(appendText(b, weftv1.Arg_String, truncateText(text, each/2)), mark)
 		}
-		if len(b)-start > maxCutArgs+maxCutText {
+		if len(b)-start > maxTruncatedArgs+maxTruncatedText {
 			return b[:n]
 		}
 	}
 	return b
 }
 
-// cutText cuts a text that is too long, between two characters, and says so with three dots.
-func cutText(text []byte, n int) []byte {
+// truncateText truncates a text between two characters and appends an ellipsis.
+func truncateText(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// long returns the longest recording of Chrome that is there.
+// long returns the longest available recording of Chrome.
 func long(tb testing.TB) []byte {
 	return recording.Read(tb, recording.Large(tb, "traces/chrome/chrome-devtools-long.json", "traces/chrome/chrome-devtools-small.json"))
 }
 
-// BenchmarkExport compares what an export takes with reading the input and one walk, which is what convert.Open does: run it with
-// -cpu 1. The target is 1.35 times that.
+// BenchmarkExport compares an export with reading the input and one walk, which is what convert.Open does: run it with -cpu 1. The
+// target ratio is 1.35.
 func BenchmarkExport(b *testing.B) {
 	data := long(b)
 	open := func(b *testing.B) *trace.Trace {

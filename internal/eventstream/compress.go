@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The names of codecs of whole streams.
+// Names of codecs for whole streams.
 const (
 	NoCompression = "none"
 	Zstd          = "zstd"
@@ -17,10 +17,10 @@ const (
 
 var codecs = []string{Zstd, Gzip, NoCompression}
 
-// Codecs returns the names of all codecs.
+// Codecs returns the names of the codecs.
 func Codecs() []string { return slices.Clone(codecs) }
 
-// Suffix returns what a codec adds to the name of a file; false if there is no such codec.
+// Suffix returns the file name suffix of a codec; false if it is unknown.
 func Suffix(codec string) (suffix string, ok bool) {
 	switch codec {
 	case Zstd:
@@ -34,7 +34,7 @@ func Suffix(codec string) (suffix string, ok bool) {
 // zstdWindow is the distance over which zstd finds repetitions. A larger one takes more memory and gains little.
 const zstdWindow = 4 << 20
 
-// Compress returns a writer that compresses what is written to w. Close ends the stream and leaves w open.
+// Compress returns a writer that compresses to w. Close ends the stream without closing w.
 func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	switch codec {
 	case Zstd:
@@ -45,7 +45,7 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	return plain{w}, nil
 }
 
-// plain does not compress.
+// plain is the codec without compression.
 type plain struct{ io.Writer }
 
 // Close does nothing.

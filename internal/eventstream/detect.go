@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Detect reports whether an input begins as a stream: with a Record that is a Header whose first field is the magic, of any version.
+// Detect reports whether an input starts like a stream: with a Record of a Header whose first field is the magic, of any version.
 func Detect(head []byte) bool {
 	n, size := binary.Uvarint(head)
 	if size <= 0 || n > MaxRecord {
@@ -25,5 +25,5 @@ func Detect(head []byte) bool {
 	return bytes.HasPrefix(head[3+size:], anyMagic)
 }
 
-// anyMagic is how Header.magic begins in all versions.
+// anyMagic is the start of Header.magic in all versions.
 var anyMagic = []byte("weft.v")

@@ -12,7 +12,7 @@ import (
 
 // Encoder appends events of one timeline as Records. It is not safe for concurrent use.
 type Encoder struct {
-	// Cut counts the events of which parts were cut, because they would take more than MaxRecord.
+	// Cut counts the events that were truncated to MaxRecord.
 	Cut uint64
 
 	tl         *timeline.Timeline
@@ -22,11 +22,11 @@ type Encoder struct {
 	categories [][]byte                    // by CategoryID: Event.categories, nil: not encoded yet
 	frames     map[timeline.FrameID][]byte // Event.stack
 	keys       [][]byte                    // by KeyID: Arg.key, nil: not encoded yet
-	frameBytes int                         // of these
-	stack      []timeline.FrameID          // for use again
+	frameBytes int                         // of frames
+	stack      []timeline.FrameID          // scratch
 }
 
-// validity says whether a text is UTF-8.
+// validity is whether a text is UTF-8; 0: unknown.
 type validity uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	invalid
 )
 
-// maxFrameBytes is how many bytes of encoded frames are kept.
+// maxFrameBytes limits the cache of encoded frames.
 const maxFrameBytes = 1 << 20
 
 // NewEncoder returns an Encoder for a timeline.
@@ -46,28 +46,27 @@ func NewEncoder(tl *timeline.Timeline) *Encoder {
 	}
 }
 
-// Event returns an event as a Record preceded by its length. It is valid until the next call. One that would be too large has
-// its arguments cut as text, and what else it takes.
+// Event returns an event as a Record preceded by its length, valid until the next call. An event that is too large is truncated.
 func (e *Encoder) Event(row *resolved.Row) []byte {
 	e.event = e.appendEvent(e.event[:0], row)
 	if len(e.event) > MaxRecord-maxHead {
-		e.event = e.appendCut(e.event[:0], row)
+		e.event = e.appendTruncated(e.event[:0], row)
 		e.Cut++
 	}
 	e.record = appendRecord(e.record[:0], weftv1.Record_Event, e.event)
 	return e.record
 }
 
-// maxHead is more than the tag and the length of a message take.
+// maxHead is an upper limit for the tag and length of a message.
 const maxHead = 16
 
-// appendRecord appends a Record with a message in it, preceded by its length.
+// appendRecord appends a Record with a message, preceded by its length.
 func appendRecord(b []byte, field int, message []byte) []byte {
 	n := wire.SizeVarint(uint64(field)<<3) + wire.SizeVarint(uint64(len(message))) + len(message)
 	return wire.AppendBytes(wire.AppendVarint(b, uint64(n)), field, message)
 }
 
-// appendEvent appends the fields of an Event in the order in which generated structs write them, by number.
+// appendEvent appends the fields of an Event ordered by number, like generated structs.
 func (e *Encoder) appendEvent(b []byte, row *resolved.Row) []byte {
 	b = e.appendHead(b, row)
 	b = e.appendArgs(b, row)
@@ -105,7 +104,7 @@ func (e *Encoder) appendHead(b []byte, row *resolved.Row) []byte {
 	return append(b, row.Track.Encoded[0]...)
 }
 
-// appendTrack appends the fields about a track.
+// appendTrack appends the fields of a track.
 func appendTrack(b []byte, t *resolved.Track) []byte {
 	for _, name := range t.Path {
 		b = appendText(b, weftv1.Event_Track, name)
@@ -120,7 +119,7 @@ func appendTrack(b []byte, t *resolved.Track) []byte {
 	return appendString(b, weftv1.Event_ThreadName, t.ThreadName)
 }
 
-// appendTrackTail appends the fields about a track that have higher numbers.
+// appendTrackTail appends the fields of a track with higher numbers.
 func appendTrackTail(b []byte, t *resolved.Track) []byte {
 	b = appendString(b, weftv1.Event_AsyncID, t.AsyncID)
 	b = appendString(b, weftv1.Event_AsyncScope, t.AsyncScope)
@@ -204,7 +203,7 @@ func appendThread(b []byte, row *resolved.Row) []byte {
 	return b
 }
 
-// appendStack appends the frames of a call stack, the innermost first.
+// appendStack appends the frames of a call stack, innermost first.
 func (e *Encoder) appendStack(b []byte, id timeline.CallstackID) []byte {
 	e.stack = e.tl.AppendCallstack(e.stack[:0], id)
 	for i := len(e.stack) - 1; i >= 0; i-- {
@@ -233,7 +232,7 @@ func appendFrame(b []byte, f *timeline.Frame) []byte {
 	return wire.EndMessage(b, mark)
 }
 
-// appendTail appends the fields after the stack, and the value, which generated structs write last: it is in a oneof.
+// appendTail appends the fields after the stack, and the value, which generated structs write last because it is in a oneof.
 func appendTail(b []byte, row *resolved.Row) []byte {
 	it := row.Item
 	b = append(b, row.Track.Encoded[1]...)
@@ -255,7 +254,7 @@ func appendTail(b []byte, row *resolved.Row) []byte {
 	return b
 }
 
-// appendUint appends a field without presence: nothing if it is 0.
+// appendUint appends a field without presence, which is omitted if it is 0.
 func appendUint(b []byte, field int, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -265,7 +264,7 @@ func appendUint(b []byte, field int, v uint64) []byte {
 
 func appendInt(b []byte, field int, v int64) []byte { return appendUint(b, field, uint64(v)) }
 
-// appendString appends a text without presence: nothing if it is empty.
+// appendString appends a text without presence, which is omitted if it is empty.
 func appendString(b []byte, field int, text string) []byte {
 	if text == "" {
 		return b
@@ -273,7 +272,7 @@ func appendString(b []byte, field int, text string) []byte {
 	return appendText(b, field, text)
 }
 
-// appendText appends a text, with U+FFFD for bytes that are not UTF-8: protobuf allows nothing else.
+// appendText appends a text. Bytes that are not UTF-8, which protobuf does not allow, become U+FFFD.
 func appendText[T string | []byte](b []byte, field int, text T) []byte {
 	n := len(b)
 	b = append(wire.AppendVarint(wire.AppendTag(b, field, wire.Len), uint64(len(text))), text...)

@@ -21,13 +21,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// eachRecording runs a test with each recording that can be read.
+// eachRecording runs a test with each readable recording.
 func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline)) {
 	for _, f := range recording.In(t, ".") {
 		t.Run(f.Name, func(t *testing.T) {
 			tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, f.Path)), convert.Options{TempDir: t.TempDir()})
 			if err != nil {
-				t.Skip(err) // some are damaged beyond reading
+				t.Skip(err) // some are too damaged to read
 			}
 			defer tr.Close()
 			test(t, timeline.Of(tr))
@@ -48,7 +48,7 @@ func eachRow(t *testing.T, tl *timeline.Timeline, fn func(*resolved.Row)) {
 	}
 }
 
-// readRecord reads the one record of b with the generated structs, and checks that these write the same bytes.
+// readRecord reads the only record of b with the generated structs, and checks that these write the same bytes.
 func readRecord(t *testing.T, b []byte) *weftv1.Record {
 	t.Helper()
 	var record weftv1.Record
@@ -68,7 +68,7 @@ func readRecord(t *testing.T, b []byte) *weftv1.Record {
 	return &record
 }
 
-// hasUnknown reports whether a message, or one in it, has fields that the schema does not have.
+// hasUnknown reports whether a message, or one in it, has fields that the schema lacks.
 func hasUnknown(m protoreflect.Message) (found bool) {
 	if len(m.GetUnknown()) > 0 {
 		return true
@@ -88,10 +88,10 @@ func hasUnknown(m protoreflect.Message) (found bool) {
 	return found
 }
 
-// Every event is the same as a message, written by hand as by the generated structs, and as a JSON line, whose members are the
-// fields that are set.
+// Every event is the same in all forms: the message, which is encoded as by the generated structs, and the JSON line, whose members are
+// the fields that are set.
 func TestForms(t *testing.T) {
-	fields := map[string]bool{} // that some event has
+	fields := map[string]bool{} // fields of at least one event
 	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
 		enc, lines := eventstream.NewEncoder(tl), eventstream.NewLines(tl)
 		n := 0
@@ -117,13 +117,13 @@ func TestForms(t *testing.T) {
 			})
 		})
 		if enc.Cut > 0 {
-			t.Errorf("%d events were cut", enc.Cut)
+			t.Errorf("%d events were truncated", enc.Cut)
 		}
 	})
 	if !recording.All() {
-		return // some events were left out
+		return // not all recordings were read
 	}
-	for _, never := range []string{"contexts", "input", "cpu"} { // without attribution, of one input; TestUnusualEvents
+	for _, never := range []string{"contexts", "input", "cpu"} { // they need attribution or several inputs, or are in TestUnusualEvents
 		if fields[never] {
 			t.Errorf("events have %s", never)
 		}
@@ -137,7 +137,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// jsonOf returns a message as a decoder reads its JSON line: this is what the form is defined by.
+// jsonOf returns the JSON line of a message, decoded; it defines the JSON form.
 func jsonOf(m protoreflect.Message) any {
 	out := map[string]any{}
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -186,7 +186,7 @@ func doubleJSON(v float64) any {
 	return json.Number(strconv.FormatFloat(v, 'g', -1, 64))
 }
 
-// argsJSON returns arguments as an object; of several with one key a decoder takes the last.
+// argsJSON returns arguments as an object; a decoder uses the last of several with the same key.
 func argsJSON(args protoreflect.List) any {
 	out := map[string]any{}
 	for i := range args.Len() {
@@ -234,8 +234,8 @@ func argJSON(arg *weftv1.Arg) any {
 	return nil
 }
 
-// The constants of this package and the generated ones are the schema's; headers, costs and footers are written as the generated
-// structs write them.
+// The constants of this package and the generated ones are the schema's. Headers, costs and footers are encoded as by the generated
+// structs.
 func TestRecords(t *testing.T) {
 	h := eventstream.Header{
 		WeftVersion: "1.2.3", Inputs: []eventstream.Input{{Name: "a", Format: "chrome-json", Bytes: 300, SHA256: strings.Repeat("0f", 32)}, {}},
@@ -264,7 +264,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Kinds and ways of contexts have the numbers of the schema.
+// Kinds and the ways to contexts have the numbers of the schema.
 func TestEnums(t *testing.T) {
 	for n, name := range weftv1.Kind_name {
 		if _, name, _ := strings.Cut(name, "_"); n > 0 && resolved.Kind(n).String() != strings.ToLower(name) {
@@ -281,7 +281,7 @@ func TestEnums(t *testing.T) {
 	}
 }
 
-// What a run is made of decides about its id, and nothing else does.
+// The id of a stream depends on its inputs, options and versions, and on nothing else.
 func TestStreamID(t *testing.T) {
 	base := eventstream.Header{WeftVersion: "1", Inputs: []eventstream.Input{{SHA256: "aa"}, {SHA256: "bb"}}, Options: []string{"x=1"}}
 	same := base

@@ -1,6 +1,7 @@
 package eventstream
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -8,18 +9,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Lines appends events of one timeline as JSON lines. It is not safe for concurrent use.
+// Lines encodes events of one timeline as JSON lines. It is not safe for concurrent use.
 type Lines struct {
 	tl    *timeline.Timeline
 	buf   []byte
-	stack []timeline.FrameID // for use again
+	stack []timeline.FrameID // scratch
 }
 
 // NewLines returns a Lines for a timeline.
 func NewLines(tl *timeline.Timeline) *Lines { return &Lines{tl: tl} }
 
-// Event returns an event as an object on a line, with the field names of weft.v1.Event in the order of their numbers: kinds in
-// small letters, 64-bit integers as numbers, arguments as an object. Empty is absent. It is valid until the next call.
+// Event returns an event as a JSON object and a newline, valid until the next call. It has the members of weft.v1.Event, ordered by field
+// number: kinds in lower case, 64-bit integers as numbers, arguments as an object. Empty members are omitted.
 func (l *Lines) Event(row *resolved.Row) []byte {
 	it := row.Item
 	b := appendTimeMembers(l.buf[:0], row)
@@ -38,7 +39,7 @@ func (l *Lines) Event(row *resolved.Row) []byte {
 	return l.buf
 }
 
-// appendTimeMembers begins an object with times, kind and name.
+// appendTimeMembers starts an object with times, kind and name.
 func appendTimeMembers(b []byte, row *resolved.Row) []byte {
 	it := row.Item
 	b = strconv.AppendInt(append(b, `{"ts_ns":`...), int64(it.TS), 10)
@@ -49,7 +50,7 @@ func appendTimeMembers(b []byte, row *resolved.Row) []byte {
 	return appendMember(b, `,"name":`, string(it.Name))
 }
 
-// appendPlaceMembers appends where an event is: its number, its place in the nesting, its track.
+// appendPlaceMembers appends id, nesting and track of an event.
 func appendPlaceMembers(b []byte, row *resolved.Row) []byte {
 	b = strconv.AppendUint(append(b, `,"id":`...), row.ID, 10)
 	b = appendNumber(b, `,"parent_id":`, row.Parent)
@@ -57,7 +58,7 @@ func appendPlaceMembers(b []byte, row *resolved.Row) []byte {
 	return appendTrackMembers(b, row.Track)
 }
 
-// appendMember appends a text that is not empty.
+// appendMember appends a text unless it is empty.
 func appendMember(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
@@ -65,7 +66,7 @@ func appendMember(b []byte, name, text string) []byte {
 	return jsonscan.AppendString(append(b, name...), text)
 }
 
-// appendNumber appends a number that is not 0.
+// appendNumber appends a number unless it is 0.
 func appendNumber(b []byte, name string, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -104,14 +105,10 @@ func appendTrackMembers(b []byte, t *resolved.Track) []byte {
 
 // appendLinkMembers appends flows and contexts.
 func appendLinkMembers(b []byte, row *resolved.Row) []byte {
-	for i, f := range row.FlowsIn {
-		b = append(b, [2]string{`,"flows_in":[`, ","}[min(i, 1)]...)
-		b = strconv.AppendUint(append(b, `{"id":`...), f.ID, 10)
-		b = append(strconv.AppendUint(append(b, `,"from":`...), f.From, 10), '}')
-	}
-	if len(row.FlowsIn) > 0 {
-		b = append(b, ']')
-	}
+	b = appendList(b, `,"flows_in":`, row.FlowsIn, func(b []byte, f *resolved.FlowIn) []byte {
+		b = strconv.AppendUint(append(b, `,"id":`...), f.ID, 10)
+		return strconv.AppendUint(append(b, `,"from":`...), f.From, 10)
+	})
 	for i, id := range row.FlowsOut {
 		b = strconv.AppendUint(append(b, [2]string{`,"flows_out":[`, ","}[min(i, 1)]...), id, 10)
 	}
@@ -143,30 +140,20 @@ func appendValueMembers(b []byte, row *resolved.Row) []byte {
 	return b
 }
 
-// appendStack appends the frames of a call stack, the innermost first.
+// appendStack appends the frames of a call stack, innermost first.
 func (l *Lines) appendStack(b []byte, id timeline.CallstackID) []byte {
 	l.stack = l.tl.AppendCallstack(l.stack[:0], id)
-	for i := len(l.stack) - 1; i >= 0; i-- {
-		f := l.tl.Frame(l.stack[i])
-		b = append(b, [2]string{`,"stack":[`, ","}[min(len(l.stack)-1-i, 1)]...)
-		b = appendFrameObject(b, f.Function, f.File, f.Line, f.Column)
-	}
-	if len(l.stack) > 0 {
-		b = append(b, ']')
-	}
-	return b
-}
-
-func appendFrameObject(b []byte, function, file string, line, column int64) []byte {
-	return appendObject(b, func(b []byte) []byte {
-		b = appendMember(b, `,"function":`, function)
-		b = appendMember(b, `,"file":`, file)
-		b = appendNumber(b, `,"line":`, uint64(max(line, 0)))
-		return appendNumber(b, `,"column":`, uint64(max(column, 0)))
+	slices.Reverse(l.stack)
+	return appendList(b, `,"stack":`, l.stack, func(b []byte, id *timeline.FrameID) []byte {
+		f := l.tl.Frame(*id)
+		b = appendMember(b, `,"function":`, f.Function)
+		b = appendMember(b, `,"file":`, f.File)
+		b = appendNumber(b, `,"line":`, uint64(max(f.Line, 0)))
+		return appendNumber(b, `,"column":`, uint64(max(f.Column, 0)))
 	})
 }
 
-// appendObject appends an object whose members each begin with a comma.
+// appendObject appends an object. members appends its members, each starting with a comma.
 func appendObject(b []byte, members func([]byte) []byte) []byte {
 	n := len(b)
 	if b = members(b); len(b) == n {
@@ -177,7 +164,8 @@ func appendObject(b []byte, members func([]byte) []byte) []byte {
 	return append(b, '}')
 }
 
-// appendTailMembers appends what comes after the stack.
+// appendTailMembers appends the members after the stack.
+
 func appendTailMembers(b []byte, row *resolved.Row) []byte {
 	it, t := row.Item, row.Track
 	b = appendMember(b, `,"async_id":`, t.AsyncID)

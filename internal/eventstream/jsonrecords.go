@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// AppendJSON appends the header as a JSON object with the field names of weft.v1.Header; attributes are one object.
+// AppendJSON appends the header as a JSON object with the field names of weft.v1.Header; attributes are an object.
 func (h *Header) AppendJSON(b []byte) []byte {
 	b = jsonscan.AppendString(append(b, `{"magic":`...), Magic)
 	b = appendMember(b, `,"weft_version":`, h.WeftVersion)
@@ -42,7 +42,7 @@ func (h *Header) AppendJSON(b []byte) []byte {
 				if a.IsInt {
 					b = strconv.AppendInt(b, a.Int, 10)
 				} else {
-					b = jsonscan.AppendString(b, cutText([]byte(a.Text), maxAttribute))
+					b = jsonscan.AppendString(b, truncateText([]byte(a.Text), maxAttribute))
 				}
 			}
 			return b
@@ -77,7 +77,7 @@ func (f *Footer) AppendJSON(b []byte) []byte {
 	})
 }
 
-// appendList appends a list of objects that is not empty.
+// appendList appends a list of objects unless it is empty.
 func appendList[T any](b []byte, name string, list []T, members func([]byte, *T) []byte) []byte {
 	for i := range list {
 		if i == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Header says what a stream is made of: weft.v1.Header, without what is the same for all streams.
+// Header describes the origin of a stream: weft.v1.Header without constant fields.
 type Header struct {
 	WeftVersion string
 	Inputs      []Input
@@ -21,14 +21,14 @@ type Header struct {
 	Attributes  []timeline.Attribute
 }
 
-// Input is a file that a stream is made of.
+// Input is an input file of a stream.
 type Input struct {
 	Name, Format string
 	Bytes        uint64
 	SHA256       string // 64 hexadecimal digits
 }
 
-// StreamID returns Header.stream_id: what is the same for the same inputs, options and versions, and for nothing else.
+// StreamID returns Header.stream_id, which depends only on the inputs, options and versions.
 func (h *Header) StreamID() string {
 	hash := sha256.New()
 	add := func(text string) {
@@ -72,7 +72,7 @@ func (h *Header) Append(b []byte) []byte {
 		if a.IsInt {
 			m = wire.AppendInt(m, weftv1.Arg_Int, a.Int)
 		} else {
-			m = appendText(m, weftv1.Arg_String, string(cutText([]byte(a.Text), maxAttribute)))
+			m = appendText(m, weftv1.Arg_String, string(truncateText([]byte(a.Text), maxAttribute)))
 		}
 		m = wire.EndMessage(m, mark)
 	}
@@ -80,7 +80,7 @@ func (h *Header) Append(b []byte) []byte {
 	return appendRecord(b, weftv1.Record_Header, m)
 }
 
-// maxAttribute bounds the text of an attribute: there are some hundred, so that a header fits a Record.
+// maxAttribute limits the text of an attribute, so that a header with a few hundred attributes fits a Record.
 const maxAttribute = 256 << 10
 
 func appendClock(b []byte, c *timeline.Clocks) []byte {
@@ -112,7 +112,7 @@ func clockName(c timeline.Clock) string {
 	return "clock " + strconv.FormatUint(uint64(c), 10)
 }
 
-// Cost is what a context cost: weft.v1.Cost.
+// Cost is the cost of a context: weft.v1.Cost.
 type Cost struct {
 	Type, ContextID, Name, By    string
 	Self, Total, CPU, CPUUnknown timeline.Nanos
@@ -147,17 +147,17 @@ func (c *Cost) Append(b []byte) []byte {
 	return appendRecord(b, weftv1.Record_Cost, m)
 }
 
-// Footer says what a stream holds: weft.v1.Footer.
+// Footer summarizes the contents of a stream: weft.v1.Footer.
 type Footer struct {
 	Events   [resolved.KindCount + 1]uint64 // by Kind
-	First    timeline.Nanos                 // when the first event begins
-	Last     timeline.Nanos                 // when the last one ends
+	First    timeline.Nanos                 // start of the first event
+	Last     timeline.Nanos                 // end of the last event
 	Problems []Problem
-	Complete bool // no other part follows
+	Complete bool // no further part follows
 	LeftOut  uint64
 }
 
-// Problem is a kind of bad data, and how often it was found.
+// Problem is a kind of bad data, and its number of occurrences.
 type Problem struct {
 	Name, Severity string
 	Count          uint64

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build makes a timeline of events.
+// build makes a timeline.
 func build(t *testing.T, fill func(b *timeline.Builder) error) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir()})
@@ -41,7 +41,7 @@ func events(t *testing.T, tl *timeline.Timeline) (all []*weftv1.Event, cut uint6
 	return all, enc.Cut
 }
 
-// A sample with a processor and a weight that is not an integer, and texts that are not UTF-8.
+// Unusual events: a sample with a processor and a weight that is not an integer, and texts that are not UTF-8.
 func TestUnusualEvents(t *testing.T) {
 	tl := build(t, func(b *timeline.Builder) error {
 		process := b.Process(timeline.ProcessKey{Text: "named \xff"})
@@ -78,7 +78,7 @@ func TestUnusualEvents(t *testing.T) {
 	}
 }
 
-// nested encodes dictionaries and arrays in each other.
+// nested encodes nested dictionaries and arrays.
 func nested(e *timeline.ArgsEncoder, depth int) timeline.Args {
 	e.Reset()
 	e.Key([]byte("d"))
@@ -101,7 +101,7 @@ func nested(e *timeline.ArgsEncoder, depth int) timeline.Args {
 	return e.Args()
 }
 
-// Messages are nested less deep than the libraries of other languages refuse; what is deeper is JSON text.
+// Messages are nested less deeply than the limit of other languages' libraries; anything deeper is JSON text.
 func TestDeepArguments(t *testing.T) {
 	tl := build(t, func(b *timeline.Builder) error {
 		return b.Add(&timeline.Event{Kind: timeline.Instant, Track: b.GlobalInstants(), Args: nested(b.Args(), 60)})
@@ -123,7 +123,7 @@ func TestDeepArguments(t *testing.T) {
 	}
 }
 
-// An event that is too large is cut: arguments as text, what is small stays.
+// An event that is too large is truncated: long arguments become texts, short ones stay.
 func TestCut(t *testing.T) {
 	recording.NeedAll(t, "needs a gigabyte")
 	long := strings.Repeat("ä", 35<<20)
@@ -147,9 +147,9 @@ func TestCut(t *testing.T) {
 		e.Reset()
 		return b.Add(&timeline.Event{Kind: timeline.Slice, Event: 1, TS: 9, Dur: 5, Track: b.GlobalInstants(), Name: []byte(long), Category: []byte(long[:1<<20] + "," + long)})
 	})
-	all, cut := events(t, tl)
-	if cut != 2 {
-		t.Fatalf("%d events were cut", cut)
+	all, truncated := events(t, tl)
+	if truncated != 2 {
+		t.Fatalf("%d events were truncated", truncated)
 	}
 	args := all[0].GetArgs()
 	if len(args) != 4 || args[0].GetInt() != 1 || !args[3].GetBool() || all[0].GetName() != "large" || all[0].GetDurNs() != 5 {

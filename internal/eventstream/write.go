@@ -33,7 +33,7 @@ func Write(ctx context.Context, dst io.Writer, tl *timeline.Timeline, h *Header)
 	return w.Flush()
 }
 
-// AddProblems adds what is wrong with the input, and the number of events that were cut.
+// AddProblems adds the problems of the input, and the number of truncated events.
 func (f *Footer) AddProblems(found *problem.Log, cut uint64) {
 	for _, total := range found.Totals() {
 		f.addProblem(total.Kind, total.Count)
@@ -47,12 +47,12 @@ func (f *Footer) addProblem(k problem.Kind, n uint64) {
 	f.Problems = append(f.Problems, Problem{Name: k.Name(), Severity: k.Severity().String(), Count: n})
 }
 
-// IsUsual reports whether most recordings in the format of one of the inputs have a problem.
+// IsUsual reports whether a problem is common in the format of one of the inputs.
 func (p *Problem) IsUsual(inputs []Input) bool {
 	return slices.ContainsFunc(inputs, func(in Input) bool { return problem.Usual(p.Name, in.Format) != "" })
 }
 
-// Lost returns how often data of the inputs was lost: in all, and without what is usual in the format of one of them.
+// Lost returns how often data of the inputs was lost: in all, and without problems that are common in the format of an input.
 func (f *Footer) Lost(inputs []Input) (all, unusual uint64) {
 	for _, p := range f.Problems {
 		if p.Severity != problem.Lost.String() {

@@ -7,12 +7,12 @@ import (
 	"unsafe"
 )
 
-// form is how values are written to temporary files: their memory as it is. Nothing but the process that wrote the files reads
-// them, so the order of bytes, and what is between the fields, do not matter. FormOf makes it, outside of this package nothing else.
+// form is the form of values in temporary files: their memory. Only the process that wrote the files reads them, so byte order and
+// padding do not matter. Other packages get a form from FormOf.
 type form[T any] struct{}
 
-// FormOf returns the form of values of a type. It panics if the type has pointers: call it for a package-level variable, so that no
-// program starts with one that has.
+// FormOf returns the form of values of a type. It panics if the type has pointers: call it for a package-level variable, so that such
+// a program does not start.
 func FormOf[T any]() form[T] {
 	checkType[T]()
 	return form[T]{}
@@ -21,13 +21,13 @@ func FormOf[T any]() form[T] {
 // Bytes returns the memory of a value.
 func (form[T]) Bytes(v *T) []byte { return bytesOf(v) }
 
-// Read reads a value. The error wraps io.EOF if there is nothing more.
+// Read reads a value. The error wraps io.EOF at the end.
 func (form[T]) Read(r io.Reader, v *T) error { return read(r, v) }
 
-// bytesOf returns the memory of a value, whose type was checked.
+// bytesOf returns the memory of a value of a checked type.
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 
-// read reads a value, whose type was checked.
+// read reads a value of a checked type.
 func read[T any](r io.Reader, v *T) error {
 	if _, err := io.ReadFull(r, bytesOf(v)); err != nil {
 		return fmt.Errorf("reading a temporary file: %w", err)
@@ -41,7 +41,7 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(v))
 }
 
-// checkType panics if T has pointers: read from a file, they would lead anywhere.
+// checkType panics if T has pointers, which would be invalid when read from a file.
 func checkType[T any]() {
 	if t := reflect.TypeFor[T](); hasPointers(t) {
 		panic(fmt.Sprintf("extsort: %v has pointers", t))

@@ -1,6 +1,6 @@
-// Package extsort sorts more values than fit in memory. Values without pointers are collected up to a limit, sorted and
-// written to a temporary file as a run, byte by byte as they are in memory; the runs are merged when they are read back. As
-// long as everything fits, no file is made, and what comes in order is neither sorted nor merged.
+// Package extsort sorts more values than fit in memory. Values without pointers are collected up to a limit, sorted and written to a
+// temporary file as a run, as copies of their memory; runs are merged when they are read back. If everything fits, no file is made, and
+// values that come in order are neither sorted nor merged.
 package extsort
 
 import (
@@ -19,59 +19,59 @@ import (
 // Order is an order of values of type T.
 type Order[T any] struct {
 	Compare func(a, b *T) int
-	// Key is a number by which Compare orders values first: values with different keys it orders like these. Numbers are
-	// sorted without a call for each comparison; collections.RadixKey makes one of a signed number. nil: no key.
+	// Key is consistent with Compare: values with different keys are ordered like their keys. Keys are sorted without calls of
+	// Compare; collections.RadixKey converts signed numbers. nil: no key.
 	Key func(v *T) uint64
 }
 
 // Sorter sorts values of type T. Values that compare equal come back in the order in which they were added.
 type Sorter[T any] struct {
 	by      Order[T]
-	limit   int // values held in memory
-	longest int // of those that came in order, which need nothing beside themselves
+	limit   int // values in memory
+	longest int // the same for values in order, which need no memory for sorting
 	dir     string
 
-	held     collections.List[T]
-	latest   T       // that is held no more
-	descends bool    // values have come that are less than the one before
-	order    []int32 // places in held, sorted; nil unless descends
+	values   collections.List[T] // in memory
+	latest   T                   // the last spilled value
+	descends bool                // some value was less than the one before
+	order    []int32             // indexes of values, sorted; nil unless descends
 	keys     collections.RadixOrder
 	file     *File
 	runs     []section
 	next     func(*T) (bool, error)
 }
 
-// maxReadBuffer bounds the buffer of one run while runs are merged: memory is to grow little with their number.
+// maxReadBuffer limits the buffer of a run during a merge, so that memory grows little with the number of runs.
 const maxReadBuffer = 64 << 10
 
 type section struct{ start, size int64 }
 
-// New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
-// system's). It panics if T has pointers.
+// New returns a Sorter that uses up to memory bytes before it writes a run to a temporary file in dir ("" for the system's directory). It
+// panics if T has pointers.
 func New[T any](by Order[T], memory int64, dir string) *Sorter[T] {
 	checkType[T]()
 	size := int64(sizeOf[T]())
-	values := func(size int64) int { return min(max(int(memory/size), 64), math.MaxInt32) }
-	s := &Sorter[T]{by: by, longest: values(size), dir: dir}
-	if size += placeSize; by.Key != nil {
+	count := func(size int64) int { return min(max(int(memory/size), 64), math.MaxInt32) }
+	s := &Sorter[T]{by: by, longest: count(size), dir: dir}
+	if size += indexSize; by.Key != nil {
 		size += collections.RadixKeySize
 	}
-	s.limit = values(size)
+	s.limit = count(size)
 	return s
 }
 
-// placeSize is what a value takes beside itself to be sorted, in bytes; one with a key takes collections.RadixKeySize more.
-const placeSize = 4
+// indexSize is the memory for sorting a value, in bytes; a key takes collections.RadixKeySize more.
+const indexSize = 4
 
 // Add adds a value.
 func (s *Sorter[T]) Add(v T) error {
-	s.held.Append(v)
+	s.values.Append(v)
 	if !s.descends && s.isLess() {
 		if err := s.endAscent(); err != nil {
 			return err
 		}
 	}
-	if n := s.held.Len(); n < s.limit || n < s.longest && !s.descends {
+	if n := s.values.Len(); n < s.limit || n < s.longest && !s.descends {
 		return nil
 	}
 	return s.spill()
@@ -79,37 +79,36 @@ func (s *Sorter[T]) Add(v T) error {
 
 // isLess reports whether the last value is less than the one before it.
 func (s *Sorter[T]) isLess() bool {
-	n := s.held.Len()
+	n := s.values.Len()
 	if n == 1 {
-		return len(s.runs) > 0 && s.by.Compare(&s.latest, s.held.At(0)) > 0
+		return len(s.runs) > 0 && s.by.Compare(&s.latest, s.values.At(0)) > 0
 	}
-	return s.by.Compare(s.held.At(n-2), s.held.At(n-1)) > 0
+	return s.by.Compare(s.values.At(n-2), s.values.At(n-1)) > 0
 }
 
-// endAscent prepares for sorting, as the last value is less than the one before it: there may be more than can be sorted,
-// or have been.
+// endAscent prepares for sorting when the last value is less than the one before it: there may be more values than can be sorted in
+// memory.
 func (s *Sorter[T]) endAscent() error {
-	if n := s.held.Len() - 1; n >= s.limit {
-		last := *s.held.At(n)
-		s.held.Truncate(n)
+	if n := s.values.Len() - 1; n >= s.limit {
+		last := *s.values.At(n)
+		s.values.Truncate(n)
 		if err := s.spill(); err != nil {
 			return err
 		}
-		s.held.Append(last)
+		s.values.Append(last)
 	}
-	s.held.Clip()
+	s.values.Clip()
 	s.descends = true
 	return nil
 }
 
-// sortHeld finds the order of the held values. Places are sorted instead of the values: they are small, and nothing
-// needs to be copied for compare.
+// sortHeld sorts the values in memory, by sorting their indexes, which are small.
 func (s *Sorter[T]) sortHeld() {
 	if !s.descends {
 		return
 	}
-	s.order = slices.Grow(s.order[:0], s.held.Len())
-	for i := range s.held.Len() {
+	s.order = slices.Grow(s.order[:0], s.values.Len())
+	for i := range s.values.Len() {
 		s.order = append(s.order, int32(i))
 	}
 	if s.by.Key == nil || !s.sortKeys() {
@@ -117,30 +116,30 @@ func (s *Sorter[T]) sortHeld() {
 	}
 }
 
-// sortPlaces sorts places by their values.
+// sortPlaces sorts indexes by their values.
 func (s *Sorter[T]) sortPlaces(order []int32) {
 	if len(order) < 2 {
 		return
 	}
 	slices.SortFunc(order, func(i, j int32) int {
-		if c := s.by.Compare(s.held.At(int(i)), s.held.At(int(j))); c != 0 {
+		if c := s.by.Compare(s.values.At(int(i)), s.values.At(int(j))); c != 0 {
 			return c
 		}
 		return int(i) - int(j)
 	})
 }
 
-// sortKeys sorts the places by the keys of their values, and equal keys by the values. It reports false if the keys
-// are too far apart for that.
+// sortKeys sorts the indexes by the keys of their values, and those with equal keys by the values. It returns false if the keys are too
+// far apart.
 func (s *Sorter[T]) sortKeys() bool {
-	keys := s.keys.Numbers(s.held.Len())
-	for i, v := range s.held.All() {
+	keys := s.keys.Numbers(s.values.Len())
+	for i, v := range s.values.All() {
 		keys[i] = s.by.Key(v)
 	}
 	if !s.keys.Sort() {
 		return false
 	}
-	from := 0 // of the places of one key
+	from := 0 // start of the indexes with one key
 	for i := range s.order {
 		if i > 0 && !s.keys.Same(i-1, i) {
 			s.sortPlaces(s.order[from:i])
@@ -162,24 +161,24 @@ func (s *Sorter[T]) spill() error {
 		s.file = f
 	}
 	start := s.file.Size()
-	for i := range s.held.Len() {
-		if _, err := s.file.Write(bytesOf(s.held.At(place(s.order, i)))); err != nil {
+	for i := range s.values.Len() {
+		if _, err := s.file.Write(bytesOf(s.values.At(place(s.order, i)))); err != nil {
 			return err
 		}
 	}
 	run := section{start, s.file.Size() - start}
 	if n := len(s.runs); n > 0 && !s.descends {
-		s.runs[n-1].size += run.size // it goes on where that one ends
+		s.runs[n-1].size += run.size // it continues that run
 	} else {
 		s.runs = append(s.runs, run)
 	}
-	s.latest = *s.held.At(s.held.Len() - 1)
-	s.held.Truncate(0)
+	s.latest = *s.values.At(s.values.Len() - 1)
+	s.values.Truncate(0)
 	s.order = s.order[:0]
 	return nil
 }
 
-// place returns where a value of an order is held; without one values are held as they are sorted.
+// place returns the index of the i-th value in an order; nil means values are in order.
 func place(order []int32, i int) int {
 	if order == nil {
 		return i
@@ -187,8 +186,8 @@ func place(order []int32, i int) int {
 	return int(order[i])
 }
 
-// Next stores the smallest value that is left in v and reports whether there was one. After the first call of Next
-// nothing may be added; Rewind starts again at the smallest value.
+// Next stores the smallest remaining value in v and reports whether there was one. Values cannot be added after the first call. Rewind
+// restarts at the smallest value.
 func (s *Sorter[T]) Next(v *T) (bool, error) {
 	if s.next == nil {
 		if err := s.Rewind(); err != nil {
@@ -198,18 +197,18 @@ func (s *Sorter[T]) Next(v *T) (bool, error) {
 	return s.next(v)
 }
 
-// Rewind makes Next start again at the smallest value.
+// Rewind restarts Next at the smallest value.
 func (s *Sorter[T]) Rewind() error {
 	if len(s.runs) == 0 {
-		if len(s.order) != s.held.Len() {
+		if len(s.order) != s.values.Len() {
 			s.sortHeld()
 		}
 		i := 0
 		s.next = func(v *T) (bool, error) {
-			if i == s.held.Len() {
+			if i == s.values.Len() {
 				return false, nil
 			}
-			*v = *s.held.At(place(s.order, i))
+			*v = *s.values.At(place(s.order, i))
 			i++
 			return true, nil
 		}
@@ -231,9 +230,9 @@ func (s *Sorter[T]) Rewind() error {
 	return nil
 }
 
-// spillRest moves to the file what is left when there is one.
+// spillRest moves the remaining values to the file.
 func (s *Sorter[T]) spillRest() error {
-	if s.held.Len() > 0 {
+	if s.values.Len() > 0 {
 		if err := s.spill(); err != nil {
 			return err
 		}
@@ -242,9 +241,9 @@ func (s *Sorter[T]) spillRest() error {
 	return s.file.Flush()
 }
 
-// free frees what is held.
+// free frees the memory of values.
 func (s *Sorter[T]) free() {
-	s.held, s.order, s.keys = collections.List[T]{}, nil, collections.RadixOrder{}
+	s.values, s.order, s.keys = collections.List[T]{}, nil, collections.RadixOrder{}
 }
 
 // Close removes the temporary file and leaves the sorter empty.
@@ -259,10 +258,10 @@ func (s *Sorter[T]) Close() error {
 	return err
 }
 
-// Sequence gives one value after the other: it stores the next one in v and reports whether there was one.
+// Sequence is an iterator: it stores the next value in v and reports whether there was one.
 type Sequence[T any] func(v *T) (bool, error)
 
-// Values returns the sequence of values that were written as Bytes. The buffer of r must hold a value. It panics if T has
+// Values returns the sequence of values written in the form of Bytes. The buffer of r must have space for a value. It panics if T has
 // pointers.
 func Values[T any](r *bufio.Reader) Sequence[T] {
 	checkType[T]()
@@ -275,7 +274,7 @@ func Values[T any](r *bufio.Reader) Sequence[T] {
 	}
 }
 
-// Merger merges sorted sequences. Of equal values the one of the earlier sequence comes first.
+// Merger merges sorted sequences. Of equal values, the one from the earlier sequence comes first.
 type Merger[T any] struct {
 	heads collections.Heap[*head[T]]
 }
@@ -305,7 +304,7 @@ func NewMerger[T any](sequences []Sequence[T], compare func(a, b *T) int) (*Merg
 	return m, nil
 }
 
-// Peek returns the value that Next stores next, nil if there is none. It is valid until then.
+// Peek returns the next value of Next, nil if there is none. It is valid until the next call of Next.
 func (m *Merger[T]) Peek() *T {
 	if m.heads.Len() == 0 {
 		return nil
@@ -313,7 +312,7 @@ func (m *Merger[T]) Peek() *T {
 	return &(*m.heads.Top()).value
 }
 
-// Next stores the smallest value that is left in v and reports whether there was one.
+// Next stores the smallest remaining value in v and reports whether there was one.
 func (m *Merger[T]) Next(v *T) (bool, error) {
 	if m.heads.Len() == 0 {
 		return false, nil
@@ -331,24 +330,23 @@ func (m *Merger[T]) Next(v *T) (bool, error) {
 	return true, nil
 }
 
-// File is a temporary file that is written once from front to back and read in sections. Where the system allows it,
-// the file has no name from the start, so that nothing is left however the program ends.
+// File is a temporary file that is written once from start to end and read in sections. If the system allows it, the file is unlinked at
+// once, so that it disappears however the program ends.
 //
-// A goroutine hands what is written to the system, one chunk while the next one is filled: that takes longer than most of
-// what makes the bytes.
+// A goroutine writes one chunk while the next one is filled: writing takes longer than most producers of the bytes.
 type File struct {
 	f    *os.File
 	size int64
-	path string // to be removed by Close; "" if already gone
+	path string // to be removed by Close; "" if already unlinked
 
-	buf        []byte      // the chunk that is filled
-	full, free chan []byte // nil: there is no goroutine
+	buf        []byte      // the current chunk
+	full, free chan []byte // nil: the goroutine is not running
 	done       chan struct{}
 	failed     atomic.Bool
-	err        error // of the goroutine; readable when failed is set
+	err        error // of the goroutine; valid if failed is set
 }
 
-// fileChunk is what is handed to the system at a time.
+// fileChunk is the size of a write to the system.
 const fileChunk = 256 << 10
 
 // NewFile makes a temporary file in dir ("" for the system's directory for temporary files).
@@ -364,7 +362,7 @@ func NewFile(dir string) (*File, error) {
 	return t, nil
 }
 
-// Write appends to the file. The error may be of what was written before.
+// Write appends to the file. An error may concern an earlier write.
 func (t *File) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > fileChunk-len(t.buf) {
@@ -379,7 +377,7 @@ func (t *File) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// writeBehind gives the chunk to the goroutine, which it starts if there is none.
+// writeBehind passes the chunk to the goroutine, starting it if necessary.
 func (t *File) writeBehind() error {
 	if t.failed.Load() {
 		return t.err
@@ -394,7 +392,7 @@ func (t *File) writeBehind() error {
 	return nil
 }
 
-// writeChunks writes chunks until there are no more. After an error it only takes them.
+// writeChunks writes chunks until the channel is closed. After an error it discards them.
 func (t *File) writeChunks(full <-chan []byte, done chan<- struct{}) {
 	defer close(done)
 	for chunk := range full {
@@ -412,7 +410,7 @@ func (t *File) write(chunk []byte) {
 	}
 }
 
-// wait ends the goroutine.
+// wait stops the goroutine.
 func (t *File) wait() {
 	if t.full != nil {
 		close(t.full)
@@ -437,12 +435,12 @@ func (t *File) Flush() error {
 	return nil
 }
 
-// Section returns a reader of size bytes from start on. Flush comes first.
+// Section returns a reader of size bytes from start on. It requires Flush.
 func (t *File) Section(start, size int64) *io.SectionReader {
 	return io.NewSectionReader(t.f, start, size)
 }
 
-// ReadAt reads from the file like os.File.ReadAt. Flush comes first.
+// ReadAt reads from the file like os.File.ReadAt. It requires Flush.
 func (t *File) ReadAt(p []byte, off int64) (int, error) { return t.f.ReadAt(p, off) }
 
 // Close closes and removes the file.

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// pair is a value with a key that often repeats and a number that shows the order in which values were added.
+// pair is a value with a key that often repeats and a number in the order of addition.
 type pair struct{ key, number uint32 }
 
 func byKey(a, b *pair) int { return cmp.Compare(a.key, b.key) }
@@ -40,7 +40,7 @@ func pairs(n int, key func(i int) int) []pair {
 	return all
 }
 
-// sequences are kinds of n pairs.
+// sequences generate n pairs.
 var sequences = map[string]func(n int) []pair{
 	"random":             randomPairs,
 	"in order":           func(n int) []pair { return pairs(n, func(i int) int { return i / 3 }) },
@@ -52,7 +52,17 @@ var sequences = map[string]func(n int) []pair{
 	"one after the next": func(n int) []pair { return pairs(n, func(i int) int { return i ^ 1 }) },
 }
 
-// drain returns everything that is left in a sorter.
+// fill adds values to a sorter.
+func fill(tb testing.TB, s *Sorter[pair], values ...pair) {
+	tb.Helper()
+	for _, v := range values {
+		if err := s.Add(v); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// drain returns the remaining values of a sorter.
 func drain(t *testing.T, next func(*pair) (bool, error)) []pair {
 	t.Helper()
 	var all []pair
@@ -69,7 +79,7 @@ func drain(t *testing.T, next func(*pair) (bool, error)) []pair {
 	}
 }
 
-// dirIsEmpty checks that no file has a name in dir.
+// dirIsEmpty checks that dir has no files.
 func dirIsEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -81,7 +91,7 @@ func dirIsEmpty(t *testing.T, dir string) {
 	}
 }
 
-// With any memory limit and any key, values come back as from a stable sort, and again after Rewind.
+// With any memory limit and key, values are returned as by a stable sort, and again after Rewind.
 func TestSortsStably(t *testing.T) {
 	for name, key := range map[string]func(v *pair) uint64{
 		"no key":       nil,
@@ -101,7 +111,7 @@ func TestSortsStably(t *testing.T) {
 }
 
 func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) {
-	// A limit of one byte still holds 64 values; 65 are the first that spill, 128 fill two runs to the end.
+	// With a limit of one byte, 64 values stay in memory; 65 are the first to spill, 128 fill two runs completely.
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
 		added := sequence(n)
 		want := slices.Clone(added)
@@ -109,17 +119,13 @@ func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) 
 		for _, memory := range []int64{-1, 1, 4096, 100_000, 1 << 30} {
 			dir := t.TempDir()
 			s := New(by, memory, dir)
-			for _, v := range added {
-				if err := s.Add(v); err != nil {
-					t.Fatal(err)
-				}
-			}
+			fill(t, s, added...)
 			if memory <= 1 && n > 64 && len(s.runs) == 0 {
 				t.Errorf("%d values within %d bytes were not spilled", n, memory)
 			}
 			for pass := range 3 {
 				if got := drain(t, s.Next); !slices.Equal(got, want) {
-					t.Errorf("%d values within %d bytes, pass %d: not what a stable sort gives", n, memory, pass)
+					t.Errorf("%d values within %d bytes, pass %d: not the result of a stable sort", n, memory, pass)
 				}
 				var v pair
 				if ok, err := s.Next(&v); ok || err != nil {
@@ -137,7 +143,7 @@ func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) 
 	}
 }
 
-// A Sorted gives the values of a stable sort, one by one or from any place on, and finds places.
+// A Sorted returns the values of a stable sort, one by one or from any index, and finds indexes.
 func TestSorted(t *testing.T) {
 	for name, sequence := range sequences {
 		t.Run(name, func(t *testing.T) { testSorted(t, sequence(1000)) })
@@ -150,11 +156,7 @@ func testSorted(t *testing.T, added []pair) {
 	for _, memory := range []int64{1, 1 << 20} {
 		dir := t.TempDir()
 		s := New(pairOrder, memory, dir)
-		for _, v := range added {
-			if err := s.Add(v); err != nil {
-				t.Fatal(err)
-			}
-		}
+		fill(t, s, added...)
 		sorted, err := s.Sort()
 		if err != nil || sorted.Len() != len(want) {
 			t.Fatal(sorted.Len(), err)
@@ -179,16 +181,12 @@ func testSorted(t *testing.T, added []pair) {
 	}
 }
 
-// Rewind in the middle starts again at the smallest value.
+// Rewind in the middle restarts at the smallest value.
 func TestRewindInTheMiddle(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
 		s := New(pairOrder, memory, t.TempDir())
 		defer s.Close()
-		for i := range uint32(200) {
-			if err := s.Add(pair{200 - i, i}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		fill(t, s, pairs(200, func(i int) int { return 200 - i })...)
 		var v pair
 		for range 77 {
 			if _, err := s.Next(&v); err != nil {
@@ -204,14 +202,10 @@ func TestRewindInTheMiddle(t *testing.T) {
 	}
 }
 
-// Close may come twice, and nothing is left to read after it.
+// Close can be called twice, and leaves no values.
 func TestClose(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
-	for _, v := range randomPairs(500) {
-		if err := s.Add(v); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fill(t, s, randomPairs(500)...)
 	file := s.file
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -228,69 +222,51 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A folder that is not there is an error at the first value that does not fit, not a panic later.
+// A missing directory is an error at the first value that does not fit in memory.
 func TestNoFolder(t *testing.T) {
 	s := New(pairOrder, 1, filepath.Join(t.TempDir(), "missing"))
 	defer s.Close()
-	for i := range uint32(64) {
-		err := s.Add(pair{i, i})
-		if i < 63 && err != nil {
-			t.Fatal(err)
-		}
-		if i == 63 && !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("value %d: error %v, want that the folder is missing", i, err)
-		}
+	fill(t, s, pairs(63, func(i int) int { return i })...)
+	if err := s.Add(pair{63, 63}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want that the folder is missing", err)
 	}
 }
 
-// Errors of the file come back from Add and from Next.
+// Add and Next return errors of the file.
 func TestFileErrors(t *testing.T) {
-	fill := func(s *Sorter[pair], n int) error {
-		for _, v := range randomPairs(n) {
-			if err := s.Add(v); err != nil {
-				return err
+	var v pair
+	for name, test := range map[string]struct {
+		values int
+		call   func(s *Sorter[pair]) error
+	}{
+		"write": {64, func(s *Sorter[pair]) error { // more than the file's buffer
+			for _, v := range randomPairs(200_000) {
+				if err := s.Add(v); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		}},
+		"flush": {64, func(s *Sorter[pair]) error { _, err := s.Next(&v); return err }},
+		"read":  {6400, (*Sorter[pair]).Rewind},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(pairOrder, 1, t.TempDir())
+			fill(t, s, randomPairs(test.values)...)
+			if name == "read" {
+				if err := s.Rewind(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.file.f.Close()
+			if err := test.call(s); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("error %v, want that the file is closed", err)
+			}
+		})
 	}
-	t.Run("write", func(t *testing.T) {
-		s := New(pairOrder, 1, t.TempDir())
-		if err := fill(s, 64); err != nil {
-			t.Fatal(err)
-		}
-		s.file.f.Close()
-		err := fill(s, 200_000) // more than the file's buffer
-		if !errors.Is(err, os.ErrClosed) {
-			t.Errorf("Add on a broken file: %v", err)
-		}
-	})
-	t.Run("flush", func(t *testing.T) {
-		s := New(pairOrder, 1, t.TempDir())
-		if err := fill(s, 64); err != nil {
-			t.Fatal(err)
-		}
-		s.file.f.Close()
-		var v pair
-		if _, err := s.Next(&v); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("Next on a broken file: %v", err)
-		}
-	})
-	t.Run("read", func(t *testing.T) {
-		s := New(pairOrder, 1, t.TempDir())
-		if err := fill(s, 6400); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Rewind(); err != nil {
-			t.Fatal(err)
-		}
-		s.file.f.Close()
-		if err := s.Rewind(); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("Rewind on a broken file: %v", err)
-		}
-	})
 }
 
-// encode writes pairs as a run.
+// encode encodes pairs as a run.
 func encode(all ...pair) io.Reader {
 	var b bytes.Buffer
 	for i := range all {
@@ -299,7 +275,7 @@ func encode(all ...pair) io.Reader {
 	return &b
 }
 
-// Of equal values the one of the earlier sequence comes first; empty sequences do not count.
+// Of equal values, the one from the earlier sequence comes first; empty sequences are accepted.
 func TestMerger(t *testing.T) {
 	var sequences []Sequence[pair]
 	for _, r := range []io.Reader{
@@ -323,7 +299,7 @@ func TestMerger(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if next := m.Peek(); next != nil {
-		t.Errorf("at the end there is %v", *next)
+		t.Errorf("at the end the next is %v", *next)
 	}
 
 	m, err = NewMerger(nil, byKey)
@@ -335,20 +311,20 @@ func TestMerger(t *testing.T) {
 	}
 }
 
-// A sequence that ends inside a value, or cannot be read, is an error.
+// A sequence that ends inside a value, or that fails, is an error.
 func TestMergerReadErrors(t *testing.T) {
-	cut := func() io.Reader { return io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12) }
-	m, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(cut()))}, byKey)
+	truncated := io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12)
+	m, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(truncated))}, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var v pair
 	if _, err := m.Next(&v); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a sequence that is cut: %v", err)
+		t.Errorf("a truncated sequence: %v", err)
 	}
 	broken := errors.New("broken")
 	if _, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(iotest.ErrReader(broken)))}, byKey); !errors.Is(err, broken) {
-		t.Errorf("a reader that fails: %v", err)
+		t.Errorf("a failing reader: %v", err)
 	}
 }
 
@@ -398,11 +374,7 @@ func BenchmarkSorter(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s := New(bench.by, bench.memory, dir)
-				for _, v := range values {
-					if err := s.Add(v); err != nil {
-						b.Fatal(err)
-					}
-				}
+				fill(b, s, values...)
 				var v pair
 				for ok := true; ok; {
 					var err error
@@ -418,15 +390,11 @@ func BenchmarkSorter(b *testing.B) {
 	}
 }
 
-// What comes in order is one run, however much it is, and is not written again.
+// Values in order are one run, however many, and are written only once.
 func TestInOrderIsOneRun(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
 	defer s.Close()
-	for i := range uint32(10_000) {
-		if err := s.Add(pair{i / 2, i}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fill(t, s, pairs(10_000, func(i int) int { return i / 2 })...)
 	if len(s.runs) != 1 {
 		t.Errorf("%d runs", len(s.runs))
 	}
@@ -441,8 +409,8 @@ func TestInOrderIsOneRun(t *testing.T) {
 	}
 }
 
-// While values are added, nothing is held twice: a Sorter allocates no more than it holds.
-func TestAddAllocatesWhatItHolds(t *testing.T) {
+// Adding values copies nothing: a Sorter allocates only the memory of its values.
+func TestAddAllocatesOnlyValues(t *testing.T) {
 	const n = 1 << 20
 	s := New(pairOrder, 1<<30, t.TempDir())
 	defer s.Close()
@@ -453,12 +421,12 @@ func TestAddAllocatesWhatItHolds(t *testing.T) {
 			}
 		}
 	})
-	if held := int64(n * sizeOf[pair]()); got > held+held/20 {
-		t.Errorf("%d bytes were allocated for %d", got, held)
+	if size := int64(n * sizeOf[pair]()); got > size+size/20 {
+		t.Errorf("%d bytes were allocated for %d", got, size)
 	}
 }
 
-// What a Sorter holds while it sorts fits its memory, also if it held more of what came in order before.
+// Sorting stays within the memory limit, even if the values in memory were in order before.
 func TestSortingFitsMemory(t *testing.T) {
 	const memory = 16 << 20
 	keyed := pairOrder
@@ -473,20 +441,20 @@ func TestSortingFitsMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for i := 0; i < 2 || s.held.Len() > 0 && s.held.Len() < s.limit-1; i++ {
+			for i := 0; i < 2 || s.values.Len() > 0 && s.values.Len() < s.limit-1; i++ {
 				if err := s.Add(pair{uint32(i * 7919 % (1 << 20)), 0}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			s.sortHeld()
 			if got := recording.Live() - before; got > memory+memory/10 || got < memory/2 {
-				t.Errorf("%d bytes are held, want about %d", got, memory)
+				t.Errorf("%d bytes in memory, want about %d", got, memory)
 			}
 		})
 	}
 }
 
-// Values that refer to other memory cannot be written as they are.
+// Values with pointers cannot be written to a file.
 func TestPointers(t *testing.T) {
 	for _, value := range []any{"", []int{}, new(int), map[int]int{}, struct{ n, m any }{}, [1]func(){}, uintptr(0)} {
 		if !hasPointers(reflect.TypeOf(value)) {
@@ -502,7 +470,7 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// What has pointers is neither sorted nor merged, nor written as it is.
+// Types with pointers are neither sorted nor merged nor written.
 func TestTypesWithPointers(t *testing.T) {
 	for name, call := range map[string]func(){
 		"New":    func() { New(Order[*int]{}, 1<<10, "") },
@@ -512,7 +480,7 @@ func TestTypesWithPointers(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s takes a type with pointers", name)
+					t.Errorf("%s accepts a type with pointers", name)
 				}
 			}()
 			call()

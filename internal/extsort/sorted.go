@@ -10,19 +10,19 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// Sorted is a sorted sequence that can be entered anywhere, by several readers at once.
+// Sorted is a sorted sequence with random access, for several readers at once.
 type Sorted[T any] struct {
-	held  collections.List[T] // in memory, or
-	order []int32             // of held; nil: as they are
-	file  *File               // on disk
-	count int
+	values collections.List[T] // if in memory
+	order  []int32             // indexes of values; nil: they are in order
+	file   *File               // nil: in memory
+	count  int
 }
 
-// Sort ends the adding and returns everything as a Sorted, which takes over the values. The Sorter is empty afterwards.
+// Sort returns all values as a Sorted, which takes them over. The Sorter is empty afterwards.
 func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if len(s.runs) == 0 {
 		s.sortHeld()
-		out := &Sorted[T]{held: s.held, order: s.order, count: s.held.Len()}
+		out := &Sorted[T]{values: s.values, order: s.order, count: s.values.Len()}
 		s.free()
 		return out, s.Close()
 	}
@@ -45,7 +45,7 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	return out, s.Close()
 }
 
-// copyTo writes all values in order to the file of out.
+// copyTo writes all values in order to out.
 func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
 	v := new(T)
 	for {
@@ -66,25 +66,25 @@ func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
 // Len returns the number of values.
 func (s *Sorted[T]) Len() int { return s.count }
 
-// Close removes the temporary file. A nil Sorted has none.
+// Close removes the temporary file, if any. It may be called on a nil Sorted.
 func (s *Sorted[T]) Close() error {
 	if s == nil {
 		return nil
 	}
-	s.held, s.order = collections.List[T]{}, nil
+	s.values, s.order = collections.List[T]{}, nil
 	if s.file == nil {
 		return nil
 	}
 	return s.file.Close()
 }
 
-// Search returns the index of the first value for which reached is true, Len if there is none. It must be false for
-// all values before that one and true for all after it.
+// Search returns the index of the first value for which reached is true, Len if there is none. reached must be false for all values
+// before it and true for all after it.
 func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	var failed error
 	i := sort.Search(s.count, func(i int) bool {
 		if s.file == nil {
-			return reached(s.held.At(place(s.order, i)))
+			return reached(s.values.At(place(s.order, i)))
 		}
 		var v T
 		if err := s.At(i, &v); err != nil && failed == nil {
@@ -95,10 +95,10 @@ func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	return i, failed
 }
 
-// At stores the value of index i in v.
+// At stores the value with index i in v.
 func (s *Sorted[T]) At(i int, v *T) error {
 	if s.file == nil {
-		*v = *s.held.At(place(s.order, i))
+		*v = *s.values.At(place(s.order, i))
 		return nil
 	}
 	if _, err := s.file.ReadAt(bytesOf(v), int64(i)*int64(sizeOf[T]())); err != nil {
@@ -107,7 +107,7 @@ func (s *Sorted[T]) At(i int, v *T) error {
 	return nil
 }
 
-// From returns a Cursor that starts at the value of index i.
+// From returns a Cursor that starts at index i.
 func (s *Sorted[T]) From(i int) *Cursor[T] {
 	c := &Cursor[T]{sorted: s, next: i}
 	if s.file != nil {
@@ -117,7 +117,7 @@ func (s *Sorted[T]) From(i int) *Cursor[T] {
 	return c
 }
 
-// Cursor reads a Sorted from some place to its end.
+// Cursor reads a Sorted from an index to its end.
 type Cursor[T any] struct {
 	sorted *Sorted[T]
 	next   int
@@ -133,7 +133,7 @@ func (c *Cursor[T]) Next(v *T) (bool, error) {
 	i := c.next
 	c.next++
 	if s.file == nil {
-		*v = *s.held.At(place(s.order, i))
+		*v = *s.values.At(place(s.order, i))
 		return true, nil
 	}
 	err := read(c.in, v)

@@ -1,9 +1,9 @@
-// Package jsondoc reads documents of JSON from trace files: member by member and element by element, of any size, and as
-// far as they can be read. The readers of all JSON formats are built on a Reader, so that the same damage gives the same result
-// and the same data problems in each (docs/formats/json.md says which). What the members mean is the format's business.
+// Package jsondoc reads JSON documents of any size from trace files, member by member and element by element, as far as they are readable.
+// The readers of all JSON formats use a Reader, so that the same damage has the same result and the same data problems in each
+// (docs/formats/json.md). The formats define the meaning of members.
 //
-// Package jsonscan scans the text. A reader that has a faster way through some of its text, such as the list of events
-// of a Chrome JSON trace, takes it and has the Reader count what it comes across.
+// Package jsonscan scans the text. A reader with a faster method for some of its text, such as the list of events of a Chrome JSON trace,
+// uses that and reports problems to the Reader.
 package jsondoc
 
 import (
@@ -17,57 +17,56 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// ErrEnded ends reading an input that is truncated, or not JSON from some place on: all that was read before is used.
+// ErrEnded ends the reading of an input that is truncated, or not JSON from some position on. Everything before is used.
 var ErrEnded = errors.New("input ended")
 
 // Reader reads a document. Its methods return ErrEnded, the error of the input, or another error with its position.
 type Reader struct {
 	// S reads the text.
 	S *jsonscan.Scanner
-	// Log counts what is wrong.
+	// Log counts problems.
 	Log *problem.Log
-	// Where names the current place for errors and problems; nil: byte offsets say it.
+	// Where names the current position for errors and problems; nil: they have only byte offsets.
 	Where func() string
 	// Numbered adds the index of the element of the innermost list to positions.
 	Numbered bool
 	// Index is the index of the current element of the innermost list; -1 outside of lists.
 	Index int64
-	// Repeats says which members may come several times; nil: none.
+	// Repeats reports whether a member may occur several times; nil: none may.
 	Repeats func(key []byte) bool
-	// Ended is set if the input ends early.
+	// Ended is set if the input ended early.
 	Ended bool
 
 	piece      *problem.Position // see StartPiece
-	malformed  error             // the input is not JSON from some place on
-	missing    bool              // there is no comma before the key that follows: it may be a stray quote
+	malformed  error             // the error if the input is not JSON from some position on
+	missing    bool              // no comma before the next key, which may be a stray quote
 	commas     bool              // json_trailing_comma was counted
 	partial    bool              // json_partial_event was counted
 	keys       keySet
 	unitKeys   keySet          // of an object in the current unit
-	duplicates int             // keys that it has twice
-	unknown    map[string]bool // members that Unknown has counted
+	duplicates int             // duplicate keys in the current unit
+	unknown    map[string]bool // members counted by Unknown
 }
 
-// New returns a Reader of the input of s, which counts what is wrong in log.
+// New returns a Reader of the input of s, which counts problems in log.
 func New(s *jsonscan.Scanner, log *problem.Log) *Reader { return &Reader{S: s, Log: log, Index: -1} }
 
-// StartPiece switches the scanner to another document, which is a piece of a larger one at this place: it is the position of all
-// its problems. Text that is truncated or not JSON is then an error, as only the reader of the larger
-// document knows what to do.
+// StartPiece starts another document, which is a piece of a larger one at the given position: it is the position of all problems. Text
+// that is truncated or not JSON is an error, to be handled by the reader of the larger document.
 func (r *Reader) StartPiece(at problem.Position) {
 	r.piece, r.Index = &at, -1
 	r.keys.reset()
 }
 
-// Restart switches the scanner to the next one of several documents that follow each other. What is counted once for a document
-// counts again in this one. Malformed still returns the first damage.
+// Restart starts the next one of several concatenated documents. Problems counted once per document are counted again. Malformed still
+// returns the first damage.
 func (r *Reader) Restart() {
 	r.Index, r.Ended, r.partial, r.missing = -1, false, false, false
 	r.keys.reset()
 }
 
-// Within calls fn with another scanner in place of the Reader's own, for a text that is a value of the document. If
-// that is truncated or not JSON, what comes before is used, and the document continues.
+// Within calls fn with another scanner instead of the Reader's, for a text that is a value of the document. If the text is truncated or
+// not JSON, the part before is used, and the document continues.
 func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
 	s, index, keys := r.S, r.Index, r.keys
 	r.S, r.keys = other, keySet{}
@@ -78,7 +77,7 @@ func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
 	return nil
 }
 
-// Cancelled returns a reader of r that ends with the error of ctx when that is done, wherever its user is.
+// Cancelled returns a reader of r that returns the error of ctx once ctx is done.
 func Cancelled(ctx context.Context, r io.Reader) io.Reader { return cancelled{ctx, r} }
 
 type cancelled struct {
@@ -93,7 +92,7 @@ func (c cancelled) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Position is the place where the current unit begins.
+// Position is the start of the current unit.
 func (r *Reader) Position() problem.Position { return r.at(r.S.Start()) }
 
 // at is the position of a byte in the current element.
@@ -122,8 +121,8 @@ func (r *Reader) where() string {
 	return r.Where()
 }
 
-// Malformed returns the error that says where the input is not JSON any more, for a reader that cannot use what comes before;
-// nil if it is JSON as far as it was read.
+// Malformed returns the error with the position from which the input is not JSON, for readers that cannot use the part before; nil if
+// there is none so far.
 func (r *Reader) Malformed() error { return r.malformed }
 
 // Begin returns the first byte of the document, after a byte order mark.
@@ -142,7 +141,7 @@ func (r *Reader) Begin() (byte, error) {
 	return c, nil
 }
 
-// Trailing reads over what follows the document, and counts it if it is more than white space.
+// Trailing skips everything after the document, and counts it if it is not white space.
 func (r *Reader) Trailing() error {
 	_, err := r.S.Peek()
 	from := r.S.Start()
@@ -171,7 +170,7 @@ func (r *Reader) Peek() (byte, error) {
 	return c, nil
 }
 
-// End is called with an error of the scanner's Fill: the end of the input is noted and becomes ErrEnded.
+// End handles an error of the scanner's Fill: the end of the input is counted and becomes ErrEnded.
 func (r *Reader) End(err error) error {
 	switch {
 	case err == io.EOF && r.piece != nil:
@@ -186,8 +185,7 @@ func (r *Reader) End(err error) error {
 	return ErrEnded
 }
 
-// Partial counts a value that the end of the input truncates, at its position. It does so once: the values around it
-// are truncated as well.
+// Partial counts a value that is truncated by the end of the input, at its position. It counts once: enclosing values are truncated too.
 func (r *Reader) Partial(at problem.Position) {
 	if !r.partial && r.piece == nil {
 		r.partial = true
@@ -202,7 +200,7 @@ func (r *Reader) inWhere() string {
 	return ""
 }
 
-// Break ends the reading at the scanner's offset, where err says what is not JSON. What follows counts as trailing data.
+// Break ends the reading at the scanner's offset because of err, which describes invalid JSON. The rest counts as trailing data.
 func (r *Reader) Break(err error) error {
 	err = r.Failed(err)
 	if r.malformed == nil {
@@ -220,8 +218,8 @@ func (r *Reader) Break(err error) error {
 	return ErrEnded
 }
 
-// Unit reads something that begins at the mark with parse, which is called again whenever the window has to grow: what it
-// did in a call that ended with a failure of the scanner must not count.
+// Unit reads a unit at the mark with parse, which is called again whenever the window must grow: results of a call in which the scanner
+// failed must be discarded.
 func (r *Reader) Unit(parse func()) error {
 	for {
 		r.duplicates = 0
@@ -236,7 +234,7 @@ func (r *Reader) Unit(parse func()) error {
 	}
 }
 
-// Refill reads more of a unit after a failure of the scanner, if more can help.
+// Refill reads more of a unit after a failure of the scanner, if that can help.
 func (r *Reader) Refill() error {
 	if err := r.S.Err(); err != jsonscan.ErrShort {
 		return r.Break(err)
@@ -252,8 +250,7 @@ func (r *Reader) Refill() error {
 	return r.End(err)
 }
 
-// Scalar reads a value as a unit. Of an object or list it returns the kind, and reads over it. The text is valid until the
-// Reader is used again.
+// Scalar reads a value as a unit. It skips an object or list and returns its kind. The text is valid until the Reader is used again.
 func (r *Reader) Scalar() (kind jsonscan.Kind, text []byte, err error) {
 	c, err := r.Peek()
 	if err != nil {
@@ -279,7 +276,7 @@ func (r *Reader) Scalar() (kind jsonscan.Kind, text []byte, err error) {
 	}
 }
 
-// Skip skips a value of any size. It reads brackets and strings only.
+// Skip skips a value of any size. It checks only brackets and strings.
 func (r *Reader) Skip() error {
 	switch err := r.S.Discard(); err {
 	case nil:
@@ -291,18 +288,18 @@ func (r *Reader) Skip() error {
 	}
 }
 
-// Level is an object or list that is open.
+// Level is an open object or list.
 type Level struct {
 	closing byte  // its closing bracket
-	after   byte  // what was read last: a bracket, a comma, or aValue
-	n       int64 // elements that were begun
-	outer   int64 // what Reader.Index was around the list
-	keys    int   // what keySet.close needs
+	after   byte  // the last token: a bracket, a comma, or aValue
+	n       int64 // number of elements so far
+	outer   int64 // Reader.Index around the list
+	keys    int   // argument for keySet.close
 }
 
 const aValue = '"'
 
-// Open reads the bracket of an object or list, at which the scanner is.
+// Open reads the bracket of an object or list at the scanner's position.
 func (r *Reader) Open() Level {
 	c := r.S.Window()[0]
 	r.S.Advance(1)
@@ -313,8 +310,8 @@ func (r *Reader) Open() Level {
 	return l
 }
 
-// Next goes to the next member or element, which begins with first; if there is none it reads the closing bracket. Two
-// values without a comma between them are two values.
+// Next advances to the next member or element, which starts with first; if there is none it reads the closing bracket. Two values without
+// a comma between them are accepted.
 func (r *Reader) Next(l *Level) (first byte, more bool, err error) {
 	for {
 		c, err := r.Peek()
@@ -353,7 +350,7 @@ func (r *Reader) Next(l *Level) (first byte, more bool, err error) {
 	}
 }
 
-// name says what was read last.
+// name describes the last token.
 func (l *Level) name() string {
 	switch l.after {
 	case ',':
@@ -364,7 +361,7 @@ func (l *Level) name() string {
 	return "a bracket"
 }
 
-// close ends the level whose closing bracket was read.
+// close ends a level after its closing bracket.
 func (r *Reader) close(l *Level) {
 	if l.closing == '}' {
 		r.keys.close(l.keys)
@@ -373,7 +370,7 @@ func (r *Reader) close(l *Level) {
 	}
 }
 
-// Member reads the key of a member, which is valid until its object ends, and goes to the value, which begins with first.
+// Member reads the key of a member, which is valid until its object ends, and advances to the value, which starts with first.
 func (r *Reader) Member() (key []byte, first byte, err error) {
 	text, ok := r.S.Key()
 	for !ok {
@@ -402,8 +399,8 @@ func (r *Reader) Member() (key []byte, first byte, err error) {
 	return key, first, nil
 }
 
-// Members reads an object of any size, at whose bracket the scanner is. member is called with each key, which is valid
-// until the object ends, and the first byte of the value, which it must read.
+// Members reads an object of any size at the scanner's position. It calls member with each key, which is valid until the object ends, and
+// the first byte of the value, which member must read.
 func (r *Reader) Members(member func(key []byte, first byte) error) error {
 	for l := r.Open(); ; {
 		if _, more, err := r.Next(&l); !more {
@@ -419,8 +416,7 @@ func (r *Reader) Members(member func(key []byte, first byte) error) error {
 	}
 }
 
-// Elements reads a list of any size, at whose bracket the scanner is. element is called with the first byte of each
-// value, which it must read.
+// Elements reads a list of any size at the scanner's position. It calls element with the first byte of each value, which element must read.
 func (r *Reader) Elements(element func(first byte) error) error {
 	for l := r.Open(); ; {
 		first, more, err := r.Next(&l)
@@ -433,13 +429,13 @@ func (r *Reader) Elements(element func(first byte) error) error {
 	}
 }
 
-// StartObject reads the bracket of an object inside of a unit.
+// StartObject reads the bracket of an object inside a unit.
 func (r *Reader) StartObject() {
 	r.S.Value()
 	r.unitKeys.restart()
 }
 
-// Key reads a key of the object that StartObject began, like the scanner's Key.
+// Key reads a key of the object at StartObject, like the scanner's Key.
 func (r *Reader) Key() ([]byte, bool) {
 	key, ok := r.S.Key()
 	if ok {
@@ -450,10 +446,10 @@ func (r *Reader) Key() ([]byte, bool) {
 	return key, ok
 }
 
-// maxUnknown bounds the unknown members that are told apart.
+// maxUnknown limits the unknown members that are counted.
 const maxUnknown = 1000
 
-// Unknown counts a member that the format does not know, once for each name.
+// Unknown counts a member unknown to the format, once for each name.
 func (r *Reader) Unknown(key []byte, at problem.Position) {
 	if r.unknown[string(key)] || len(r.unknown) >= maxUnknown {
 		return
@@ -473,7 +469,7 @@ func (r *Reader) Comma(at problem.Position) {
 	}
 }
 
-// CountNotes counts what the scanner tolerated in the current unit, and keys that it has twice.
+// CountNotes counts the deviations in the current unit, and its duplicate keys.
 func (r *Reader) CountNotes() {
 	r.CountNotesOf(&r.S.Notes, r.Position())
 	if r.duplicates > 0 {
@@ -482,7 +478,7 @@ func (r *Reader) CountNotes() {
 	}
 }
 
-// CountNotesOf counts what a scanner tolerated at a place of the document, and forgets it.
+// CountNotesOf counts the deviations tolerated by a scanner at a position of the document, and clears them.
 func (r *Reader) CountNotesOf(n *jsonscan.Notes, at problem.Position) {
 	if *n == (jsonscan.Notes{}) {
 		return
@@ -494,7 +490,7 @@ func (r *Reader) CountNotesOf(n *jsonscan.Notes, at problem.Position) {
 	*n = jsonscan.Notes{}
 }
 
-// CountNotes counts what a scanner tolerated at a place, all but commas.
+// CountNotes counts the deviations tolerated by a scanner, except commas.
 func CountNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
 	log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
 	log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// walk writes down what a Reader finds in a document, and what it counts.
+// walk lists the contents of a document and the problems that a Reader counts.
 func walk(input string, window int) string {
 	var out strings.Builder
 	log := new(problem.Log)
@@ -54,7 +54,7 @@ func walk(input string, window int) string {
 	return out.String()
 }
 
-// object returns an object with keys of which some come twice.
+// object returns an object with duplicate keys.
 func object(keys, twice int) string {
 	var b strings.Builder
 	for i := range keys + twice {
@@ -63,8 +63,7 @@ func object(keys, twice int) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// Keys that come twice are found however many there are, up to a limit, and keys of objects inside of others are not mixed up with
-// the others' keys.
+// Duplicate keys are found however many keys there are, up to a limit, and keys of nested objects are kept apart.
 func TestKeysTwice(t *testing.T) {
 	for _, c := range []struct{ keys, twice, want int }{
 		{1, 0, 0}, {1, 3, 3}, {fewKeys - 1, 2, 2}, {fewKeys, 0, 0}, {fewKeys, 1, 1}, {fewKeys, fewKeys, fewKeys}, {fewKeys + 1, 5, 5},
@@ -78,7 +77,7 @@ func TestKeysTwice(t *testing.T) {
 	}
 }
 
-// A text inside of a document that is not JSON does not end the document, and leaves the keys of its objects alone.
+// A text inside a document that is not JSON neither ends the document nor affects the keys of its objects.
 func TestWithin(t *testing.T) {
 	log := new(problem.Log)
 	r := New(jsonscan.New(strings.NewReader(`{"a":"x","b":[7,8],"a":1,"c":2}`)), log)
@@ -115,7 +114,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// Pieces of another document that are cut or no JSON are errors, and leave nothing to the next piece.
+// Truncated or invalid pieces of another document are errors, and do not affect the next piece.
 func TestPieces(t *testing.T) {
 	log := new(problem.Log)
 	s := new(jsonscan.Scanner)
@@ -136,8 +135,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// FuzzReader reads documents through windows of different sizes: what is found, and counted, is the same. What encoding/json
-// accepts is read without any problem but keys that come twice.
+// FuzzReader reads documents through windows of different sizes: contents and problems are the same. Whatever encoding/json accepts has no
+// problems except duplicate keys.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2.5,-3e4,null,true],"b":{"c":"text","d":[]}}`, "\ufeff[1]", `{,"a":1,,"b":2 "c":[,1 2,],}`, `{"a":"\ud800\q` + "\xff\t" + `"}`,

@@ -2,7 +2,7 @@ package jsondoc
 
 import "bytes"
 
-// keySet knows the keys of the objects that are open, so that one that comes twice is seen.
+// keySet is the keys of the open objects, for finding duplicates.
 type keySet struct {
 	text  []byte   // of all keys
 	ends  []int    // of each key in text
@@ -10,23 +10,23 @@ type keySet struct {
 	many  []keyMap // of objects with many keys, the innermost one last
 }
 
-// keyMap has the keys of an object that has many.
+// keyMap is the keys of an object with many keys.
 type keyMap struct {
 	first int // see keySet
 	seen  map[string]bool
 }
 
 const (
-	// fewKeys is the number of keys up to which an object's are compared one by one.
+	// fewKeys is the number of keys up to which keys are compared one by one.
 	fewKeys = 32
-	// maxKeys is the number of keys of an object that are remembered.
+	// maxKeys limits the keys of an object that are stored.
 	maxKeys = 1 << 12
 )
 
-// reset forgets all objects.
+// reset removes all objects.
 func (k *keySet) reset() { *k = keySet{text: k.text[:0], ends: k.ends[:0]} }
 
-// open begins an object inside of the innermost one, and returns what close needs.
+// open starts an object inside the innermost one, and returns the argument for close.
 func (k *keySet) open() (outer int) {
 	outer = k.first
 	k.first = len(k.ends)
@@ -39,7 +39,7 @@ func (k *keySet) close(outer int) {
 	k.first = outer
 }
 
-// restart forgets the keys of the innermost object.
+// restart removes the keys of the innermost object.
 func (k *keySet) restart() {
 	if k.seen() != nil {
 		k.many = k.many[:len(k.many)-1]
@@ -47,7 +47,7 @@ func (k *keySet) restart() {
 	k.text, k.ends = k.text[:k.start(k.first)], k.ends[:k.first]
 }
 
-// seen returns the keys of the innermost object if there are many; otherwise nil.
+// seen returns the keys of the innermost object if it has many; otherwise nil.
 func (k *keySet) seen() map[string]bool {
 	if n := len(k.many); n > 0 && k.many[n-1].first == k.first {
 		return k.many[n-1].seen
@@ -55,7 +55,7 @@ func (k *keySet) seen() map[string]bool {
 	return nil
 }
 
-// start returns where in text a key begins.
+// start returns the start of a key in text.
 func (k *keySet) start(i int) int {
 	if i == 0 {
 		return 0
@@ -63,9 +63,8 @@ func (k *keySet) start(i int) int {
 	return k.ends[i-1]
 }
 
-// add adds a key to the innermost object. It returns the key, which is valid until the object is closed, and whether it is
-// new there.
-func (k *keySet) add(key []byte) (kept []byte, isNew bool) {
+// add adds a key to the innermost object. It returns the key, which is valid until the object is closed, and whether it is new.
+func (k *keySet) add(key []byte) (stored []byte, isNew bool) {
 	seen := k.seen()
 	start := k.start(k.first)
 	for i := k.first; i < len(k.ends) && seen == nil; i++ {
@@ -90,7 +89,7 @@ func (k *keySet) add(key []byte) (kept []byte, isNew bool) {
 	return k.text[start:len(k.text):len(k.text)], true
 }
 
-// remember makes a map of the keys of the innermost object.
+// remember builds a map of the keys of the innermost object.
 func (k *keySet) remember() {
 	seen := make(map[string]bool, 2*fewKeys)
 	start := k.start(k.first)

@@ -23,7 +23,7 @@ func benchEvents(n int) []byte {
 	return b.Bytes()
 }
 
-// benchEvent is what the ratios compare with: typed header fields and raw args, which costs encoding/json least.
+// benchEvent is the reference for the ratios: typed header fields and raw args, the fastest way with encoding/json.
 type benchEvent struct {
 	Ph, Name, Cat      string
 	Ts, Dur, Tts, Tdur float64
@@ -31,7 +31,7 @@ type benchEvent struct {
 	Args               json.RawMessage
 }
 
-// measureJSON returns the time that encoding/json takes for data, the best of three.
+// measureJSON returns the time of encoding/json for data, the best of three.
 func measureJSON(b *testing.B, data []byte) time.Duration {
 	best := time.Hour
 	for range 3 {
@@ -99,7 +99,7 @@ func BenchmarkTokens(b *testing.B) { benchmark(b, visit) }
 // BenchmarkSkip skips events whole.
 func BenchmarkSkip(b *testing.B) { benchmark(b, (*Scanner).Skip) }
 
-// BenchmarkDiscard reads over the list as if it were not wanted.
+// BenchmarkDiscard skips the list.
 func BenchmarkDiscard(b *testing.B) {
 	data := benchEvents(20000)
 	b.SetBytes(int64(len(data)))

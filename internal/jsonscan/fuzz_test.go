@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// toTree reads a value into what encoding/json with UseNumber makes of it.
+// toTree reads a value into the same form as encoding/json with UseNumber.
 func toTree(s *Scanner) any {
 	kind, text := s.Value()
 	switch kind {
@@ -35,7 +35,7 @@ func toTree(s *Scanner) any {
 	return nil
 }
 
-// FuzzValid holds that on valid input all ways to read a value agree with encoding/json.
+// FuzzValid: on valid input, all ways to read a value agree with encoding/json.
 func FuzzValid(f *testing.F) {
 	for _, text := range []string{
 		`{"a":[1,-2.5e3,"\u00e9\ud83e\udd14\ud800",null,true],"b":{}}`, `"\\\""`, `[[],[[]],{"":""}]`, `0`, "\"\xff\"",
@@ -52,7 +52,7 @@ func FuzzValid(f *testing.F) {
 		if dec.Decode(&want) != nil {
 			return
 		}
-		text = append(text, '\n') // a number at the end of the input may go on
+		text = append(text, '\n') // a number at the end of the input may continue
 		s := NewSize(bytes.NewReader(text), 16)
 		if _, err := s.Peek(); err != nil {
 			t.Fatal(err)
@@ -84,8 +84,8 @@ func FuzzValid(f *testing.F) {
 	})
 }
 
-// FuzzAny holds that no input makes the scanner panic, hang or lose its place, that all ways to read a value agree on
-// what is malformed, and that every text it gives is UTF-8.
+// FuzzAny: no input makes the scanner panic, hang or lose its position; all ways to read a value agree on what is malformed; and every
+// returned text is UTF-8.
 func FuzzAny(f *testing.F) {
 	for _, text := range []string{`{"a":1,}`, `[NaN,01,`, "\"\x00\xff\\", `{"a":[}]`, `{"a" "b"}`, `[[[[[[[`, `"\u12`, "[1,,2]]"} {
 		f.Add([]byte(text))
@@ -104,7 +104,7 @@ func FuzzAny(f *testing.F) {
 	})
 }
 
-// maxFuzzDepth keeps visit, which recurs, from nesting as deep as the input.
+// maxFuzzDepth limits visit, which is recursive.
 const maxFuzzDepth = 1000
 
 func visit(s *Scanner) { visitTo(s, 0) }
@@ -130,7 +130,7 @@ func visitTo(s *Scanner, depth int) {
 	}
 }
 
-// readAny reads one value and returns where it ended and how.
+// readAny reads a value and returns where and how it ended.
 func readAny(t *testing.T, s *Scanner, size int, read func(*Scanner)) (int64, error) {
 	if _, err := s.Peek(); err != nil {
 		return s.Offset(), err

@@ -9,11 +9,11 @@ import (
 
 const hex = "0123456789abcdef"
 
-// AppendString appends a text as a JSON string. Control characters are escaped, including DEL and C1, on which terminals act and which
-// JSON would allow. Bytes that are not UTF-8 become U+FFFD.
+// AppendString appends a text as a JSON string. It escapes all control characters, including DEL and C1, which JSON allows but terminals
+// interpret. Bytes that are not UTF-8 become U+FFFD.
 func AppendString[T string | []byte](b []byte, text T) []byte {
 	b = append(b, '"')
-	start := 0 // of what is copied as it is
+	start := 0 // of the text that is copied unchanged
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -45,10 +45,10 @@ func AppendString[T string | []byte](b []byte, text T) []byte {
 	return append(b, '"')
 }
 
-// lastC1 is the last control character.
+// lastC1 is the last C1 control character.
 const lastC1 = 0x9F
 
-// Escape returns JSON text with the control characters that encoding/json leaves in its strings, U+007F to U+009F, as escapes.
+// Escape escapes the control characters U+007F to U+009F in JSON text, which encoding/json leaves in strings.
 func Escape(text []byte) []byte {
 	isControl := func(r rune) bool { return 0x7F <= r && r <= lastC1 }
 	if !bytes.ContainsFunc(text, isControl) {
@@ -66,7 +66,7 @@ func Escape(text []byte) []byte {
 	return out
 }
 
-// AppendDouble appends the shortest text that gives v back; what JSON has no number for becomes a text.
+// AppendDouble appends the shortest text that parses to v; a string for values that JSON cannot represent.
 func AppendDouble(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -79,7 +79,7 @@ func AppendDouble(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
-// AppendDecimal appends the shortest text that gives v back, without an exponent unless v is very large or very small: people look for the digits.
+// AppendDecimal appends the shortest text that parses to v, for people: without an exponent unless v is very large or very small.
 func AppendDecimal(b []byte, v float64) []byte {
 	format := byte('g')
 	if abs := math.Abs(v); abs >= 1e6 && abs < 1e18 {

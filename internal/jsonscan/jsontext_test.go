@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Texts come back from a JSON decoder, with U+FFFD for bytes that are not UTF-8.
+// A JSON decoder restores the texts, with U+FFFD for bytes that are not UTF-8.
 func FuzzAppendString(f *testing.F) {
 	for _, text := range []string{"", "plain", "\"\\/\x00\x1f\x7f", "über 😀", "cut \xf0\x9f\x98", "\xff\xfe", "\u2028", "\u0080\u009b\u009f\u00a0"} {
 		f.Add(text)
@@ -23,7 +23,7 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatalf("%q becomes %s: %v", text, out, err)
 		}
 		if want := string([]rune(text)); back != want {
-			t.Errorf("%q comes back as %q, want %q", text, back, want)
+			t.Errorf("%q is read as %q, want %q", text, back, want)
 		}
 		encoded, err := json.Marshal(text)
 		if escaped := Escape(encoded); err != nil || json.Unmarshal(escaped, &back) != nil || back != string([]rune(text)) || strings.ContainsFunc(string(escaped), unicode.IsControl) {

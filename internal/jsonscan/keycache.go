@@ -5,42 +5,39 @@ import (
 	"math/bits"
 )
 
-// Producers write the same members again and again, in the same order and with the same white space between. A KeyCache
-// makes use of that: it remembers keys together with all that is between two values, a comma, the key, a colon and
-// white space, as bytes. The bytes at the current position are compared with what was remembered, 16 bytes at a time and
-// without looking for its end, which takes a fraction of the time that reading a key and looking it up take. They are
-// compared with what followed the previous key last time, so that the processor need not wait for the text to know it;
-// else it is found by a hash of the key. Whatever is found, equal bytes are an equal key: a cache can be useless, but never
-// wrong.
+// Producers write the same members again and again, in the same order and with the same white space. A KeyCache stores the bytes between
+// two values: a comma, the key, a colon and white space. The bytes at the current position are compared with cached ones, 16 at a time
+// and without searching for their end, in a fraction of the time for reading and looking up a key. The first candidate is the successor
+// of the previous key, so that the processor need not wait for the text; otherwise a hash of the key finds the candidate. Equal bytes
+// are an equal key, so a cache can be ineffective, but never wrong.
 
-// KeyCache remembers keys as a text has them, each with a number that the caller gave it. Its zero value is empty. It
-// does not grow, and may be used with several scanners one after the other.
+// KeyCache caches keys as written, each with a number given by the caller. The zero value is empty. It has a fixed size, and can be used
+// by several scanners in turn.
 type KeyCache struct {
-	last  uint16 // slot of the key before; 0 if there is none
+	last  uint16 // slot of the previous key; 0: none
 	slots [1 << keyCacheBits]cachedKey
 }
 
 const (
 	keyCacheBits = 9
-	// firstKeys is the first one of the slots for the first keys of objects, which have no comma before them.
+	// firstKeys is the first slot for the first keys of objects, which are not preceded by a comma.
 	firstKeys = 1 << (keyCacheBits - 1)
-	// cachedLength is the longest text from one value to the next that is remembered.
+	// cachedLength is the longest cached text between two values.
 	cachedLength = 32
 )
 
-// cachedKey is the text between two values in words, of which only the bits of masks count.
+// cachedKey is the text between two values in words; masks select its bits.
 type cachedKey struct {
 	words, masks [cachedLength / 8]uint64
 	length       int32
 	id           uint32
-	next         uint16 // slot of what came after it last, 0 if nothing did
+	next         uint16 // slot of its last successor; 0: none
 }
 
-// Start begins anew: the next key has none before it. To call it at every object of the same kind makes guesses better.
+// Start resets the previous key. Calling it at every object of one kind improves the guesses.
 func (c *KeyCache) Start() { c.last = 0 }
 
-// locate returns the slot for a text that is or is not the first key of its object. The other one of the same pair, slot^1,
-// is as good.
+// locate returns the slot for a text; first: it is the first key of its object. slot^1, the other slot of the pair, is equivalent.
 func locate(text *[cachedLength]byte, first bool) uint16 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 	var start int // after the quote
@@ -62,15 +59,15 @@ func locate(text *[cachedLength]byte, first bool) uint16 {
 	return max(slot, 2) // 0 is not a slot
 }
 
-// keyWord returns w without the bytes after the end of a key, and whether that is not in w.
+// keyWord returns w without the bytes after the end of a key, and whether the key continues after w.
 func keyWord(w uint64) (inside uint64, more bool) {
 	end := special(w)
-	// Below its lowest bit, which is the highest one of a byte, are the bits of the bytes before, and seven more. If there is
-	// no end, seven bits of w are lost, which a hash can do without.
+	// The bits below its lowest bit, the highest one of a byte, are the bytes before and seven more bits. Without an end, seven
+	// bits of w are lost, which does not matter for a hash.
 	return w & ((end - 1) &^ end >> 7), end == 0
 }
 
-// find returns the slot of the key that text begins with, 0 if there is none, and guesses it in the same place next time.
+// find returns the slot of the key at the start of text, 0 if there is none, and makes it the successor of the previous key.
 func (c *KeyCache) find(text *[cachedLength]byte, first bool) uint16 {
 	slot := locate(text, first)
 	if k := &c.slots[slot]; k.id == 0 || !k.matches(text) {
@@ -83,21 +80,21 @@ func (c *KeyCache) find(text *[cachedLength]byte, first bool) uint16 {
 	return slot
 }
 
-// matches reports whether text begins with k.
+// matches reports whether text starts with k.
 func (k *cachedKey) matches(text *[cachedLength]byte) bool {
 	return (load(text[0:])^k.words[0])&k.masks[0]|(load(text[8:])^k.words[1])&k.masks[1] == 0 &&
 		(k.length <= 16 || (load(text[16:])^k.words[2])&k.masks[2]|(load(text[24:])^k.words[3])&k.masks[3] == 0)
 }
 
-// CachedKey is Key for keys that c remembers: it returns the number that RememberKey was given. If another key or the end
-// of the object comes, it returns 0 and reads nothing, and Key must follow.
+// CachedKey is Key for cached keys: it returns the number given to RememberKey. At any other key and at the end of the object it reads
+// nothing and returns 0; the caller must then call Key.
 func (s *Scanner) CachedKey(c *KeyCache) uint32 {
 	i := s.pos
-	if len(s.buf)-i < cachedLength || s.place == afterComma {
+	if len(s.buf)-i < cachedLength || s.state == afterComma {
 		return 0
 	}
 	text := (*[cachedLength]byte)(s.buf[i:])
-	first := s.place == afterOpen
+	first := s.state == afterOpen
 	slot := c.slots[c.last].next
 	if slot == 0 || slot >= firstKeys != first || !c.slots[slot].matches(text) {
 		if text[0] == '}' {
@@ -112,7 +109,7 @@ func (s *Scanner) CachedKey(c *KeyCache) uint32 {
 	return c.slots[slot].id
 }
 
-// RememberKey puts the key that Key or Members has just read into c, with a number that is not 0.
+// RememberKey adds the key just read by Key or Members to c, with a number that is not 0.
 func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	if len(s.buf)-s.keyAt < cachedLength {
 		return
@@ -124,7 +121,7 @@ func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	}
 	slot := locate(text, first)
 	k := &c.slots[slot]
-	if k.id != 0 { // the one that was here first may stay
+	if k.id != 0 { // keep the older one
 		slot ^= 1
 		k = &c.slots[slot]
 	}
@@ -138,8 +135,8 @@ func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	c.last = slot
 }
 
-// keyLength returns the length of what comes before a value in an object, from the value or the bracket before on, and
-// whether that was the bracket. The length is 0 if the text is not complete or has anything that is to be counted in Notes.
+// keyLength returns the length of the text between a value or opening bracket and the next value, and whether there was a bracket. The
+// length is 0 if the text is incomplete or has anything that Notes count.
 func keyLength(text []byte) (n int, first bool) {
 	i := space(text, 0)
 	first = i == len(text) || text[i] != ','

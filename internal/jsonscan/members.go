@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// Members reads the members of an object in one go, because what limits the reading of short values one by one is not
-// their text but the way of the position from one method to the next through memory. In the loop of simpleMembers it stays
-// in a register, and everything else depends on guesses that are nearly always right.
+// Members reads the members of an object in one loop: when reading short values one by one, the limiting factor is not the text but
+// passing the position between methods through memory. In simpleMembers it stays in a register, and all branches are nearly always
+// predicted correctly.
 
-// Token is a value as Scanner.Value or Scalar gives it.
+// Token is a value returned by Scanner.Value or Scalar.
 type Token struct {
 	Kind   Kind
 	form   numberForm
@@ -26,7 +26,7 @@ func (t *Token) Int() (int64, bool) {
 	return Int64(t.Text)
 }
 
-// Thousandths returns the number that the text is, times 1000: Decimal with a scale of 3.
+// Thousandths returns the number times 1000, like Decimal with a scale of 3.
 func (t *Token) Thousandths() (int64, bool) {
 	const limit = math.MaxInt64 / 1000
 	switch {
@@ -38,10 +38,10 @@ func (t *Token) Thousandths() (int64, bool) {
 	return Decimal(t.Text, 3)
 }
 
-// MaxMembers is what the numbers of keys of Members must be below.
+// MaxMembers is the limit for the numbers of keys of Members.
 const MaxMembers = 64
 
-// Members are the members of an object by the numbers of their keys. Its zero value is ready for use.
+// Members are the members of an object by the numbers of their keys. The zero value is ready to use.
 type Members struct {
 	Keys   KeyCache
 	Seen   uint64 // bit n: Values[n] is a member of the object
@@ -55,12 +55,12 @@ func (m *Members) Start() {
 	m.Keys.Start()
 }
 
-// Members reads members of an object, from its bracket on, into m, up to one whose value the caller has to read: the member with
-// the returned number, or, if the number is 0, of a key that m.Keys does not know. It returns false at the end of the
-// object and after a failure, as Key does.
+// Members reads members of an object into m, starting at its bracket, up to one whose value the caller must read: the member with the
+// returned number or, if that is 0, with a key that m.Keys does not have. It returns false at the end of the object and after a failure,
+// like Key.
 //
-// Read are strings, numbers and empty objects. A value is left to the caller if it is anything else or has anything
-// unusual, if its member is there already, or if it is one of others (bit n: number n) and no empty object.
+// It reads strings, numbers and empty objects. It leaves a value to the caller if it is anything else or unusual, if its member was
+// read before, or if others has the bit of its number and it is not an empty object.
 func (s *Scanner) Members(m *Members, others uint64) (number uint32, key []byte, ok bool) {
 	if !m.opened {
 		if kind, _ := s.Value(); kind != Object {
@@ -77,15 +77,15 @@ func (s *Scanner) Members(m *Members, others uint64) (number uint32, key []byte,
 	return 0, key, ok
 }
 
-// simpleMembers is Members for known keys. Where the loop starts there is room for a key and a number, so that it need not
-// look where the window ends.
-func (s *Scanner) simpleMembers(m *Members, others uint64) (left uint32, ended bool) {
+// simpleMembers is Members for cached keys. At the start of the loop there are enough bytes for a key and a number, so that it need not
+// check for the end of the window.
+func (s *Scanner) simpleMembers(m *Members, others uint64) (unread uint32, ended bool) {
 	p, i := unsafe.Pointer(unsafe.SliceData(s.buf)), s.pos
 	room := len(s.buf) - cachedLength - numberRoom
-	if s.place == afterComma {
+	if s.state == afterComma {
 		return 0, false
 	}
-	keys, last, first, seen := &m.Keys, m.Keys.last, s.place == afterOpen, m.Seen
+	keys, last, first, seen := &m.Keys, m.Keys.last, s.state == afterOpen, m.Seen
 	for i <= room {
 		slot := keys.slots[last].next
 		k := &keys.slots[slot]
@@ -121,27 +121,27 @@ func (s *Scanner) simpleMembers(m *Members, others uint64) (left uint32, ended b
 			v.Text = piece(p, i, end)
 		}
 		if end == i {
-			left = number
+			unread = number
 			break
 		}
-		i, first, s.place = end, false, afterValue
+		i, first, s.state = end, false, afterValue
 		seen |= 1 << number
 	}
 	keys.last, m.Seen, s.pos = last, seen, i
-	return left, ended
+	return unread, ended
 }
 
-// A Pack holds the members of many objects without pointers, so that keeping and loading them costs little and the collector
-// does not look at them. The zero Pack is empty.
+// A Pack stores the members of many objects without pointers, so that storing and loading are cheap and the garbage collector ignores
+// them. The zero Pack is empty.
 //
-// A member is a word with its kind, the form of its number and where its text is, and for a number one more word with its
-// value: a fifth of what Tokens take, which is the most that goes from a goroutine that scans to the one that takes over.
+// A member is a word with its kind, the form of its number and the position of its text, and for a number another word with its value.
+// That is a fifth of the size of Tokens, most of the data passed from a scanning goroutine to the next one.
 type Pack struct {
 	words []uint64
-	texts []byte // decoded texts, which are not in the text that was scanned
+	texts []byte // decoded texts, which are not part of the scanned text
 }
 
-// The parts of a word. Places and lengths of text have 28 bits each, far above what is scanned at a time.
+// The parts of a word. Positions and lengths of text have 28 bits each, far more than a scanned text needs.
 const (
 	packedKindBits = 4
 	packedFormBits = 2
@@ -153,13 +153,13 @@ const (
 	packedStart   = packedLength + packedPlace
 )
 
-// Len returns where the next members will begin, for Load.
+// Len returns the position of the next members, for Load.
 func (p *Pack) Len() int { return len(p.words) }
 
-// Reset empties the pack and keeps its memory.
+// Reset empties the pack, keeping its memory.
 func (p *Pack) Reset() { p.words, p.texts = p.words[:0], p.texts[:0] }
 
-// Keep adds members of the text that was scanned. Strings may be decoded, and are kept beside the text then.
+// Keep adds members of the scanned text. If strings may be decoded, they are stored separately.
 func (p *Pack) Keep(m *Members, text []byte, decoded bool) {
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(text)))
 	for seen := m.Seen; seen != 0; seen &= seen - 1 {
@@ -179,7 +179,7 @@ func (p *Pack) Keep(m *Members, text []byte, decoded bool) {
 	}
 }
 
-// Load restores into m the members kept at a place: the ones of seen, as m.Seen was.
+// Load restores the members stored at a position into m; seen is m.Seen at that time.
 func (p *Pack) Load(m *Members, seen uint64, at int, text []byte) {
 	const mask = 1<<packedPlace - 1
 	m.Seen = seen

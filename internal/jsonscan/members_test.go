@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// memberNumbers are the keys that the tests of Members know. One is longer than what a KeyCache remembers.
+// memberNumbers are the known keys in tests of Members. One is too long for a KeyCache.
 var memberNumbers = map[string]uint32{
 	"ph": 1, "name": 2, "ts": 3, "s": 4, "args": 5, "a key of more than 16 bytes": 6, strings.Repeat("long", 20): 63,
 }
 
 const otherMembers = 1 << 5 // args
 
-// describe writes down a member that was read.
+// describe describes a member.
 func describe(key string, kind Kind, text []byte) string {
 	return fmt.Sprintf("%s:%d:%q ", key, kind, text)
 }
 
-// byKeys reads an object with Value, Key and Scalar. Of equal keys the first one counts.
+// byKeys reads an object with Value, Key and Scalar. The first of equal keys wins.
 func byKeys(s *Scanner) string {
 	var out [MaxMembers]string
 	kind, _ := s.Value()
@@ -64,7 +64,7 @@ func byMembers(s *Scanner, m *Members) string {
 	return strings.Join(out[:], "")
 }
 
-// checkTokens holds that what a token tells at once is what its text says.
+// checkTokens checks that the number in a token equals its text.
 func checkTokens(t *testing.T, m *Members) {
 	t.Helper()
 	for n := range m.Values {
@@ -83,7 +83,7 @@ func checkTokens(t *testing.T, m *Members) {
 	}
 }
 
-// checkMembers holds that Members reads text as Key and Scalar do, when its keys are new and when they are known.
+// checkMembers checks that Members reads the same as Key and Scalar, with new and with cached keys.
 func checkMembers(t *testing.T, text string, window int) {
 	t.Helper()
 	m := new(Members)
@@ -121,7 +121,7 @@ func checkMembers(t *testing.T, text string, window int) {
 	}
 }
 
-// end keeps members away from the end of the window, where they are read one by one.
+// end separates members from the end of the window, where they are read one by one.
 var end = strings.Repeat(" ", 100)
 
 func TestMembers(t *testing.T) {
@@ -149,8 +149,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// All texts of up to 18 digits with a point anywhere are converted as Decimal and Int64 do it.
-// TestPack holds that members come out of a Pack as they were put in, whatever is kept before and after them.
+// A Pack restores members, whatever else it stores.
 func TestPack(t *testing.T) {
 	var texts []string
 	for _, name := range []string{"plain", `d\u00e9coded`, "", "größer", strings.Repeat("long", 100)} {
@@ -198,6 +197,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// All texts of up to 18 digits with a point anywhere are converted as by Decimal and Int64.
 func TestShortNumbers(t *testing.T) {
 	m := new(Members)
 	for digits := 1; digits <= 18; digits++ {
@@ -215,7 +215,7 @@ func TestShortNumbers(t *testing.T) {
 	}
 }
 
-// Keys that get into each other's way, because there are more than fit the cache, are only slower.
+// Too many keys for the cache only make it slower.
 func TestKeyCacheOverflow(t *testing.T) {
 	const keys = 5 << keyCacheBits
 	var text strings.Builder
@@ -253,7 +253,7 @@ func TestKeyCacheOverflow(t *testing.T) {
 	}
 }
 
-// CachedKey finds what was remembered, also where a key is somewhere else, and nothing where the comma is wrong.
+// CachedKey finds cached keys, also at new positions in an object, and nothing if a comma is wrong.
 func TestCachedKey(t *testing.T) {
 	c := new(KeyCache)
 	s := New(strings.NewReader(`{"a":1, "b":2}` + end))
@@ -276,7 +276,7 @@ func TestCachedKey(t *testing.T) {
 		{`{ "a":1}`, ""},        // other white space
 		{`{"a":1,"b":2}`, "1 "}, // other white space
 		{`{"b":1}`, ""},         // a first key has no comma
-		{`{, "b":1}`, ""},       // a comma too many
+		{`{, "b":1}`, ""},       // an extra comma
 		{`{"a" :1}`, ""},
 	} {
 		s := New(strings.NewReader(tt.in + end))
@@ -294,7 +294,7 @@ func TestCachedKey(t *testing.T) {
 	}
 }
 
-// FuzzMembers holds the same as TestMembers for any text.
+// FuzzMembers is TestMembers for any text.
 func FuzzMembers(f *testing.F) {
 	f.Add([]byte(`{"args":{},"ph":"X","ts":12,"name":"short"}`), uint8(16))
 	f.Add([]byte(`{"ph": "X", "ts": 1.5, "name": "\u0041"}`+end), uint8(255))
@@ -304,7 +304,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// BenchmarkMembers is BenchmarkHeaders with keys that are known.
+// BenchmarkMembers is BenchmarkHeaders with cached keys.
 func BenchmarkMembers(b *testing.B) {
 	m := new(Members)
 	numbers := map[string]uint32{

@@ -6,27 +6,28 @@ import (
 	"unsafe"
 )
 
-// The functions here read without a check of bounds: a check for each of several overlapping words takes the same time as what
-// is done with them. Their callers see to it that all they read is inside of the window.
+// The functions here read without bounds checks: a check for each of several overlapping words takes as long as processing them. Callers
+// must ensure that all reads are inside the window.
 
-// load returns the first eight bytes of b, the first one in the lowest byte.
+// load returns the first eight bytes of b, little-endian.
 func load(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// peek returns the eight bytes from i on after p.
+// peek returns the eight bytes at p+i, little-endian.
 func peek(p unsafe.Pointer, i int) uint64 {
 	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, i))[:])
 }
 
-// peekByte returns the byte i after p.
+// peekByte returns the byte at p+i.
 func peekByte(p unsafe.Pointer, i int) byte { return *(*byte)(unsafe.Add(p, i)) }
 
-// piece returns the bytes from i to end after p.
+// piece returns the bytes from p+i to p+end.
 func piece(p unsafe.Pointer, i, end int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p, i)), end-i)
 }
 
-// plainUntil returns the index of the first byte after p, from i on, that is not plain; if there is none before last, a
-// place up to seven bytes after last. It reads less than eight bytes from last on.
+// plainUntil returns the index of the first byte at p, from i on, that is not plain; if there is none before last, an index up to seven
+// beyond last. It may read up to seven bytes from last on.
+
 func plainUntil(p unsafe.Pointer, i, last int) int {
 	for ; i < last; i += 8 {
 		if hits := special(peek(p, i)); hits != 0 {

@@ -41,19 +41,19 @@ func Uint64(text []byte) (uint64, bool) {
 	return u, true
 }
 
-// Float64 converts the text of an Integer or Number to the nearest double, and says whether that is finite.
+// Float64 converts the text of an Integer or Number to the nearest double, and reports whether that is finite.
 func Float64(text []byte) (float64, bool) {
 	if f, n := shortFloat(text, 0); n == len(text) && n > 0 {
 		return f, true
 	}
-	// The string does not outlive the call, and ParseFloat copies what it puts into an error.
+	// The string does not outlive the call: ParseFloat copies it into errors.
 	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
 	return f, err == nil
 }
 
-// Decimal converts the text of a JSON number, multiplied by ten to the power of scale, to an integer: exactly, and
-// rounded half up where a fraction remains. It returns false if the text is not a number of JSON or the result does not
-// fit. Microseconds become nanoseconds with scale 3.
+// Decimal converts the text of a JSON number, multiplied by ten to the power of scale, to an integer: exactly, or rounded half up if a
+// fraction remains. It returns false if the text is not a JSON number or the result does not fit. A scale of 3 converts microseconds to
+// nanoseconds.
 func Decimal(text []byte, scale int) (int64, bool) {
 	if v, ok := shortDecimal(text, scale); ok {
 		return v, true
@@ -108,8 +108,8 @@ func Decimal(text []byte, scale int) (int64, bool) {
 	return int64(u), u <= math.MaxInt64
 }
 
-// roundsUp says whether the digits from p on make the magnitude of a number round up. A tie goes up, which is towards
-// zero if the number is negative.
+// roundsUp reports whether the digits from p on round the magnitude of a number up. A tie rounds up, towards zero if the number is
+// negative.
 func roundsUp(digit func(int64) uint64, p, n int64, negative bool) bool {
 	if d := digit(p); d != 5 || !negative {
 		return d >= 5
@@ -122,7 +122,7 @@ func roundsUp(digit func(int64) uint64, p, n int64, negative bool) bool {
 	return false
 }
 
-// shortDecimal is Decimal for integers of at most 15 digits, which nearly all times are.
+// shortDecimal is Decimal for integers of at most 15 digits, the form of nearly all times.
 func shortDecimal(text []byte, scale int) (int64, bool) {
 	if len(text) == 0 || len(text) > 15 || scale != 3 || text[0] == '0' && len(text) > 1 {
 		return 0, false
@@ -137,10 +137,10 @@ func shortDecimal(text []byte, scale int) (int64, bool) {
 	return v * 1000, true
 }
 
-// maxExponent is where the exponent of a number is clamped; no text that fits into memory can make up for it.
+// maxExponent limits the exponent of a number; no text that fits in memory can compensate for it.
 const maxExponent = 1 << 40
 
-// splitNumber takes a number of JSON without sign apart.
+// splitNumber splits a JSON number without sign.
 func splitNumber(text []byte) (whole, fraction []byte, exponent int64) {
 	n := digits(text)
 	whole, text = text[:n], text[n:]
@@ -164,7 +164,7 @@ func splitNumber(text []byte) (whole, fraction []byte, exponent int64) {
 	return whole, fraction, exponent
 }
 
-// IsNumber reports whether text is exactly one number of JSON, as a string that holds a number must be.
+// IsNumber reports whether text is exactly one JSON number, for numbers in strings.
 func IsNumber(text []byte) bool {
 	_, ok := number(text)
 	return ok

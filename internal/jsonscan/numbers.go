@@ -2,12 +2,11 @@ package jsonscan
 
 import "math"
 
-// Int32s reads elements of a list of which the opening bracket, or an element with its comma, was read, while they are small
-// non-negative integers or null, and appends them to dst; null and -1 become null. It stops, before an element, at anything else
-// and where the window ends, so that a caller reads the next element with other methods. Each
-// element that was read is the end of a unit: the mark moves on.
+// Int32s reads elements of a list, after its opening bracket or a comma, while they are small nonnegative integers or null, and
+// appends them to dst; null and -1 become null. It stops before any other element and at the end of the window, so that the caller
+// continues with other methods. Each element ends a unit: the mark advances.
 //
-// Profiles hold lists of millions of indexes, for which a token at a time takes four times as long.
+// Profiles have lists of millions of indexes, for which reading single tokens takes four times as long.
 func (s *Scanner) Int32s(dst []int32, null int32) []int32 {
 	b, i := s.buf, s.pos
 	for {
@@ -41,8 +40,8 @@ func (s *Scanner) Int32s(dst []int32, null int32) []int32 {
 	}
 }
 
-// Float64s is Int32s for numbers of at most 15 digits, with or without a fraction; null becomes NaN. Such numbers are
-// converted exactly: an integer and a power of ten that are both exact as doubles have the nearest double as quotient.
+// Float64s is Int32s for numbers of at most 15 digits, with or without a fraction; null becomes NaN. The conversion is exact: the quotient
+// of an integer and a power of ten, both exact as doubles, is the nearest double.
 func (s *Scanner) Float64s(dst []float64) []float64 {
 	b, i := s.buf, s.pos
 	for {
@@ -70,14 +69,13 @@ func hasPrefix(b []byte, prefix string) bool {
 	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
 }
 
-// maxExactDigits is the number of decimal digits that a double always holds.
+// maxExactDigits is the number of decimal digits that a double always represents exactly.
 const maxExactDigits = 15
 
 // powersOfTen are exact as doubles.
 var powersOfTen = [maxExactDigits + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// shortFloat converts the number at i if it has few digits and no exponent, and returns the index after its last
-// digit; i if it cannot.
+// shortFloat converts the number at i if it has few digits and no exponent, and returns the index after it; otherwise i.
 func shortFloat(b []byte, i int) (float64, int) {
 	j := i
 	negative := j < len(b) && b[j] == '-'

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// readList reads a list of numbers with many, and one value at a time where that stops.
+// readList reads a list of numbers with many, and with one where many stops.
 func readList(t *testing.T, text string, window int, many func(*Scanner), one func(Kind, []byte)) {
 	t.Helper()
 	s := NewSize(strings.NewReader(text), window)
@@ -46,20 +46,20 @@ func TestInt32s(t *testing.T) {
 	const null = -7
 	for _, test := range []struct {
 		text string
-		fast []int32 // what is read without help
+		fast []int32 // elements read by Int32s
 	}{
 		{"[]", nil},
 		{"[0]", []int32{0}},
 		{"[1,22,333,2147483647]", []int32{1, 22, 333, math.MaxInt32}},
 		{"[null,-1,5]", []int32{null, null, 5}},
-		{"[ 1 , 2,3 ]", []int32{2}}, // white space is left to the caller
+		{"[ 1 , 2,3 ]", []int32{2}}, // the caller reads white space
 		{"[2147483648,99999999999,1]", []int32{1}},
 		{"[-2,1.5,1e3,true,nul,\"5\",05,7]", []int32{7}},
 	} {
 		for _, window := range []int{16, 17, 64} {
 			var fast []int32
 			readList(t, test.text, window, func(s *Scanner) { fast = s.Int32s(fast, null) }, func(Kind, []byte) {})
-			// With a small window more is left to the caller.
+			// With a small window, the caller reads more.
 			if got, want := len(fast), len(test.fast); got > want || window == 64 && got != want {
 				t.Errorf("%s, window %d: %v, want %v", test.text, window, fast, test.fast)
 			}
@@ -74,8 +74,8 @@ func TestInt32s(t *testing.T) {
 	}
 }
 
-// FuzzNumbers holds the fast readers of lists against encoding/json: of each list they read a prefix of the elements, with
-// the same values.
+// FuzzNumbers compares the fast readers of lists with encoding/json: of each list they read a prefix of the elements, with the same
+// values.
 func FuzzNumbers(f *testing.F) {
 	for _, text := range []string{
 		"[1,2,3]", "[0.1,-0.25,1816.44582696875,506.81591796875,null]", "[999999999999999,1e300,-0,0.0,00,1.,.5]",
@@ -115,7 +115,7 @@ func FuzzNumbers(f *testing.F) {
 	})
 }
 
-// TestShortFloat compares short decimal numbers with what strconv makes of them.
+// TestShortFloat compares short decimal numbers with strconv.
 func TestShortFloat(t *testing.T) {
 	for _, text := range []string{
 		"0", "-0", "1", "0.1", "1816.445826", "-3.14159265358979", "123456789012345", "0.00000000000001", "99999999999999.9",

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// render reads one value with Value, Key and Elem and writes it down in a form that shows kinds and decoded text.
+// render reads a value with Value, Key and Elem and describes its kinds and decoded texts.
 func render(s *Scanner, out *strings.Builder) {
 	kind, text := s.Value()
 	switch kind {
@@ -39,7 +39,7 @@ func render(s *Scanner, out *strings.Builder) {
 	}
 }
 
-// renderAll reads one value, refilling as often as needed.
+// renderAll reads a value, refilling as often as needed.
 func renderAll(s *Scanner) (string, error) {
 	if _, err := s.Peek(); err != nil {
 		return "", err
@@ -56,7 +56,7 @@ func renderAll(s *Scanner) (string, error) {
 	}
 }
 
-// scanners gives the same input through windows and readers of all sizes.
+// scanners returns scanners of the same input with different windows and readers.
 func scanners(text string) map[string]*Scanner {
 	return map[string]*Scanner{
 		"large window":       New(strings.NewReader(text)),
@@ -147,26 +147,26 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Whatever is cut anywhere is short, for every method, until it is complete.
-func TestCut(t *testing.T) {
+// Input truncated anywhere is short, for every method, until it is complete.
+func TestTruncated(t *testing.T) {
 	const text = `{"key":"te\u0041\ud83e\udd14xt ü","n":[-12.5e3,true,{"deep":[null]}],"e":{}} `
 	for i := range len(text) - 1 {
-		cut := text[:i]
-		if strings.TrimSpace(cut) == "" {
+		short := text[:i]
+		if strings.TrimSpace(short) == "" {
 			continue
 		}
-		for name, s := range scanners(cut) {
+		for name, s := range scanners(short) {
 			if got, err := renderAll(s); err != io.EOF {
-				t.Errorf("%q: %s: got %s, %v", cut, name, got, err)
+				t.Errorf("%q: %s: got %s, %v", short, name, got, err)
 			}
 		}
-		s := New(strings.NewReader(cut))
+		s := New(strings.NewReader(short))
 		s.Peek()
 		if s.Skip(); s.Err() != ErrShort {
-			t.Errorf("%q: Skip: %v", cut, s.Err())
+			t.Errorf("%q: Skip: %v", short, s.Err())
 		}
-		if err := New(strings.NewReader(cut)).Discard(); err != io.EOF {
-			t.Errorf("%q: Discard: %v", cut, err)
+		if err := New(strings.NewReader(short)).Discard(); err != io.EOF {
+			t.Errorf("%q: Discard: %v", short, err)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// The window keeps what is after the mark and no more: a long input needs no long window.
+// The window contains only the bytes after the mark: a long input needs no large window.
 func TestWindowStaysSmall(t *testing.T) {
 	event := `{"name":"an event of some length","ts":123456}` + "\n"
 	s := NewSize(strings.NewReader(strings.Repeat(event, 10000)), 64)
@@ -329,7 +329,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// plain agrees with its definition for every byte at every distance.
+// plain matches its definition for every byte at every distance.
 func TestPlain(t *testing.T) {
 	for n := range 20 {
 		for c := range 256 {
@@ -367,7 +367,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// A short input gets a small window; a long one the window that was asked for, and not more.
+// A short input has a small window; a long one has the requested window, and no more.
 func TestWindowGrowsToItsSize(t *testing.T) {
 	for length, want := range map[int]int{1000: firstWindow, 10 * DefaultWindow: DefaultWindow} {
 		s := New(strings.NewReader(strings.Repeat("1 ", length/2)))

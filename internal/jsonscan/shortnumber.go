@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// numberForm says what a number stands for.
+// numberForm is the meaning of a parsed number.
 type numberForm uint8
 
 const (
@@ -14,11 +14,10 @@ const (
 	thousandths                   // the number times 1000
 )
 
-// shortNumber reads the number at i after p if it is of the usual kind: one of at most 16 digits, with or without a
-// fraction of at most 7. It returns where the number ends; i and Invalid if it is of another kind or no number. Its callers
-// see to it that there are numberRoom bytes from i on.
+// shortNumber reads the number at i after p if it has at most 16 digits, with or without a fraction of at most 7. It returns the end of
+// the number; i and Invalid for any other number or text. At least numberRoom bytes must be readable from i on.
 //
-// Digits are found and converted up to eight at a time.
+// It finds and converts up to eight digits at a time.
 func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, number int64) {
 	j := i
 	negative := peekByte(p, i) == '-'
@@ -62,21 +61,21 @@ func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, 
 	return j, kind, form, int64(v)
 }
 
-// numberRoom is more than shortNumber looks at: a sign, 16 digits, a point and 8 bytes.
+// numberRoom is an upper limit for the bytes read by shortNumber: a sign, 16 digits, a point and 8 bytes.
 const numberRoom = 32
 
-// digitRun returns the number of digits at the start of t, of whose bytes '0' was taken away with ^.
+// digitRun returns the number of digits at the start of t, whose bytes were combined with '0' by XOR.
 func digitRun(t uint64) int {
-	// A byte above 9 gets its high bit, by itself or by the sum. A sum that overflows its byte spoils the next one only.
+	// A byte above 9 gets its high bit, from itself or from the sum. A sum that overflows its byte affects only later bytes.
 	return bits.TrailingZeros64((t|(t+(0x80-10)*ones))&highs) / 8
 }
 
-// eightDigits returns the number whose decimal digits are the bytes of t, the first one in the lowest byte.
+// eightDigits returns the number with the decimal digits in the bytes of t, the first one in the lowest byte.
 func eightDigits(t uint64) uint64 {
-	t = t*10 + t>>8 // now every other byte is a number of two digits
+	t = t*10 + t>>8 // now every other byte is a two-digit number
 	const mask = 0xff | 0xff<<32
 	return (t&mask*(100+1000000<<32) + t>>16&mask*(1+10000<<32)) >> 32
 }
 
-// powers are the powers of ten, up to what a word of digits needs.
+// powers are the powers of ten for up to eight digits.
 var powers = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}

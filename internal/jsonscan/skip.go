@@ -4,7 +4,7 @@ import (
 	"unsafe"
 )
 
-// Raw reads over a value and returns its text as written, without white space around it; nil after a failure.
+// Raw skips a value and returns its text without surrounding white space; nil after a failure.
 func (s *Scanner) Raw() []byte {
 	i := space(s.buf, s.pos)
 	s.pos = i
@@ -15,7 +15,7 @@ func (s *Scanner) Raw() []byte {
 	return s.buf[i:s.pos:s.pos]
 }
 
-// SkipRest reads over the rest of an object or array whose bracket Value has read; of any other kind there is no rest.
+// SkipRest skips the rest of an object or array after Value has read its bracket; for other kinds it does nothing.
 func (s *Scanner) SkipRest(kind Kind) {
 	switch kind {
 	case Object:
@@ -29,15 +29,14 @@ func (s *Scanner) SkipRest(kind Kind) {
 	}
 }
 
-// Skip reads over a value. It checks the same grammar as the other methods do, so that what is an event does not
-// depend on which of its parts are wanted, but it decodes nothing and counts no Notes. Nesting is limited by the length
-// of the window only: a level costs one bit.
+// Skip skips a value. It checks the same grammar as the other methods, so that it does not matter for an event which of its parts are
+// wanted, but it decodes nothing and counts no Notes. Only the length of the window limits the nesting: a level costs one bit.
 func (s *Scanner) Skip() {
 	b, i := s.buf, space(s.buf, s.pos)
 	open := brackets{outer: s.stack[:0]}
 	for ok := true; ok; {
-		behind := false
-		if i, behind = s.skipUsual(i, &open); behind {
+		pastValue := false
+		if i, pastValue = s.skipUsual(i, &open); pastValue {
 			i, ok = s.skipBetween(i, &open, false)
 			continue
 		}
@@ -76,19 +75,18 @@ func (s *Scanner) Skip() {
 	s.stack = open.outer
 }
 
-// skipUsual is Skip, from the start of a value on, while the text is as programs write it: no white space but a space
-// after a comma or colon, no escapes, fewer than 64 levels. It returns where something else
-// comes, which is after a value or where one has to start, with the brackets that are open there.
-func (s *Scanner) skipUsual(i int, open *brackets) (next int, behind bool) {
+// skipUsual is Skip for text as programs write it: no white space except a space after a comma or colon, no escapes, fewer than 64
+// levels. It starts at a value and returns where anything else comes, after a value (pastValue) or before one, with the open brackets.
+func (s *Scanner) skipUsual(i int, open *brackets) (next int, pastValue bool) {
 	p, last := unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf)-16
 	depth, inner := open.depth, open.inner
 loop:
 	for i < last && depth < 63 {
 		c, j := peekByte(p, i), i
 		switch {
-		case behind && depth == 0:
+		case pastValue && depth == 0:
 			break loop
-		case behind && c == ',':
+		case pastValue && c == ',':
 			if j++; peekByte(p, j) == ' ' {
 				j++
 			}
@@ -99,8 +97,8 @@ loop:
 			} else if !startsValue(peekByte(p, j)) {
 				break loop
 			}
-			behind = false
-		case behind:
+			pastValue = false
+		case pastValue:
 			if c != '}' && c != ']' || (c == '}') != (inner&1 != 0) {
 				break loop
 			}
@@ -112,7 +110,7 @@ loop:
 				break loop
 			}
 			j++
-			behind = true
+			pastValue = true
 		case isWord[c]:
 			for j++; j < last && isWord[peekByte(p, j)]; {
 				j++
@@ -120,10 +118,10 @@ loop:
 			if j == last {
 				break loop
 			}
-			behind = true
+			pastValue = true
 		case (c == '{' || c == '[') && peekByte(p, i+1) == c+2: // and the bracket that closes it
 			j += 2
-			behind = true
+			pastValue = true
 		case c == '{':
 			if j = keyUntil(p, j+1, last); j < 0 {
 				break loop
@@ -140,13 +138,13 @@ loop:
 		i = j
 	}
 	open.depth, open.inner = depth, inner
-	return i, behind
+	return i, pastValue
 }
 
 // startsValue reports whether c may be the first byte of a value.
 func startsValue(c byte) bool { return c > ' ' && c != ',' && c != '}' && c != ']' }
 
-// keyUntil returns the index after the key and the colon at i, and a space after that; -1 if there is anything else.
+// keyUntil returns the index after the key and colon at i, and an optional space; -1 if there is anything else.
 func keyUntil(p unsafe.Pointer, i, last int) int {
 	if peekByte(p, i) != '"' {
 		return -1
@@ -161,9 +159,8 @@ func keyUntil(p unsafe.Pointer, i, last int) int {
 	return i
 }
 
-// skipBetween reads what is between two values: closing brackets, commas and a key. It returns the start of the
-// next value, or false at the end of the outermost value and after a failure. opened: a bracket was read last,
-// not a value.
+// skipBetween skips closing brackets, commas and a key between two values. It returns the start of the next value, or false at the end of
+// the outermost value and after a failure. opened: the last token was a bracket rather than a value.
 func (s *Scanner) skipBetween(i int, open *brackets, opened bool) (int, bool) {
 	b := s.buf
 	for open.depth > 0 {
@@ -192,11 +189,11 @@ func (s *Scanner) skipBetween(i int, open *brackets, opened bool) (int, bool) {
 		i++
 	}
 	s.pos = i
-	s.place = afterValue
+	s.state = afterValue
 	return i, false
 }
 
-// skipKey reads a key and the colon after it, and returns the start of the value.
+// skipKey skips a key and its colon, and returns the start of the value.
 func (s *Scanner) skipKey(i int) (int, bool) {
 	b := s.buf
 	if i = skipString(b, i+1); i < 0 {
@@ -223,7 +220,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string whose text starts at i, or -1 if the window ends in it.
+// skipString returns the index after the string whose text starts at i, or -1 if the window ends inside it.
 func skipString(b []byte, i int) int {
 	for {
 		i = plain(b, i)
@@ -243,8 +240,8 @@ func skipString(b []byte, i int) int {
 // brackets are the open brackets of a value, one bit each: 1 for an object.
 type brackets struct {
 	depth int
-	inner uint64   // the innermost ones; bit 0 is the last
-	outer []uint64 // those that do not fit
+	inner uint64   // the innermost 64; bit 0 is the last
+	outer []uint64 // the others
 }
 
 func (o *brackets) object() bool { return o.inner&1 != 0 }

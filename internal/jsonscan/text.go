@@ -11,13 +11,12 @@ const (
 	highs = 0x80 * ones
 )
 
-// plain returns the index of the first byte of b, from i on, that is not a plain character of a string: a quote, a
-// backslash, a control character or a byte outside ASCII. It returns len(b) if there is none.
+// plain returns the index of the first byte of b, from i on, that is not a plain character of a string: a quote, a backslash, a control
+// character or a byte outside ASCII. It returns len(b) if there is none.
 //
-// It tests eight bytes at a time. In w-' '*ones the high bit of a byte is set if the byte was below ' '; in
-// (w^c*ones)-ones it is set if the byte was c. Both hold for bytes of ASCII if no lower byte borrowed; a
-// lower byte that borrows was itself a hit, and only the lowest hit is used. Bytes outside ASCII are hits by their own
-// high bit.
+// It tests eight bytes at a time. In w-' '*ones the high bit of a byte is set if the byte was below ' '; in (w^c*ones)-ones it is set if
+// the byte was c. Both are exact for ASCII unless a lower byte borrowed; a byte that borrows is itself a hit, and only the lowest hit is
+// used. Bytes outside ASCII are hits because of their high bit.
 func plain(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		if hits := special(load(b[i:])); hits != 0 {
@@ -33,12 +32,12 @@ func plain(b []byte, i int) int {
 	return i
 }
 
-// special returns a word whose lowest bit that is set is in the first byte of w that is not a plain character.
+// special returns a word whose lowest set bit is in the first byte of w that is not a plain character.
 func special(w uint64) uint64 {
 	return (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & highs
 }
 
-// str reads the rest of a string whose opening quote was read, and returns its text decoded.
+// str reads the rest of a string after its opening quote, and returns its decoded text.
 func (s *Scanner) str() ([]byte, bool) {
 	b, start := s.buf, s.pos
 	var i int
@@ -58,7 +57,7 @@ func (s *Scanner) str() ([]byte, bool) {
 	return s.strSlow(start, i)
 }
 
-// strSlow is str for a string that starts at start and whose first byte that is not plain is at i.
+// strSlow is str for a string at start whose first byte that is not plain is at i.
 func (s *Scanner) strSlow(start, i int) ([]byte, bool) {
 	b := s.buf
 	var control, high bool
@@ -83,7 +82,7 @@ func (s *Scanner) strSlow(start, i int) ([]byte, bool) {
 	return nil, false
 }
 
-// decode is strSlow from the first backslash on: the string is put together in s.text.
+// decode is strSlow from the first backslash on, building the string in s.text.
 func (s *Scanner) decode(start, i int, control, high bool) ([]byte, bool) {
 	b := s.buf
 	first := len(s.text)
@@ -114,7 +113,7 @@ func (s *Scanner) decode(start, i int, control, high bool) ([]byte, bool) {
 	return nil, false
 }
 
-// checked takes note of control characters and replaces what is not UTF-8.
+// checked counts control characters and replaces invalid UTF-8.
 func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	if control {
 		s.Notes.Controls++
@@ -134,11 +133,10 @@ func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	return s.text[first:len(s.text):len(s.text)]
 }
 
-// ValidText returns text that was handed out as written with each byte that is not UTF-8 replaced, as in strings.
-// The result is valid until the next Mark or Fill.
+// ValidText returns raw text with each byte that is not UTF-8 replaced, as in strings. The result is valid until the next Mark or Fill.
 func (s *Scanner) ValidText(raw []byte) []byte { return s.checked(raw, false, true) }
 
-// escape decodes the escape at the start of b into s.text and returns its length, or 0 if the window ends in it.
+// escape decodes the escape at the start of b into s.text and returns its length, or 0 if the window ends inside it.
 func (s *Scanner) escape(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -159,7 +157,7 @@ func (s *Scanner) escape(b []byte) int {
 	case 'u':
 		return s.unicode(b)
 	default:
-		// Only the backslash is read; what follows it is looked at like any other byte.
+		// Only the backslash is skipped; the next byte is processed like any other.
 		s.Notes.BadEscapes++
 		return 1
 	}
@@ -167,7 +165,7 @@ func (s *Scanner) escape(b []byte) int {
 	return 2
 }
 
-// unicode decodes \uXXXX, or two of them that are a surrogate pair.
+// unicode decodes \uXXXX, or a surrogate pair of two.
 func (s *Scanner) unicode(b []byte) int {
 	r, short := hex4(b)
 	switch {
@@ -180,7 +178,7 @@ func (s *Scanner) unicode(b []byte) int {
 		s.text = utf8.AppendRune(s.text, r)
 		return 6
 	}
-	if r < 0xDC00 { // a high one: its partner may follow
+	if r < 0xDC00 { // a high surrogate: its partner may follow
 		low, short := hex4(b[6:])
 		if short {
 			return 0
@@ -195,8 +193,7 @@ func (s *Scanner) unicode(b []byte) int {
 	return 6
 }
 
-// hex4 returns the value of the escape \uXXXX at the start of b, -1 if there is no such escape, and whether b ends
-// before that can be told.
+// hex4 returns the value of the escape \uXXXX at the start of b, -1 if there is none, and whether b is too short to tell.
 func hex4(b []byte) (r rune, short bool) {
 	for i := range 6 {
 		if i >= len(b) {

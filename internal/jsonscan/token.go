@@ -2,7 +2,7 @@ package jsonscan
 
 import "unsafe"
 
-// Kind says what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	False
 	// Integer is a number without fraction and exponent.
 	Integer
-	// Number is any other number of JSON.
+	// Number is any other JSON number.
 	Number
 	// Word is a bare word that is not JSON: NaN, Infinity, -Infinity, 0x10, undefined.
 	Word
@@ -28,7 +28,7 @@ const (
 	Array
 )
 
-// isWord holds the bytes of numbers and bare words.
+// isWord marks the bytes of numbers and bare words.
 var isWord = func() (t [256]bool) {
 	for c := range t {
 		b := byte(c)
@@ -40,15 +40,15 @@ var isWord = func() (t [256]bool) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// Key reads the next key of an object and the colon after it. At the end of the object it reads the bracket and
-// returns false, and so it does after a failure. The key is valid until the next Mark or Fill.
+// Key reads the next key of an object and the colon after it. At the end of the object it reads the bracket and returns false, as it does
+// after a failure. The key is valid until the next Mark or Fill.
 func (s *Scanner) Key() ([]byte, bool) {
 	b, i := s.buf, s.pos
 	s.keyAt = i
-	// Nearly always the key follows at once, with or without a comma.
-	if s.place == afterValue && i < len(b) && b[i] == ',' {
+	// Usually the key follows immediately, perhaps after a comma.
+	if s.state == afterValue && i < len(b) && b[i] == ',' {
 		i++
-		s.place = afterComma
+		s.state = afterComma
 	}
 	for i < len(b) && b[i] != '"' {
 		switch c := b[i]; {
@@ -69,7 +69,7 @@ func (s *Scanner) Key() ([]byte, bool) {
 		s.fail(ErrShort, i)
 		return nil, false
 	}
-	if s.place == afterValue { // no comma before the key: more likely a stray quote than a missing comma
+	if s.state == afterValue { // no comma before the key: more likely a stray quote than a missing comma
 		s.fail(ErrMalformed, i)
 		return nil, false
 	}
@@ -88,10 +88,7 @@ func (s *Scanner) Key() ([]byte, bool) {
 
 // colon reads white space and a colon.
 func (s *Scanner) colon() bool {
-	b, i := s.buf, s.pos
-	for i < len(b) && isSpace(b[i]) {
-		i++
-	}
+	b, i := s.buf, space(s.buf, s.pos)
 	switch {
 	case i >= len(b):
 		s.fail(ErrShort, i)
@@ -104,8 +101,8 @@ func (s *Scanner) colon() bool {
 	return true
 }
 
-// Elem goes to the next element of an array. At the end of the array it reads the bracket and returns false, and so it
-// does after a failure.
+// Elem advances to the next element of an array. At the end of the array it reads the bracket and returns false, as it does after a
+// failure.
 func (s *Scanner) Elem() bool {
 	b, i := s.buf, s.pos
 	for i < len(b) {
@@ -117,7 +114,7 @@ func (s *Scanner) Elem() bool {
 			s.close()
 			s.pos = i + 1
 			return false
-		case s.place == afterValue:
+		case s.state == afterValue:
 			s.fail(ErrMalformed, i)
 			return false
 		default:
@@ -130,29 +127,26 @@ func (s *Scanner) Elem() bool {
 	return false
 }
 
-// comma takes note of a comma that is one too many.
+// comma counts an extra comma.
 func (s *Scanner) comma() {
-	if s.place != afterValue {
+	if s.state != afterValue {
 		s.Notes.Commas++
 	}
-	s.place = afterComma
+	s.state = afterComma
 }
 
-// close takes note of a comma before a closing bracket.
+// close counts a comma before a closing bracket.
 func (s *Scanner) close() {
-	if s.place == afterComma {
+	if s.state == afterComma {
 		s.Notes.Commas++
 	}
-	s.place = afterValue
+	s.state = afterValue
 }
 
-// Value reads a value. For a string, the slice is its decoded text, for numbers and words the text as written, both
-// valid until the next Mark or Fill. Of an object or array it reads the opening bracket only: Key or Elem must follow.
+// Value reads a value. It returns the decoded text of a string, and the text of numbers and words as written, both valid until the next
+// Mark or Fill. For an object or array it reads only the opening bracket: Key or Elem must follow.
 func (s *Scanner) Value() (Kind, []byte) {
-	b, i := s.buf, s.pos
-	for i < len(b) && isSpace(b[i]) {
-		i++
-	}
+	b, i := s.buf, space(s.buf, s.pos)
 	if i >= len(b) {
 		s.fail(ErrShort, i)
 		return Invalid, nil
@@ -162,42 +156,32 @@ func (s *Scanner) Value() (Kind, []byte) {
 		return s.stringValue(i)
 	case '{':
 		s.pos = i + 1
-		s.place = afterOpen
+		s.state = afterOpen
 		return Object, nil
 	case '[':
 		s.pos = i + 1
-		s.place = afterOpen
+		s.state = afterOpen
 		return Array, nil
 	}
 	return s.word(i)
 }
 
-// Scalar is Value, but of an object or array it reads all and returns the text as written.
+// Scalar is Value, except that it reads a whole object or array and returns its text.
 func (s *Scanner) Scalar() (Kind, []byte) {
-	b, i := s.buf, s.pos
-	for i < len(b) && isSpace(b[i]) {
-		i++
+	b, i := s.buf, space(s.buf, s.pos)
+	s.pos = i
+	kind := Object
+	switch {
+	case i >= len(b) || b[i] != '{' && b[i] != '[':
+		return s.Value()
+	case b[i] == '[':
+		kind = Array
 	}
-	if i >= len(b) {
-		s.fail(ErrShort, i)
+	s.Skip()
+	if s.err != nil {
 		return Invalid, nil
 	}
-	switch b[i] {
-	case '"':
-		return s.stringValue(i)
-	case '{', '[':
-		kind := Object
-		if b[i] == '[' {
-			kind = Array
-		}
-		s.pos = i
-		s.Skip()
-		if s.err != nil {
-			return Invalid, nil
-		}
-		return kind, b[i:s.pos:s.pos]
-	}
-	return s.word(i)
+	return kind, b[i:s.pos:s.pos]
 }
 
 // stringValue reads the string whose quote is at i.
@@ -207,7 +191,7 @@ func (s *Scanner) stringValue(i int) (Kind, []byte) {
 	if !ok {
 		return Invalid, nil
 	}
-	s.place = afterValue
+	s.state = afterValue
 	return String, text
 }
 
@@ -226,7 +210,7 @@ func (s *Scanner) word(i int) (Kind, []byte) {
 			s.fail(ErrMalformed, i)
 			return Invalid, nil
 		}
-		if j >= len(b) { // more of it may follow
+		if j >= len(b) { // it may continue
 			s.fail(ErrShort, j)
 			return Invalid, nil
 		}
@@ -235,15 +219,15 @@ func (s *Scanner) word(i int) (Kind, []byte) {
 		}
 	}
 	s.pos = j
-	s.place = afterValue
+	s.state = afterValue
 	return kind, b[i:j:j]
 }
 
-// Int returns the number that was read last, if it was an Integer and nothing but its text was read since, like the
-// function Int64 of that text. It returns false as well if it would have to convert the text.
+// Int returns the last number if it was an Integer and only its text was read since, like the function Int64 of that text. It also returns
+// false if the text must be converted.
 func (s *Scanner) Int() (int64, bool) { return s.number, s.form == asInteger }
 
-// wordKind tells the kinds of words apart.
+// wordKind returns the kind of a number or bare word.
 func wordKind(w []byte) Kind {
 	switch string(w) {
 	case "null":
@@ -263,7 +247,7 @@ func wordKind(w []byte) Kind {
 	return Number
 }
 
-// number reports whether w is a number of JSON, and whether it is an integer.
+// number reports whether w is a JSON number, and whether it is an integer.
 func number(w []byte) (integer, ok bool) {
 	i := 0
 	if i < len(w) && w[i] == '-' {

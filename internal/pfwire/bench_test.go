@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hotTimeline holds one slice with a flow and three arguments, the event that traces hold by the million.
+// hotTimeline has a slice with a flow and three arguments, a typical event of a trace.
 func hotTimeline(tb testing.TB) *timeline.Timeline {
 	tb.Helper()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -48,8 +48,7 @@ func hotTimeline(tb testing.TB) *timeline.Timeline {
 	return tl
 }
 
-// hotItem returns a writer whose head is written, and the start of the slice of hotTimeline with a flow, to be written
-// again and again.
+// hotItem returns a writer after its head was written, and the start of hotTimeline's slice with its flow, for repeated writing.
 func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
 	tl := hotTimeline(tb)
@@ -71,7 +70,7 @@ func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	return w, item
 }
 
-// hotPacket returns the packet that w writes for an item, as a generated struct.
+// hotPacket returns the packet for an item, as a generated struct.
 func hotPacket(tb testing.TB, w *writer, item *timeline.Item) *protos.Trace {
 	tb.Helper()
 	if err := w.item(item); err != nil { // describes the track
@@ -88,7 +87,7 @@ func hotPacket(tb testing.TB, w *writer, item *timeline.Item) *protos.Trace {
 	return trace
 }
 
-// hotIID returns the id that the head of the trace has given to a text.
+// hotIID returns the id of a text in the head of the trace.
 func hotIID(tb testing.TB, w *writer, kind message.InternedKind, text string) uint64 {
 	tb.Helper()
 	trace := new(protos.Trace)
@@ -122,7 +121,7 @@ func hotIID(tb testing.TB, w *writer, kind message.InternedKind, text string) ui
 	return 0
 }
 
-// The hot packet holds what the packet of the slice must hold: the same as a struct that is built by hand.
+// The hot packet equals a struct built by hand.
 func TestHotPacket(t *testing.T) {
 	w, item := hotItem(t)
 	trace := hotPacket(t, w, &item)
@@ -158,8 +157,8 @@ func TestHotPacket(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode writes the hot packet (a begin event with one flow and three arguments) from its item, up to and including the
-// hand-over of full bundles. x-Marshal is the time that proto.Marshal takes for the same packet, as a multiple.
+// BenchmarkEncode writes the hot packet (a begin event with one flow and three arguments) from its item, including passing on full
+// bundles. x-Marshal is the time of proto.Marshal for the same packet, as a multiple.
 //
 //	go test -run - -bench Encode ./internal/pfwire
 func BenchmarkEncode(b *testing.B) {
@@ -186,7 +185,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportMetric(marshal/item1, "x-Marshal")
 }
 
-// BenchmarkWrite writes a timeline with everything in it.
+// BenchmarkWrite writes a timeline with all features.
 func BenchmarkWrite(b *testing.B) {
 	tl := build(b, busyText(20_000), nil)
 	for _, codec := range []Codec{NoCodec, Zlib, Zstd} {

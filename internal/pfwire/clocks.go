@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -12,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Clock ids that Perfetto defines (perfetto.md 2). 64 to 127 belong to one sequence, 128 and above to the trace.
+// Clock ids defined by Perfetto (perfetto.md 2). Ids from 64 to 127 belong to one sequence, higher ones to the trace.
 const (
 	ClockRealtime  = schema.BuiltinClockRealtime
 	ClockMonotonic = schema.BuiltinClockMonotonic
@@ -22,14 +23,14 @@ const (
 	lastSequenceClock  = 127
 )
 
-// Clock identifies a clock in the whole trace.
+// Clock identifies a clock within a trace.
 type Clock struct {
 	ID       uint32
-	Machine  uint32              // whose clock it is, see TracePacket.machine_id
+	Machine  uint32              // the clock's machine, see TracePacket.machine_id
 	Sequence message.SequenceKey // of a clock that belongs to one sequence
 }
 
-// Stamp is a point in time on some clock, in nanoseconds. Clock id 0 is the clock of the trace.
+// Stamp is a time on a clock, in nanoseconds. Clock id 0 is the clock of the trace.
 type Stamp struct {
 	Clock Clock
 	Nanos int64
@@ -37,22 +38,22 @@ type Stamp struct {
 
 // Errors of Sequence.Stamp and Clocks.TraceTime.
 var (
-	// ErrNoTimestamp means that a packet has no timestamp.
+	// ErrNoTimestamp: a packet has no timestamp.
 	ErrNoTimestamp = errors.New("no timestamp")
-	// ErrUnknownClock means that no snapshot so far connects a clock with the clock of the trace.
-	ErrUnknownClock = errors.New("no snapshot explains the clock")
-	// ErrTimeRange means that a time is before 0 or beyond 63 bits. Perfetto drops it.
+	// ErrUnknownClock: no snapshot so far relates a clock to the clock of the trace.
+	ErrUnknownClock = errors.New("no clock snapshot relates the packet's clock to the trace's")
+	// ErrTimeRange: a time is negative or beyond 63 bits. Perfetto drops it.
 	ErrTimeRange = errors.New("time out of range")
 )
 
-// sequenceClock is what the last snapshot of a sequence says about one of its own clocks.
+// sequenceClock describes a sequence's own clock, from the last snapshot.
 type sequenceClock struct {
 	multiplier  int64
 	incremental bool
-	now         int64 // of an incremental clock, in nanoseconds
+	current     int64 // of an incremental clock, in nanoseconds
 }
 
-// clock returns what is known of a clock that belongs to the sequence, nil if that is nothing.
+// clock returns the description of a clock that belongs to the sequence, nil if there is none.
 func (s *Sequence) clock(id uint32) *sequenceClock {
 	if i := int(id) - firstSequenceClock; i < len(s.clocks) {
 		return s.clocks[i]
@@ -63,9 +64,9 @@ func (s *Sequence) clock(id uint32) *sequenceClock {
 // IsSequenceClock reports whether a clock belongs to one sequence.
 func IsSequenceClock(id uint32) bool { return id >= firstSequenceClock && id <= lastSequenceClock }
 
-// Stamp returns the time of a packet of the sequence. Every packet with a timestamp must be given to Stamp exactly once
-// and in file order, whatever its payload, because it may advance an incremental clock. A nil Sequence stands for
-// packets without sequence id.
+// Stamp returns the time of a packet of the sequence. It must be called exactly once, in file order, for every packet with a
+// timestamp, whatever its payload, because a packet may advance an incremental clock. A nil Sequence is for packets without
+// sequence id.
 func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 	if !f.HasTimestamp {
 		return Stamp{}, ErrNoTimestamp
@@ -73,30 +74,30 @@ func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 	clock, ok := s.Clock(f)
 	stamp := Stamp{Clock: clock, Nanos: int64(f.Timestamp)}
 	if !ok {
-		return stamp, fmt.Errorf("%w %d of its sequence", ErrUnknownClock, clock.ID)
+		return stamp, fmt.Errorf("%w: clock %d of its sequence", ErrUnknownClock, clock.ID)
 	}
 	if clock.Sequence == (message.SequenceKey{}) {
 		return stamp, nil
 	}
-	own := s.clock(clock.ID)
-	stamp.Nanos *= own.multiplier
-	if own.incremental {
-		stamp.Nanos += own.now
+	state := s.clock(clock.ID)
+	stamp.Nanos *= state.multiplier
+	if state.incremental {
+		stamp.Nanos += state.current
 		if !f.DescribesClocks() {
-			own.now = stamp.Nanos
+			state.current = stamp.Nanos
 		}
 	}
 	return stamp, nil
 }
 
-// Clocks converts between the clocks of a trace. The zero value knows no snapshot: all times are trace time.
+// Clocks converts between the clocks of a trace. In the zero value all times are trace time.
 type Clocks struct {
-	trace  uint32                  // primary_trace_clock; 0: not said
-	first  []timeline.ClockReading // of built-in clocks, in the first snapshot with the clock of the trace and another
+	trace  uint32                  // primary_trace_clock; 0: unspecified
+	first  []timeline.ClockReading // built-in clocks in the first snapshot with the clock of the trace and another one
 	links  map[clockPair]*clockLink
-	next   map[Clock][]Clock // the clocks that some snapshot pairs with a clock
+	next   map[Clock][]Clock // the clocks paired with a clock by a snapshot
 	routes map[Clock][]*clockLink
-	latest struct { // the route that was asked for last, if known
+	latest struct { // the route found last
 		from, to Clock
 		known    bool
 		route    []*clockLink
@@ -105,12 +106,12 @@ type Clocks struct {
 
 type clockPair struct{ from, to Clock }
 
-// clockLink holds the simultaneous readings of two clocks, in the order of the first one.
+// clockLink is a list of simultaneous readings of two clocks, ordered by the first clock.
 type clockLink struct{ points []clockPoint }
 
 type clockPoint struct{ from, to int64 }
 
-// Limits of what is kept of snapshots. Drift between two clocks is slow, so a link that is full drops every other point.
+// Limits of snapshot data. Drift between two clocks is slow, so a full link drops every other point.
 const (
 	maxReadings       = 32 // of one snapshot
 	maxLinkPoints     = 1 << 14
@@ -118,13 +119,13 @@ const (
 	maxRouteLinks     = 6
 )
 
-// reading is the value of one clock in a snapshot.
+// reading is the time of a clock in a snapshot.
 type reading struct {
 	clock Clock
 	nanos int64
 }
 
-// Snapshot takes over a ClockSnapshot message of a machine. Clocks 64 to 127 in it belong to seq; if seq is nil they are left out.
+// Snapshot adds a ClockSnapshot message of a machine. Clocks 64 to 127 in it belong to seq; without seq they are ignored.
 func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 	var s message.ClockSnapshot
 	err := s.Parse(msg)
@@ -134,7 +135,7 @@ func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 	var readings []reading
 	for l := s.Clocks(); l.Next(); {
 		if len(readings) == maxReadings {
-			return fmt.Errorf("a snapshot of more than %d clocks", maxReadings)
+			return fmt.Errorf("a clock snapshot has more than %d clocks", maxReadings)
 		}
 		var r message.ClockReading
 		if err := r.Parse(l.Bytes()); err != nil {
@@ -151,11 +152,11 @@ func (c *Clocks) Snapshot(seq *Sequence, machine uint32, msg []byte) error {
 	return err
 }
 
-// linkAll takes over that some clocks showed something at one moment.
+// linkAll adds simultaneous readings of several clocks.
 func (c *Clocks) linkAll(readings []reading) {
 	for _, from := range readings {
 		for _, to := range readings {
-			// Nothing is ever converted to a clock of a sequence.
+			// Nothing is ever converted to a sequence's clock.
 			if from.clock != to.clock && to.clock.Sequence == (message.SequenceKey{}) {
 				c.link(from, to)
 			}
@@ -163,7 +164,7 @@ func (c *Clocks) linkAll(readings []reading) {
 	}
 }
 
-// keepFirst remembers the first snapshot that says how the clock of the trace and others of the system compare.
+// keepFirst stores the first snapshot that relates the clock of the trace to other clocks of the system.
 func (c *Clocks) keepFirst(readings []reading) {
 	known := timeline.Clocks{Readings: c.first}
 	target := timeline.Clock(c.target().ID)
@@ -183,8 +184,7 @@ func (c *Clocks) keepFirst(readings []reading) {
 	}
 }
 
-// Trace returns the clock of the trace, as far as the snapshots name it, and the readings of the built-in clocks in the
-// first snapshot that has it.
+// Trace returns the clock of the trace if snapshots name it, and the built-in clocks' readings in the first snapshot with it.
 func (c *Clocks) Trace() timeline.Clocks {
 	all := timeline.Clocks{Trace: timeline.Clock(c.target().ID), Readings: c.first}
 	if _, ok := all.Reading(all.Trace); !ok {
@@ -196,7 +196,7 @@ func (c *Clocks) Trace() timeline.Clocks {
 	return all
 }
 
-// reading takes over one clock of a snapshot. A clock of the sequence starts again from this value.
+// reading converts a clock in a snapshot. A clock of the sequence restarts at this value.
 func (s *Sequence) reading(r *message.ClockReading, machine uint32) reading {
 	id := r.ID()
 	rd := reading{Clock{ID: id, Machine: machine}, r.Timestamp() * r.Multiplier()}
@@ -228,7 +228,7 @@ func (c *Clocks) link(from, to reading) {
 		delete(c.routes, from.clock)
 		c.latest.known = false
 		if from.clock.Sequence == (message.SequenceKey{}) {
-			c.routes = nil // a shorter way may now exist from anywhere
+			c.routes = nil // a shorter route may now exist from anywhere
 		}
 	}
 	limit := maxLinkPoints
@@ -240,20 +240,18 @@ func (c *Clocks) link(from, to reading) {
 
 func (l *clockLink) add(p clockPoint, limit int) {
 	if len(l.points) >= limit {
-		kept := l.points[:0]
+		thinned := l.points[:0]
 		for i := 0; i < len(l.points); i += 2 {
-			kept = append(kept, l.points[i])
+			thinned = append(thinned, l.points[i])
 		}
-		l.points = kept
+		l.points = thinned
 	}
-	// After the points of the same time: of two snapshots the later counts.
+	// Insert after points of the same time: the later of two snapshots wins.
 	i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > p.from })
-	l.points = append(l.points, clockPoint{})
-	copy(l.points[i+1:], l.points[i:])
-	l.points[i] = p
+	l.points = slices.Insert(l.points, i, p)
 }
 
-// convert uses the latest reading that is not after t, or the first one.
+// convert uses the latest reading at or before t, or the first one.
 func (l *clockLink) convert(t int64) int64 {
 	p := l.points[len(l.points)-1]
 	if t < p.from { // most times are after all readings so far
@@ -263,28 +261,28 @@ func (l *clockLink) convert(t int64) int64 {
 	return t - p.from + p.to
 }
 
-// TraceTime converts a stamp to trace time, which is BOOTTIME unless a snapshot says otherwise. The error is
-// ErrUnknownClock if no snapshot read so far leads from one to the other, or ErrTimeRange.
+// TraceTime converts a stamp to trace time, which is BOOTTIME unless a snapshot specifies another clock. The error is
+// ErrUnknownClock if no snapshot so far relates the clocks, or ErrTimeRange.
 func (c *Clocks) TraceTime(s Stamp) (int64, error) {
 	target := c.target()
 	t := s.Nanos
 	if s.Clock = c.named(s.Clock); s.Clock.ID != 0 && s.Clock != target {
 		route := c.route(s.Clock, target)
 		if route == nil {
-			return 0, fmt.Errorf("%w %d", ErrUnknownClock, s.Clock.ID)
+			return 0, fmt.Errorf("%w: clock %d", ErrUnknownClock, s.Clock.ID)
 		}
 		for _, l := range route {
 			t = l.convert(t)
 		}
 	}
-	// math.MaxInt64 is left out as well: a reader wants room after the last time.
+	// math.MaxInt64 is excluded too: readers need times after the last one.
 	if t < 0 || t == math.MaxInt64 {
 		return 0, ErrTimeRange
 	}
 	return t, nil
 }
 
-// route finds the shortest chain of links from a clock to the clock of the trace. Nil means that there is none.
+// route returns the shortest chain of links from a clock to the clock of the trace; nil if there is none.
 func (c *Clocks) route(from, to Clock) []*clockLink {
 	l := &c.latest
 	if !l.known || l.from != from || l.to != to {
@@ -329,7 +327,7 @@ func (c *Clocks) findRoute(from, to Clock) []*clockLink {
 	return nil
 }
 
-// remember keeps a route, or that there is none, until link adds a pair of clocks that may change it.
+// remember caches a route, or that there is none, until link adds a pair of clocks that may change it.
 func (c *Clocks) remember(from Clock, route []*clockLink) {
 	if c.routes == nil {
 		c.routes = make(map[Clock][]*clockLink)
@@ -337,8 +335,7 @@ func (c *Clocks) remember(from Clock, route []*clockLink) {
 	c.routes[from] = route
 }
 
-// Clock returns the clock of a packet's timestamp. It is not ok for a clock of the sequence that no snapshot of the
-// sequence has described.
+// Clock returns the clock of a packet's timestamp. ok is false for a sequence clock that no snapshot of the sequence describes.
 func (s *Sequence) Clock(f *message.TracePacket) (clock Clock, ok bool) {
 	clock.ID = f.ClockID
 	if clock.ID == 0 && s != nil {

@@ -5,10 +5,10 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// Each machine of a trace has clocks of its own. RemoteClockSync packets compare them with the clocks of the host, which is machine
-// 0; without such a packet their wall clocks are assumed to agree, and without those, their BOOTTIME.
+// Each machine of a trace has its own clocks. RemoteClockSync packets relate them to the clocks of the host, which is machine 0. Without
+// such packets, the wall clocks of both are assumed to agree, or else their BOOTTIME.
 
-// named returns a clock of a further machine that is the one that the trace has for its times, by its id.
+// named replaces clock id 0 of another machine by the id of the clock of the trace.
 func (c *Clocks) named(clock Clock) Clock {
 	if clock.ID == 0 && clock.Machine != 0 {
 		clock.ID = c.target().ID
@@ -16,61 +16,60 @@ func (c *Clocks) named(clock Clock) Clock {
 	return clock
 }
 
-// bridge relates a machine to the host where nothing does, as Perfetto does when it first needs to. It reports whether it could.
+// bridge relates a machine to the host if nothing else does, as Perfetto does on first use. It reports whether it added a link.
 func (c *Clocks) bridge(machine uint32) bool {
 	target := c.target()
-	own := Clock{ID: target.ID, Machine: machine}
-	if c.findRoute(own, target) != nil {
+	clock := Clock{ID: target.ID, Machine: machine}
+	if c.findRoute(clock, target) != nil {
 		return false
 	}
 	wall, hostWall := Clock{ID: ClockRealtime, Machine: machine}, Clock{ID: ClockRealtime}
-	if c.findRoute(own, wall) != nil && (hostWall == target || c.findRoute(hostWall, target) != nil) {
+	if c.findRoute(clock, wall) != nil && (hostWall == target || c.findRoute(hostWall, target) != nil) {
 		c.linkAll([]reading{{wall, 0}, {hostWall, 0}})
 	} else {
-		c.linkAll([]reading{{own, 0}, {target, 0}})
+		c.linkAll([]reading{{clock, 0}, {target, 0}})
 	}
 	return true
 }
 
-// RemoteSync is the result of one round of a relay service for a clock of its machine and the same clock of the host: the machine
-// is ahead by Low to High.
+// RemoteSync is the result of one round of a relay service for a clock: the machine's clock is ahead of the host's by Low to High.
 type RemoteSync struct {
 	Clock     uint32
-	Round     int   // the clocks of one round were read together
-	Host, Own int64 // what it showed on both, at about one moment
+	Round     int   // clocks of one round were read together
+	Host, Own int64 // readings on both, at about the same moment
 	Low, High int64
-	ahead     int64 // what Perfetto makes of the round
+	ahead     int64 // Perfetto's estimate
 }
 
-// maxRemoteRounds bounds what is taken of one RemoteClockSync packet.
+// maxRemoteRounds limits the rounds used of a RemoteClockSync packet.
 const maxRemoteRounds = 1 << 10
 
-// remoteInterval is how far apart the readings of one round are at most.
+// remoteInterval is the largest distance between the readings of a round, in nanoseconds.
 const remoteInterval = 30_000_000_000
 
-// Sync takes over a RemoteClockSync message of a machine, and returns what its rounds say.
+// Sync adds a RemoteClockSync message of a machine, and returns the results of its rounds.
 func (c *Clocks) Sync(machine uint32, msg []byte) ([]RemoteSync, error) {
 	var m message.RemoteClockSync
 	err := m.Parse(msg)
 	var all []RemoteSync
-	var before [2]map[uint32]int64
+	var previous [2]map[uint32]int64
 	for l, n := m.Rounds(), 0; l.Next() && n < maxRemoteRounds; n++ {
 		var pair message.SyncedClocks
 		if err := pair.Parse(l.Bytes()); err != nil {
 			return all, err
 		}
-		now := [2]map[uint32]int64{readingsOf(pair.Client), readingsOf(pair.Host)}
-		c.linkAll(asReadings(now[0], machine))
-		if was, is := before[0][ClockBoottime], now[0][ClockBoottime]; before[0] != nil && uint64(is-was) < remoteInterval {
-			all = append(all, roundOf(n, before, now)...)
+		readings := [2]map[uint32]int64{readingsOf(pair.Client), readingsOf(pair.Host)}
+		c.linkAll(asReadings(readings[0], machine))
+		if elapsed := readings[0][ClockBoottime] - previous[0][ClockBoottime]; previous[0] != nil && uint64(elapsed) < remoteInterval {
+			all = append(all, roundOf(n, previous, readings)...)
 		}
-		before = now
+		previous = readings
 	}
 	c.linkRounds(machine, all)
 	return all, err
 }
 
-// readingsOf returns what the built-in clocks showed in a ClockSnapshot.
+// readingsOf returns the readings of built-in clocks in a ClockSnapshot.
 func readingsOf(msg []byte) map[uint32]int64 {
 	all := map[uint32]int64{}
 	var s message.ClockSnapshot
@@ -86,16 +85,16 @@ func readingsOf(msg []byte) map[uint32]int64 {
 	return all
 }
 
-func asReadings(of map[uint32]int64, machine uint32) (all []reading) {
+func asReadings(times map[uint32]int64, machine uint32) (all []reading) {
 	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
-		if t, ok := of[id]; ok {
+		if t, ok := times[id]; ok {
 			all = append(all, reading{Clock{ID: id, Machine: machine}, t})
 		}
 	}
 	return all
 }
 
-// roundOf compares two readings of the clocks, which were made in the order machine, host, machine, host.
+// roundOf compares two readings of the clocks, taken in the order machine, host, machine, host.
 func roundOf(n int, first, second [2]map[uint32]int64) (all []RemoteSync) {
 	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
 		own1, host1, own2, host2 := first[0][id], first[1][id], second[0][id], second[1][id]
@@ -110,14 +109,14 @@ func roundOf(n int, first, second [2]map[uint32]int64) (all []RemoteSync) {
 	return all
 }
 
-// linkRounds relates the clocks of a machine to the host's, by the mean of all rounds.
+// linkRounds relates the clocks of a machine to the host's by the mean of all rounds.
 func (c *Clocks) linkRounds(machine uint32, all []RemoteSync) {
 	for id := uint32(1); id < schema.BuiltinClockMaxID; id++ {
 		var sum, n, at int64
 		for i := range all {
 			if r := &all[i]; r.Clock == id {
 				n++
-				sum += (r.ahead - sum) / n // the mean so far
+				sum += (r.ahead - sum) / n // running mean
 				at = r.Host
 			}
 		}

@@ -44,7 +44,7 @@ func TestTraceTime(t *testing.T) {
 		{packet: `timestamp: 299 timestamp_clock_id: 3`, want: 1299},
 		{packet: `timestamp: 300 timestamp_clock_id: 3`, want: 2300},
 		{packet: `clock_snapshot { clocks { clock_id: 200 timestamp: 7 } clocks { clock_id: 3 timestamp: 300 } }`, err: ErrNoTimestamp},
-		{packet: `timestamp: 8 timestamp_clock_id: 200`, want: 2301}, // over MONOTONIC
+		{packet: `timestamp: 8 timestamp_clock_id: 200`, want: 2301}, // through MONOTONIC
 		{packet: `clock_snapshot { primary_trace_clock: BUILTIN_CLOCK_MONOTONIC }`, err: ErrNoTimestamp},
 		{packet: `timestamp: 8 timestamp_clock_id: 200`, want: 301},
 		{packet: `timestamp: 1200 timestamp_clock_id: 6`, want: 200},
@@ -87,7 +87,7 @@ func TestSequenceClocks(t *testing.T) {
 	}
 }
 
-// However many snapshots there are, what is kept is bounded, and times near any of them are right.
+// However many snapshots there are, memory is limited, and times near any of them are right.
 func TestManySnapshots(t *testing.T) {
 	l := new(clockLink)
 	const n = 3 * maxLinkPoints
@@ -104,7 +104,7 @@ func TestManySnapshots(t *testing.T) {
 	}
 }
 
-// The first snapshot that has the clock of the trace says how the clocks of the system compare.
+// The first snapshot with the clock of the trace relates the clocks of the system.
 func TestClockOfTheTrace(t *testing.T) {
 	const boottimeFirst = `clock_snapshot { clocks { clock_id: 6 timestamp: 900 } clocks { clock_id: 3 timestamp: 100 } }`
 	for _, c := range []struct {

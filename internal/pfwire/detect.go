@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// LooksLikeTrace reports whether the head of an input is a Perfetto trace: a file of packets, each preceded by the tag of field 1
-// (perfetto.md 2). Other files of protobuf begin with that tag as well, and a line feed is the same byte. So one of the packets has to
-// look like one, unless all are empty.
+// LooksLikeTrace reports whether the head of an input is a Perfetto trace: packets, each preceded by the tag of field 1 (perfetto.md 2).
+// Other protobuf files start with that tag too, and a line feed is the same byte, so one of the packets must look valid, unless
+// all are empty.
 func LooksLikeTrace(head []byte) bool {
 	if len(head) == 0 || head[0] != packetTag || isJSON(head) {
 		return false
@@ -30,24 +30,24 @@ func LooksLikeTrace(head []byte) bool {
 	if r.Err() == nil {
 		return empty
 	}
-	cut := head[r.Offset():]
-	if !errors.Is(r.Err(), wire.ErrTruncated) || cut[0] != packetTag {
+	rest := head[r.Offset():]
+	if !errors.Is(r.Err(), wire.ErrTruncated) || rest[0] != packetTag {
 		return empty && errors.Is(r.Err(), wire.ErrTruncated)
 	}
-	_, n := binary.Uvarint(cut[1:])
-	return isPacket(cut[1+max(n, 0):], true)
+	_, n := binary.Uvarint(rest[1:])
+	return isPacket(rest[1+max(n, 0):], true)
 }
 
 // packetTag is the tag of a packet in a trace.
 const packetTag = schema.Trace_Packet<<3 | wire.Len
 
-// IsPacket reports whether a message may be a packet: it has fields, all with the types that the schema gives them, and at most one payload.
+// IsPacket reports whether a message may be a packet: it has fields, all with the types of the schema, and at most one payload.
 func IsPacket(msg []byte) bool { return isPacket(msg, false) }
 
-// isPacket is IsPacket for a message that may be cut.
-func isPacket(msg []byte, cut bool) bool {
+// isPacket is IsPacket for a message that may be truncated.
+func isPacket(msg []byte, truncated bool) bool {
 	fields, payloads := 0, 0
-	take := func(tag uint64) bool {
+	fits := func(tag uint64) bool {
 		ok, isPayload := packetField(tag)
 		if fields++; isPayload {
 			payloads++
@@ -56,23 +56,23 @@ func isPacket(msg []byte, cut bool) bool {
 	}
 	r := wire.NewReader(msg)
 	for r.Next() {
-		if !take(uint64(r.Tag())) {
+		if !fits(uint64(r.Tag())) {
 			return false
 		}
 	}
 	if r.Err() != nil {
-		if !cut || !errors.Is(r.Err(), wire.ErrTruncated) {
+		if !truncated || !errors.Is(r.Err(), wire.ErrTruncated) {
 			return false
 		}
-		if tag, n := binary.Uvarint(msg[r.Offset():]); n > 0 && !take(tag) {
+		if tag, n := binary.Uvarint(msg[r.Offset():]); n > 0 && !fits(tag) {
 			return false
 		}
 	}
-	return fields > 0 || cut
+	return fields > 0 || truncated
 }
 
 // packetField reports whether packets have a field with a tag, and whether it is a payload: any message with an unknown number,
-// because Perfetto's schema has many more than weft knows.
+// because weft knows only a part of Perfetto's schema.
 func packetField(tag uint64) (ok, isPayload bool) {
 	const lastExtension = 1999
 	switch field := tag >> 3; field {
@@ -83,7 +83,7 @@ func packetField(tag uint64) (ok, isPayload bool) {
 	case schema.TracePacket_WeftThreadTime, schema.TracePacket_WeftDidNotEnd, schema.TracePacket_WeftThread, schema.TracePacket_WeftThreadTimeDelta,
 		schema.TracePacket_WeftIdle, schema.TracePacket_WeftIdleSample, schema.TracePacket_WeftFlowSteps,
 		schema.TracePacket_WeftFolded, schema.TracePacket_WeftLevels:
-		return true, false // another type is counted
+		return true, false // another wire type is counted later
 	case schema.TracePacket_InternedData, schema.TracePacket_TracePacketDefaults:
 		return tag&7 == wire.Len, false
 	default:
@@ -91,8 +91,8 @@ func packetField(tag uint64) (ok, isPayload bool) {
 	}
 }
 
-// isJSON reports whether the head of an input is white space and JSON. That wins where both readings are possible: a packet whose content
-// would begin with a quote or a bracket does not exist.
+// isJSON reports whether the head of an input is white space and JSON. Text that could be either is JSON: no packet has content that
+// starts with a quote or a bracket.
 func isJSON(head []byte) bool {
 	text := bytes.TrimLeft(head, " \t\r\n")
 	if len(text) == 0 {

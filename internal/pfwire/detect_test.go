@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// What begins as a trace does has to hold something that may be a packet, wherever the head ends.
+// Input that starts like a trace must contain something that may be a packet, wherever the head ends.
 func TestLooksLikeTrace(t *testing.T) {
 	packet := func(msg []byte) []byte { return wire.AppendBytes(nil, schema.Trace_Packet, msg) }
 	timed := wire.AppendUint(nil, schema.TracePacket_Timestamp, 1<<40)
@@ -26,7 +26,7 @@ func TestLooksLikeTrace(t *testing.T) {
 				continue
 			}
 			if !LooksLikeTrace(head[:cut]) {
-				t.Errorf("%s: the first %d of %d bytes are no trace", name, cut, len(head))
+				t.Errorf("%s: the first %d of %d bytes are not recognized", name, cut, len(head))
 			}
 		}
 	}

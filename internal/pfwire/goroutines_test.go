@@ -9,7 +9,7 @@ import (
 
 func goroutines() int { return runtime.NumGoroutine() }
 
-// waitForGoroutines checks that no more goroutines run than before. Those that have nothing left to do may take a moment.
+// waitForGoroutines checks that no more goroutines run than before. Finished ones may take a moment to exit.
 func waitForGoroutines(t *testing.T, before int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -22,7 +22,7 @@ func waitForGoroutines(t *testing.T, before int) {
 	}
 }
 
-// countGoroutines is a writer that notes how many goroutines run.
+// countGoroutines is a writer that records the number of goroutines.
 type countGoroutines struct{ most int }
 
 func (c *countGoroutines) Write(p []byte) (int, error) {
@@ -30,7 +30,7 @@ func (c *countGoroutines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// However many workers are asked for, there are never more than parts, or than maxWorkers.
+// There are never more workers than parts, or than maxWorkers, however many are requested.
 func TestWorkersAreBounded(t *testing.T) {
 	before := goroutines()
 	for _, parts := range []int{1, 3, 10 * maxWorkers} {

@@ -15,71 +15,71 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// bundleLimit is what a bundle may hold unpacked, and with it packed: Perfetto's limit is 512 KiB
-// (perfetto.md 12), and data that does not compress grows by a few bytes.
+// bundleLimit is the most bytes of a bundle before compression, so that also the compressed bundle is below Perfetto's limit of
+// 512 KiB (perfetto.md 12): incompressible data grows by a few bytes.
 const bundleLimit = 511 << 10
 
-// maxBundleMemory bounds what is kept of the memory of a bundle: most packets that no longer fit find room after it.
+// maxBundleMemory limits the capacity of reused buffers: it suffices for a full bundle and most packets that no longer fit.
 const maxBundleMemory = 2 * bundleLimit
 
-// emitter takes bytes of the output in their order, and the slice with them. It returns one to be used instead.
+// emitter writes a chunk of the output and takes ownership of the slice. It returns another one for reuse.
 type emitter func([]byte) ([]byte, error)
 
-// bundler collects packets into bundles and emits these.
+// bundler collects packets into bundles and emits the bundles.
 type bundler struct {
-	// buf holds the packets of the current bundle. The writer appends a whole packet and calls packetDone.
+	// buf has the packets of the current bundle. The writer appends a whole packet and calls packetDone.
 	buf  []byte
-	mark int // end of the packets that are complete
-	done int // end of what packetDone has seen
+	mark int // end of the packets that fit the bundle
+	done int // end of the packets for which packetDone was called
 
-	maxPacket int    // the size of the largest packet; a larger one is made smaller
-	shortened uint64 // number of these
+	maxPacket int    // size limit of a packet; larger ones are shortened
+	shortened uint64 // number of shortened packets
 
-	compress func([]byte) ([]byte, error) // nil: packets stay as they are
-	field    int                          // of TracePacket that holds a bundle
-	packed   []byte
+	compress func([]byte) ([]byte, error) // nil: packets are not compressed
+	field    int                          // of TracePacket, for a bundle
+	packed   []byte                       // scratch
 	last     []byte
 	emit     emitter
-	bundles  int // that were emitted
+	bundles  int // number of emitted bundles
 
-	// Packets stay in buf until release is called; at the limit, full is.
+	// While hold is set, packets stay in buf until release. When they reach limit bytes, full is called.
 	hold  bool
-	limit int // of bytes
+	limit int
 	full  func() error
-	held  []byte // where they were; reused
+	spare []byte // the other buffer; reused
 }
 
-// holdBack keeps packets from now on, until release. full is called when they have reached limit, and has to release them.
+// holdBack keeps all further packets until release. full is called when they have reached limit, and must release them.
 func (o *bundler) holdBack(limit int, full func() error) {
 	o.hold, o.limit, o.full = true, limit, full
-	o.buf, o.held = o.held[:0], o.buf
+	o.buf, o.spare = o.spare[:0], o.buf
 	o.done = 0
 }
 
-// maxHeld bounds the packets that are held back: a segment's mostly take a third of it. It makes no difference to the output.
+// maxHeld limits the packets that are held back: a segment mostly takes a third of it. It does not affect the output.
 const maxHeld = 8 << 20
 
-// release goes on with the packets that were held back. rewrite is called with the offset of each in turn, and the packet; it
-// appends the packet to a buffer, changed or not.
+// release writes the packets that were held back. rewrite is called for each of them in order, with its offset; it appends the
+// packet, changed or not, to b.
 func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) error {
-	held := o.buf
-	o.buf, o.held, o.hold, o.mark, o.done = o.held[:0], held, false, 0, 0
-	for at := 0; at < len(held); {
-		size, n := decodeVarint(held[at+1:]) // after the tag
+	packets := o.buf
+	o.buf, o.spare, o.hold, o.mark, o.done = o.spare[:0], packets, false, 0, 0
+	for at := 0; at < len(packets); {
+		size, n := decodeVarint(packets[at+1:]) // after the tag
 		end := at + 1 + n + int(size)
-		o.buf = rewrite(o.buf, at, held[at:end])
+		o.buf = rewrite(o.buf, at, packets[at:end])
 		if err := o.packetDone(); err != nil {
 			return err
 		}
 		at = end
 	}
-	if cap(o.held) > 2*maxHeld {
-		o.held = nil // of a packet too large for a bundle
+	if cap(o.spare) > 2*maxHeld {
+		o.spare = nil // it grew for a packet too large for a bundle
 	}
 	return nil
 }
 
-// packetDone is called when a whole packet has been appended to buf.
+// packetDone must be called after a whole packet was appended to buf.
 func (o *bundler) packetDone() error {
 	if len(o.buf)-o.done > o.maxPacket {
 		o.shorten()
@@ -95,7 +95,7 @@ func (o *bundler) packetDone() error {
 		o.mark = len(o.buf)
 		return nil
 	}
-	// The last packet does not fit any more: what is before it goes, and it starts the next bundle.
+	// The packet does not fit: flush the bundle without it and start the next one with it.
 	o.last = append(o.last[:0], o.buf[o.mark:]...)
 	o.buf = o.buf[:o.mark]
 	if err := o.flush(); err != nil {
@@ -106,20 +106,20 @@ func (o *bundler) packetDone() error {
 	if o.mark < bundleLimit {
 		return nil
 	}
-	// A packet too large for a bundle is written as it is, and its memory is not kept.
+	// A packet too large for a bundle is written without one, and its memory is not reused.
 	_, err := o.emit(o.buf)
 	o.buf, o.last, o.mark, o.done = nil, nil, 0, 0
 	return err
 }
 
-// shorten makes the packets smaller of which readers would skip one because of its size.
+// shorten shortens packets that readers would skip because of their size.
 func (o *bundler) shorten() {
 	shorter, n := shortenPackets(slices.Clone(o.buf[:o.done]), o.buf[o.done:], o.maxPacket)
 	o.buf = shorter
 	o.shortened += n
 }
 
-// flush emits the complete packets, which must be all there are.
+// flush emits the packets, which must all be complete.
 func (o *bundler) flush() (err error) {
 	defer func() { o.buf, o.mark, o.done = o.buf[:0], 0, 0 }()
 	if len(o.buf) == 0 {
@@ -139,25 +139,24 @@ func (o *bundler) flush() (err error) {
 	return err
 }
 
-// Buffers keep what Write needs beside the timeline, bundles and compressors: to make them takes longer than to write a
-// small trace with them. The zero Buffers are ready to use, and may be used by several goroutines at once. They hold as
-// much as was in use at one time, up to 3 MiB for each worker, and what it held back (see maxHeld).
+// Buffers are bundlers and compressors for reuse by Write: creating them takes longer than writing a small trace. The zero Buffers are
+// ready to use by several goroutines at once. They grow to what is in use at one time, up to 3 MiB for each worker plus maxHeld.
 type Buffers struct {
 	lock sync.Mutex
 	free map[bundleForm][]*bundler
 }
 
-// bundleForm is how bundles are compressed.
+// bundleForm is the compression of bundles.
 type bundleForm struct {
 	codec Codec
 	level int // 0: defaultLevel
 }
 
-// defaultLevel is the level of each codec where none is asked for. Zlib at 2 makes compact packets smaller than plain ones at
-// the usual 6, in half the time (docs/performance.md has the table); 3 is what the program zstd takes.
+// defaultLevel is the default compression level of each codec. Zlib at 2 makes compact packets smaller than plain ones at the usual
+// 6, in half the time (docs/performance.md has the table); 3 is the default of the program zstd.
 var defaultLevel = [...]int{Zlib: 2, Zstd: 3}
 
-// get returns an empty bundler that gives its bundles to emit.
+// get returns an empty bundler that calls emit.
 func (b *Buffers) get(form bundleForm, emit emitter) *bundler {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -170,7 +169,7 @@ func (b *Buffers) get(form bundleForm, emit emitter) *bundler {
 	return newBundler(form, emit)
 }
 
-// put takes back a bundler that is flushed.
+// put returns a flushed bundler for reuse.
 func (b *Buffers) put(form bundleForm, o *bundler) {
 	o.emit, o.full, o.maxPacket, o.shortened = nil, nil, MaxPacketSize, 0
 	b.lock.Lock()
@@ -196,7 +195,7 @@ func newBundler(form bundleForm, emit emitter) *bundler {
 	return o
 }
 
-// zlibCompressor returns a function that compresses. Its result is valid until the next call.
+// zlibCompressor returns a function that compresses data. Its result is valid until the next call.
 func zlibCompressor(level int) func([]byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := zlib.NewWriterLevel(&out, level)
@@ -216,7 +215,7 @@ func zlibCompressor(level int) func([]byte) ([]byte, error) {
 	}
 }
 
-// zstdCompressor is zlibCompressor for zstd. The library has four levels, to which it maps the levels of the program zstd.
+// zstdCompressor is zlibCompressor for zstd. The library maps the levels of the program zstd to its four levels.
 func zstdCompressor(level int) func([]byte) ([]byte, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
 	var out []byte
@@ -229,14 +228,13 @@ func zstdCompressor(level int) func([]byte) ([]byte, error) {
 	}
 }
 
-// partQueue is the number of bundles of one part that may wait for the parts before it.
+// partQueue is the number of bundles of a part that may wait for the parts before it.
 const partQueue = 8
 
-// maxWorkers bounds the goroutines of one output, whatever is asked for: each may have partQueue bundles waiting, and all
-// wait for one writer.
+// maxWorkers limits the goroutines of an output: each may have partQueue bundles waiting, and all wait for one writer.
 const maxWorkers = 64
 
-// workersFor returns how many of the workers asked for write n parts; 0 asks for one per core.
+// workersFor limits the requested number of workers, 0 for one per core, for n parts.
 func workersFor(n, workers int) int {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -244,15 +242,15 @@ func workersFor(n, workers int) int {
 	return min(workers, n, maxWorkers)
 }
 
-// part is one of several parts of an output on its way to the writer.
+// part is a part of the output on its way to the writer.
 type part struct {
 	index  int
 	chunks chan []byte
 	err    error // set before chunks is closed
 }
 
-// writeInOrder runs write for the parts 0 to n-1, several at once, and writes what they emit in the order of the parts.
-// A part that is ahead waits when it has emitted partQueue chunks, so that memory stays bounded.
+// writeInOrder calls write for the parts 0 to n-1, several at once, and writes the emitted chunks in the order of the parts. A part
+// waits after emitting partQueue chunks ahead of time, so that memory is bounded.
 func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func(ctx context.Context, i int, emit emitter) error) error {
 	workers = workersFor(n, workers)
 	if workers == 1 {
@@ -310,7 +308,7 @@ func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func
 	return parent.Err()
 }
 
-// collect writes the chunks of parts in order. It returns when all goroutines that make parts have ended.
+// collect writes the chunks of parts in order. It returns after all goroutines that make parts have ended.
 func collect(dst io.Writer, queue <-chan *part, free chan<- []byte, cancel context.CancelFunc) (err error) {
 	defer cancel()
 	for p := range queue {
@@ -322,7 +320,7 @@ func collect(dst io.Writer, queue <-chan *part, free chan<- []byte, cancel conte
 				cancel()
 			}
 			if cap(chunk) > maxBundleMemory {
-				continue // of a packet too large for a bundle
+				continue // it grew for a packet too large for a bundle
 			}
 			select {
 			case free <- chunk:

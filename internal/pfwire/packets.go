@@ -15,20 +15,20 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Limits of a PacketReader. Packets of real traces are some hundred bytes long, at most some megabytes.
+// Limits of a PacketReader. Packets of real traces have a few hundred bytes, at most a few megabytes.
 const (
-	// MaxPacketSize is the size of the largest packet that is read, in bytes. A larger one is skipped.
+	// MaxPacketSize is the size of the largest packet that is read, in bytes. Larger ones are skipped.
 	MaxPacketSize = 256 << 20
-	// MaxBundleSize is the number of bytes that one compressed bundle may unpack to. Perfetto's own writers stay far
-	// below 1 MiB; the limit is there for bundles that were made to exhaust memory.
+	// MaxBundleSize is the largest unpacked size of a bundle, in bytes. Perfetto's own writers stay far below 1 MiB; the limit
+	// protects against bundles made to exhaust memory.
 	MaxBundleSize = 64 << 20
 )
 
-// Codec says how a bundle of packets is compressed.
+// Codec is the compression of a bundle of packets.
 type Codec uint8
 
 const (
-	// NoCodec is a packet that is in the file by itself.
+	// NoCodec is for a packet outside bundles.
 	NoCodec Codec = iota
 	// Zlib is a compressed_packets bundle that is a zlib stream.
 	Zlib
@@ -53,7 +53,7 @@ func (c Codec) String() string {
 	return fmt.Sprintf("Codec(%d)", uint8(c))
 }
 
-// Bundle is the compressed bundle that a packet was in. The zero Bundle is "no bundle".
+// Bundle is the compressed bundle of a packet. The zero Bundle means no bundle.
 type Bundle struct {
 	Number   int64 // counts the bundles of the file from 1
 	Codec    Codec
@@ -63,37 +63,35 @@ type Bundle struct {
 
 // Packet is one packet of a trace.
 type Packet struct {
-	// Index counts the packets of the trace from 0, those in bundles one by one; a bundle itself does not count.
+	// Index counts the packets of the trace from 0, including those in bundles, but not the bundles themselves.
 	Index int64
-	// Offset is the byte offset of the packet in the file, which is where the tag of its field is. A packet out of a
-	// bundle has the offset of the bundle.
+	// Offset is the byte offset of the tag of the packet's field in the file. Packets of a bundle have the bundle's offset.
 	Offset int64
 	Bundle Bundle
 	// Bytes is the encoded TracePacket. It is valid until the next call of PacketReader.Next.
 	Bytes []byte
-	// Fields are the contents of Bytes, as far as they can be decoded, and valid while Bytes are. Err is the error that ended
-	// decoding early.
+	// Fields are the decoded contents of Bytes, valid until Bytes changes. Err is the error that ended decoding early.
 	Fields *message.TracePacket
 	Err    error
 }
 
 // Errors inside a PacketError.
 var (
-	// ErrFraming means that the bytes at this place are not a field of a trace; what is after them cannot be found.
+	// ErrFraming: the bytes are not a field of a trace; the following packets cannot be found.
 	ErrFraming = errors.New("no field of a Perfetto trace")
-	// ErrPacketSize means that a packet is larger than MaxPacketSize.
+	// ErrPacketSize: a packet is larger than MaxPacketSize.
 	ErrPacketSize = errors.New("packet is too large")
-	// ErrBundle means that a bundle is not a valid stream of its codec, or that it does not hold complete packets.
+	// ErrBundle: a bundle is not a valid stream of its codec, or has incomplete packets.
 	ErrBundle = errors.New("broken bundle of compressed packets")
-	// ErrBundleSize means that a bundle unpacks to more than MaxBundleSize.
+	// ErrBundleSize: the unpacked size of a bundle exceeds MaxBundleSize.
 	ErrBundleSize = errors.New("bundle of compressed packets is too large")
-	// ErrNestedBundle means that a bundle holds a bundle, which Perfetto does not read.
+	// ErrNestedBundle: a bundle contains a bundle, which Perfetto does not read.
 	ErrNestedBundle = errors.New("bundle inside a bundle")
 )
 
-// PacketError is a place in a trace where no packet can be read.
+// PacketError is a position in a trace at which no packet can be read.
 type PacketError struct {
-	Index  int64 // index of the packet, or the index that the first packet lost would have
+	Index  int64 // index of the packet, or of the first lost one
 	Offset int64 // as in Packet
 	Err    error // wraps one of the errors above
 }
@@ -106,20 +104,20 @@ func (e *PacketError) Error() string {
 // Unwrap returns the cause.
 func (e *PacketError) Unwrap() error { return e.Err }
 
-// PacketReader reads the packets of a trace one by one, those in compressed bundles included (perfetto.md 15). It
-// does not know what is in a packet. Its memory is bounded by MaxPacketSize and MaxBundleSize, and small for any trace
-// whose packets are: a length in the input is believed only as far as bytes follow.
+// PacketReader reads the packets of a trace one by one, including those in compressed bundles (perfetto.md 15). It does not
+// interpret them. Its memory is limited by MaxPacketSize and MaxBundleSize, and small for traces with small packets: it allocates no
+// more than the input has, whatever lengths the input claims.
 type PacketReader struct {
 	src       io.Reader
 	srcErr    error
 	buf       []byte
-	pos       int   // in buf: next byte to read
-	base      int64 // offset in the file of buf[0]
+	pos       int   // position of the next byte in buf
+	base      int64 // offset of buf[0] in the file
 	index     int64
 	ended     bool
 	truncated bool
 
-	bundle   Bundle // what inside and unpacked belong to
+	bundle   Bundle // the bundle of inside and unpacked
 	bundleAt int64
 	bundles  int64
 	inside   wire.Reader
@@ -133,7 +131,7 @@ type PacketReader struct {
 
 	maxPacket, maxBundle int
 
-	// What the verifier wants to know; either may be nil.
+	// Hooks for the verifier; may be nil.
 	OnField  func(field int, offset int64)           // a field that is not a packet was skipped
 	OnBundle func(b Bundle, offset int64, extra int) // a bundle was unpacked; extra bytes follow the stream
 }
@@ -143,9 +141,9 @@ func NewPacketReader(src io.Reader) *PacketReader {
 	return &PacketReader{src: src, buf: make([]byte, 0, 256<<10), maxPacket: MaxPacketSize, maxBundle: MaxBundleSize}
 }
 
-// Next returns the next packet, io.EOF after the last one. A packet that the end of the file truncates ends the trace;
-// Truncated tells. An error of type *PacketError concerns one place: the next call goes on after it, or returns io.EOF if
-// nothing can be found there. Any other error is one of the source and is returned again by further calls.
+// Next returns the next packet, or io.EOF after the last one. A packet truncated by the end of the file ends the trace, see Truncated.
+// An error of type *PacketError concerns one position: the next call continues after it, or returns io.EOF if that is impossible. Any
+// other error comes from the source and is permanent.
 func (r *PacketReader) Next() (Packet, error) {
 	for {
 		if r.in {
@@ -177,27 +175,27 @@ func (r *PacketReader) Next() (Packet, error) {
 	}
 }
 
-// Truncated reports whether the file ends in the middle of a packet, and where that packet begins. It is known once Next has
-// returned io.EOF.
+// Truncated reports whether the file ends in the middle of a packet, and where that packet starts. It is valid after Next returned
+// io.EOF.
 func (r *PacketReader) Truncated() (offset int64, truncated bool) { return r.Offset(), r.truncated }
 
-// Offset returns how many bytes of the file have been read as packets.
+// Offset returns the number of bytes of the file read so far as packets.
 func (r *PacketReader) Offset() int64 { return r.base + int64(r.pos) }
 
-// Unread returns how many bytes were read from the source that belong to no packet so far.
+// Unread returns the number of bytes read from the source but not yet as packets.
 func (r *PacketReader) Unread() int { return len(r.buf) - r.pos }
 
 func (r *PacketReader) errorAt(at int64, err error) error {
 	return &PacketError{Index: r.index, Offset: at, Err: err}
 }
 
-// nextField reads one field of Trace. ok is false if the field does not hold a packet, or at the end of the file.
+// nextField reads one field of Trace. ok is false if the field is not a packet, or at the end of the file.
 func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 	tag, size, n := r.peekHeader()
 	switch {
 	case n == 0 && r.srcErr != io.EOF:
 		return nil, false, r.srcErr
-	case n == 0: // end of the file, at a boundary or in the middle of a header
+	case n == 0: // end of the file, between fields or within a header
 		r.ended = true
 		r.truncated = r.Unread() > 0
 		return nil, false, nil
@@ -232,11 +230,11 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 	return body, true, nil
 }
 
-// peekHeader reads the tag of a field of Trace and the length of what follows. n is the size of this header; 0 if the
-// source ends before its end, -1 if there is no field.
+// peekHeader reads the tag of a field of Trace and the length of its contents. n is the size of this header; 0 if the source ends
+// within it, -1 if it is invalid.
 func (r *PacketReader) peekHeader() (tag uint32, size uint64, n int) {
 	const longest = 10 + 10
-	have, _ := r.fill(longest) // an error matters only if the header is not complete
+	have, _ := r.fill(longest) // an error matters only if the header is incomplete
 	head := r.buf[r.pos : r.pos+min(have, longest)]
 	tag64, n := decodeVarint(head)
 	if n <= 0 {
@@ -267,7 +265,7 @@ func (r *PacketReader) peekHeader() (tag uint32, size uint64, n int) {
 	return 0, 0, -1
 }
 
-// decodeVarint returns the varint at the start of b and its size; size 0 if b ends inside it, -1 if it has no end.
+// decodeVarint returns the varint at the start of b and its size; size 0 if b ends within it, -1 if it is too long.
 func decodeVarint(b []byte) (v uint64, size int) {
 	for i, c := range b {
 		if i == 9 && c > 1 {
@@ -281,7 +279,7 @@ func decodeVarint(b []byte) (v uint64, size int) {
 	return 0, 0
 }
 
-// skip leaves out a header of n bytes and size bytes after it. done is false if the file ends before them.
+// skip skips a header of n bytes and size bytes after it. done is false if the file ends before them.
 func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 	rest := size
 	step := n
@@ -303,8 +301,8 @@ func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 	}
 }
 
-// fill makes at least n unread bytes available if the file has them, and returns how many there are. The error is one
-// of the source, never io.EOF.
+// fill reads until at least n bytes are unread, or to the end of the file, and returns their number. Errors come from the source and are
+// never io.EOF.
 func (r *PacketReader) fill(n int) (have int, err error) {
 	for empty := 0; r.Unread() < n; {
 		if r.srcErr == io.EOF {
@@ -313,7 +311,7 @@ func (r *PacketReader) fill(n int) (have int, err error) {
 		if r.srcErr != nil {
 			return r.Unread(), r.srcErr
 		}
-		r.makeRoom()
+		r.compact()
 		m, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
 		r.buf = r.buf[:len(r.buf)+m]
 		if empty++; m > 0 {
@@ -331,9 +329,9 @@ func (r *PacketReader) fill(n int) (have int, err error) {
 	return r.Unread(), nil
 }
 
-// makeRoom makes free space after the unread bytes: by dropping what was read, or by doubling the buffer. It is doubled
-// only when it is full of bytes, so a length in the input alone makes no memory be taken.
-func (r *PacketReader) makeRoom() {
+// compact frees space in a full buffer by discarding what was read, or by doubling it. It doubles only when the buffer is full of
+// unread bytes, so that a length claimed by the input does not cause an allocation.
+func (r *PacketReader) compact() {
 	if len(r.buf) < cap(r.buf) {
 		return
 	}
@@ -346,7 +344,7 @@ func (r *PacketReader) makeRoom() {
 	r.pos = 0
 }
 
-// bundleCodec says how the bundle in a packet is compressed.
+// bundleCodec returns the compression of a packet's bundle.
 func bundleCodec(f *message.TracePacket) Codec {
 	switch {
 	case f.BundleZstd:
@@ -357,7 +355,7 @@ func bundleCodec(f *message.TracePacket) Codec {
 	return Zlib
 }
 
-// nextInside returns the next packet of the bundle at hand. ok is false, without error, at the bundle's end.
+// nextInside returns the next packet of the current bundle. ok is false, without error, at the end of the bundle.
 func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
 	for r.inside.Next() {
 		if r.inside.Tag() != schema.Trace_Packet<<3|wire.Len {
@@ -382,7 +380,7 @@ func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
 	return Packet{}, false, nil
 }
 
-// openBundle unpacks a bundle; nextInside then returns its packets.
+// openBundle unpacks a bundle for nextInside.
 func (r *PacketReader) openBundle(codec Codec, stream []byte, at int64) error {
 	r.bundles++
 	r.packed.Reset(stream)
@@ -435,13 +433,13 @@ func (r *PacketReader) inflateGzip() (err error) {
 
 func (r *PacketReader) unpackZstd(stream []byte) (err error) {
 	if r.zstd == nil {
-		// One goroutine less and no history kept: bundles are small and unpacked one by one.
+		// One goroutine and no history suffice: bundles are small and unpacked one by one.
 		r.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(r.maxBundle)))
 		if err != nil {
 			return err
 		}
 	}
-	r.packed.Reset(nil) // DecodeAll reads the stream to its end, or fails
+	r.packed.Reset(nil) // DecodeAll reads the whole stream, or fails
 	r.unpacked, err = r.zstd.DecodeAll(stream, r.unpacked[:0])
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) || len(r.unpacked) > r.maxBundle {
 		return fmt.Errorf("%w: more than %d bytes", ErrBundleSize, r.maxBundle)
@@ -449,7 +447,7 @@ func (r *PacketReader) unpackZstd(stream []byte) (err error) {
 	return err
 }
 
-// readUnpacked reads src to its end into r.unpacked.
+// readUnpacked reads all of src into r.unpacked.
 func (r *PacketReader) readUnpacked(src io.Reader) error {
 	out := r.unpacked[:0]
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// describe reads all packets and prints index, offset, codec, bundle number and timestamp of each, and all errors.
+// describe reads all packets and returns index, offset, codec, bundle number and timestamp of each, and all errors.
 func describe(t testing.TB, r *PacketReader) string {
 	t.Helper()
 	var out strings.Builder
@@ -23,7 +23,7 @@ func describe(t testing.TB, r *PacketReader) string {
 		switch {
 		case err == io.EOF:
 			if at, truncated := r.Truncated(); truncated {
-				fmt.Fprintf(&out, "cut at %d\n", at)
+				fmt.Fprintf(&out, "truncated at %d\n", at)
 			}
 			return out.String()
 		case errors.As(err, &pe):
@@ -74,7 +74,7 @@ func TestPacketReader(t *testing.T) {
 		{"field 0", []byte{0, 0}, []string{"packet 0 (byte 0): no field of a Perfetto trace (it starts with 0x0000)"}},
 		{"endless length", append([]byte{0x0a}, bytes.Repeat([]byte{0xff}, 20)...),
 			[]string{"packet 0 (byte 0): no field of a Perfetto trace (it starts with 0x0affffff)"}},
-		{"cut unknown field", join(a, unknown[:12]), []string{"0 @0 none/0 ts=1", "cut at "}},
+		{"cut unknown field", join(a, unknown[:12]), []string{"0 @0 none/0 ts=1", "truncated at "}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestPacketReader(t *testing.T) {
 	}
 }
 
-// A file may end anywhere: all packets before that place are read, and the reader reports that one is missing.
+// A file may end anywhere: all packets before that are read, and the reader reports that one is missing.
 func TestPacketReaderCutAnywhere(t *testing.T) {
 	parts := [][]byte{bundletest.Plain(1, 10), bundletest.Plain(2, 200), bundletest.Packet(50, bundletest.Zlib(t, bundletest.Plain(3, 5))), bundletest.Plain(4, 0)}
 	whole := bytes.Join(parts, nil)
@@ -116,14 +116,14 @@ func TestPacketReaderCutAnywhere(t *testing.T) {
 		r := NewPacketReader(bytes.NewReader(whole[:n]))
 		for i := range complete {
 			if p, err := r.Next(); err != nil || p.Index != int64(i) {
-				t.Fatalf("cut at %d: packet %d: %+v, %v", n, i, p, err)
+				t.Fatalf("truncated at %d: packet %d: %+v, %v", n, i, p, err)
 			}
 		}
 		if _, err := r.Next(); err != io.EOF {
-			t.Fatalf("cut at %d: %v, want EOF", n, err)
+			t.Fatalf("truncated at %d: %v, want EOF", n, err)
 		}
 		if at, truncated := r.Truncated(); truncated != (end < n) || at != int64(end) {
-			t.Fatalf("cut at %d: reported %v at %d, want %v at %d", n, truncated, at, end < n, end)
+			t.Fatalf("truncated at %d: reported %v at %d, want %v at %d", n, truncated, at, end < n, end)
 		}
 	}
 }
@@ -151,15 +151,15 @@ func TestPacketReaderLimits(t *testing.T) {
 	}
 }
 
-// A length in the input takes no memory by itself.
+// A length in the input does not cause an allocation by itself.
 func TestPacketReaderDoesNotTrustLengths(t *testing.T) {
 	in := wire.AppendVarint([]byte{0x0a}, MaxPacketSize)
 	r := NewPacketReader(bytes.NewReader(append(in, make([]byte, 1<<20)...)))
-	if got := describe(t, r); got != "cut at 0\n" {
+	if got := describe(t, r); got != "truncated at 0\n" {
 		t.Error(got)
 	}
 	if cap(r.buf) > 4<<20 {
-		t.Errorf("the buffer has grown to %d bytes for an input of 1 MiB", cap(r.buf))
+		t.Errorf("the buffer grew to %d bytes for an input of 1 MiB", cap(r.buf))
 	}
 }
 

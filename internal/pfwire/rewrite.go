@@ -14,38 +14,36 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Rewrite copies a trace packet by packet and adds to it. What it does not change stays byte for
-// byte, what it does not understand included. Packets in bundles come into bundles of the same codec, which are filled
-// anew: so nothing is left of how they were filled with what an earlier Rewrite has added. Places where no packet can be
-// read are left out, and parts of packets that cannot be parsed.
+// Rewrite copies a trace packet by packet and adds to it. Everything that it does not change, even what it does not understand, stays
+// identical. Packets in bundles go into new bundles of the same codec, which are filled again, so that additions of an earlier Rewrite
+// leave no trace. Unreadable packets, and parts of packets that cannot be parsed, are dropped.
 type Rewrite struct {
-	// Notes gives the debug annotations that track events get, in the order of their packets, and false at the end. nil:
-	// there are none.
+	// Notes returns the debug annotations to add to track events, in the order of packets, and false at the end. nil: none.
 	Notes func(*PacketNote) (bool, error)
-	// FindNote returns which one of the encoded debug annotations of a track event an earlier Rewrite has added, -1 if none:
-	// it is left out. Events that end a slice are not asked about. nil: there are none.
+	// FindNote returns which of the encoded debug annotations of a track event was added by an earlier Rewrite and must be
+	// dropped, -1 if none was. It is not called for events that end a slice. nil: none was.
 	FindNote func(annotations [][]byte) int
-	// Marker is the key of the attribute by which what is appended is found again: its first packet has it, with the number
-	// of its sequence. What an earlier Rewrite has appended, from such a packet on as far as the sequence goes without a
-	// packet of another, is left out. "": nothing is marked, and nothing left out.
+	// Marker is the key of the attribute that identifies appended packets: the first one has it, with the number of its
+	// sequence. What an earlier Rewrite appended is dropped: such a packet and the following ones up to a packet of another
+	// sequence. "": nothing is marked or dropped.
 	Marker string
 	// Append adds packets after the input's, on a sequence that the input does not use. nil: no packets.
 	Append func(*Appender) error
-	// Clock is the clock of the times that Append gives.
+	// Clock is the clock of the times used by Append.
 	Clock timeline.Clock
-	// Problems counts what is left out because it cannot be parsed, unless the reader of the trace has counted such, and packets
-	// that are too large with what is added, and were made smaller. nil: not counted.
+	// Problems counts packets with parts that cannot be parsed, unless the reader of the trace counted them, and packets that
+	// became too large and were shortened. nil: they are not counted.
 	Problems *problem.Log
 }
 
-// PacketNote is what the track event of a packet gets.
+// PacketNote is an addition to a packet's track event.
 type PacketNote struct {
-	Packet      int64  // its number among the packets that can be read, from 0
-	Annotations []byte // encoded debug_annotations fields, with names and texts as they are: iids belong to others
+	Packet      int64  // index of the packet among the readable ones
+	Annotations []byte // encoded debug_annotations fields with inline names and texts: iids belong to the input
 }
 
-// Run copies the trace in src, which must not be compressed as a whole, to dst. The error is one of either, of the
-// functions, or ctx's.
+// Run copies the trace in src, which must not be compressed as a whole, to dst. Errors come from src, dst, the functions of Rewrite
+// or ctx.
 func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error {
 	c := &copier{rw: rw, dst: dst, sequences: newSequenceSet()}
 	if err := c.nextNote(); err != nil {
@@ -87,7 +85,7 @@ func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error 
 	return err
 }
 
-// append adds the packets of Append, in bundles of their own if the input has any.
+// append writes the packets of Append, in separate bundles if the input has bundles.
 func (c *copier) append() error {
 	sequence, err := c.sequences.free()
 	if err != nil {
@@ -106,26 +104,26 @@ func (c *copier) append() error {
 	return c.rw.Append(a)
 }
 
-// copier writes packets, in bundles where they came in bundles.
+// copier writes packets, in bundles if they came in bundles.
 type copier struct {
 	rw    *Rewrite
 	dst   io.Writer
-	out   *bundler           // that is filled, nil before the first packet
+	out   *bundler           // current one, nil before the first packet
 	outs  [Zstd + 1]*bundler // by codec, nil if none was needed
 	in    Codec              // of out
-	codec Codec              // of the last bundle that was written; what is too large for one is not
+	codec Codec              // of the last bundle written; packets too large for a bundle do not count
 	note  PacketNote
 	have  bool // note is valid
 
-	packets   int64  // that were read
-	malformed uint64 // those that could not be parsed as a whole
-	dropping  uint32 // the appended sequence that is left out, 0: none
+	packets   int64  // number of packets read
+	malformed uint64 // number of packets with parts that cannot be parsed
+	dropping  uint32 // the appended sequence that is being dropped, 0: none
 	sequences *sequenceSet
 	event     []byte
 	body      []byte
 
 	annotations [][]byte // of an event
-	places      [][2]int // of these in it
+	places      [][2]int // positions of annotations in the event
 }
 
 func (c *copier) nextNote() (err error) {
@@ -175,7 +173,7 @@ func (c *copier) packet(p *Packet) error {
 	return c.write(body)
 }
 
-// isMarked reports whether attributes mark a sequence as appended.
+// isMarked reports whether attributes mark the start of an appended sequence.
 func isMarked(attributes []byte, marker string, sequence uint32) bool {
 	var all message.TraceAttributes
 	if all.Parse(attributes) != nil {
@@ -190,14 +188,14 @@ func isMarked(attributes []byte, marker string, sequence uint32) bool {
 	return false
 }
 
-// sequenceSet remembers which packet sequences a trace uses, as far as that is needed to find a free one.
+// sequenceSet records the packet sequences used in a trace, as far as needed to find a free one.
 type sequenceSet struct {
 	last uint32
 	low  []uint64 // a bit for each of the lowest ids
 }
 
-// lowSequences is the number of ids of which it is known exactly whether they are used. A trace that uses all of them
-// has at least as many packets.
+// lowSequences is the number of lowest ids that are recorded individually. A trace that uses all of them has at least as many
+// packets.
 const lowSequences = 1 << 20
 
 func newSequenceSet() *sequenceSet { return &sequenceSet{low: make([]uint64, lowSequences/64)} }
@@ -209,7 +207,7 @@ func (s *sequenceSet) add(id uint32) {
 	}
 }
 
-// free returns an id that is not used: the one after the last, or if there is none the lowest.
+// free returns an unused id: one more than the highest, or if that is impossible the lowest unused one.
 func (s *sequenceSet) free() (uint32, error) {
 	if s.last < math.MaxUint32 {
 		return s.last + 1, nil
@@ -219,11 +217,11 @@ func (s *sequenceSet) free() (uint32, error) {
 			return id, nil
 		}
 	}
-	return 0, errors.New("the trace leaves no packet sequence free for what is added to it")
+	return 0, errors.New("cannot add to the trace: it uses all packet sequences")
 }
 
-// annotate returns a packet whose track event has a note, and none of an earlier Rewrite. Of several track events the
-// last one counts.
+// annotate adds a note to a packet's track event and removes the note of an earlier Rewrite. Of several track events, the last
+// counts.
 func (c *copier) annotate(packet, note []byte) []byte {
 	at, field := -1, 0
 	var raw, event []byte
@@ -236,7 +234,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	if at < 0 || r.Err() != nil {
 		return packet
 	}
-	from, to := 0, 0 // of the note
+	from, to := 0, 0 // range of the old note
 	if c.rw.FindNote != nil {
 		from, to = c.findNote(event)
 	}
@@ -245,7 +243,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	}
 	c.event = append(append(append(c.event[:0], event[:from]...), event[to:]...), note...)
 	tag := wire.AppendTag(nil, field, wire.Len)
-	width := len(raw) - len(event) - len(tag) // of the length, for which some producers reserve more room than it needs
+	width := len(raw) - len(event) - len(tag) // of the length field, for which some producers reserve more bytes than needed
 	if width == len(appendLength(nil, len(event), 1)) {
 		width = 1
 	}
@@ -255,7 +253,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	return c.body
 }
 
-// findNote returns where in an event the note of an earlier Rewrite is; nowhere if it has none.
+// findNote returns the range of an earlier Rewrite's note in an event; an empty range if there is none.
 func (c *copier) findNote(event []byte) (from, to int) {
 	c.annotations, c.places = c.annotations[:0], c.places[:0]
 	for r := wire.NewReader(event); r.Next(); {
@@ -289,14 +287,14 @@ func appendLength(b []byte, length, width int) []byte {
 	return append(b, byte(v))
 }
 
-// copyLevel is the level of each codec for packets that are copied: the tracing service's for its codec, so that a copy is not
-// larger than the original.
+// copyLevel is the compression level of each codec for copied packets: the same as the tracing service's, so that a copy is not larger
+// than the original.
 var copyLevel = [...]int{NoCodec: 0, Zlib: 6, Zstd: 3}
 
-// open makes the packets that are written next go into a bundle of a codec, or into the file as they are.
+// open directs further packets to bundles of a codec, or directly to the file.
 func (c *copier) open(codec Codec) error {
 	if codec == Gzip {
-		codec = Zlib // both are deflate; weft writes the form that Perfetto itself writes
+		codec = Zlib // both are deflate; weft writes the form that Perfetto writes
 	}
 	if c.out != nil && c.in == codec {
 		return nil
@@ -315,7 +313,7 @@ func (c *copier) open(codec Codec) error {
 	return nil
 }
 
-// write writes a packet.
+// write writes a packet, whose encoded contents are body.
 func (c *copier) write(body []byte) error {
 	c.out.buf = wire.AppendBytes(c.out.buf, schema.Trace_Packet, body)
 	return c.out.packetDone()
@@ -332,26 +330,26 @@ func (c *copier) flush() error {
 	return err
 }
 
-// Appender adds packets after a trace's own, on a sequence of their own.
+// Appender adds packets to the end of a trace, on a separate sequence.
 type Appender struct {
 	*copier
 	sequence uint32
 	clock    timeline.Clock
-	machine  uint32          // of what is added
-	begun    map[uint32]bool // machines to which something was added
+	machine  uint32          // of the packets being added
+	begun    map[uint32]bool // machines with added packets
 	uuid     uint64
-	started  map[uint32]bool     // machines that have an event
+	started  map[uint32]bool     // machines with added events
 	details  map[uint64]*details // by the uuid of the thread
 	packet   []byte
 }
 
-// firstAppendedUUID is where the uuids of appended tracks begin: others are random numbers or small ones.
+// firstAppendedUUID is the base for uuids of appended tracks. Others are random or small.
 const firstAppendedUUID = 0x77656674_00000000
 
-// IsAppended reports whether a uuid is one that an Appender gives to its tracks.
+// IsAppended reports whether a uuid is of an appended track.
 func IsAppended(uuid uint64) bool { return uuid>>32 == firstAppendedUUID>>32 }
 
-// head begins a packet of the sequence.
+// head starts a packet of the sequence.
 func (a *Appender) head(flags uint64) []byte {
 	b := a.packet[:0]
 	if a.machine != 0 {
@@ -369,8 +367,8 @@ func (a *Appender) done(b []byte) error {
 	return a.write(b)
 }
 
-// begin writes the packet by which the sequence is found again. Its state starts with the first event: a thread that is
-// described later is shown for all events that are on no thread (perfetto.md 5.7).
+// begin writes the packet that marks the sequence. Its state starts with the first event: Perfetto would show a thread described later
+// for all events that are on no thread (perfetto.md 5.7).
 func (a *Appender) begin() error {
 	b := a.head(0)
 	if marker := a.rw.Marker; marker != "" {
@@ -379,7 +377,7 @@ func (a *Appender) begin() error {
 	return a.done(b)
 }
 
-// On goes on with what is on a machine of the trace.
+// On sets the machine of further additions.
 func (a *Appender) On(machine uint32) error {
 	a.machine = machine
 	if a.begun[machine] {
@@ -394,8 +392,7 @@ func (a *Appender) Attributes(list []timeline.Attribute) error {
 	return a.done(appendAttributes(a.head(0), list))
 }
 
-// Thread adds a track that stands for a thread, to be the parent of others, and returns its uuid. Threads come before
-// events.
+// Thread adds a track of a thread, as a parent for others, and returns its uuid. Threads must be added before events.
 func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 	if a.started[a.machine] {
 		return 0, errors.New("a thread is described after an event")
@@ -409,8 +406,8 @@ func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(wire.EndMessage(b, th), d))
 }
 
-// Track adds a track below another one, or below none with 0, and returns its uuid. Of the spec its name and description
-// are written. One that says more about its parent, a thread, goes below the details of that.
+// Track adds a track below another one, or below none for 0, and returns its uuid. Only name and description of the spec are
+// written. A track with details of its parent, a thread, goes below the track for details.
 func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error) {
 	if parent == 0 || !isDetail(&spec) {
 		return a.track(parent, spec, nil)
@@ -444,7 +441,7 @@ func (a *Appender) track(parent uint64, spec timeline.TrackSpec, rank *int32) (u
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(b, d))
 }
 
-// Event adds an event to a track. Its Args have names and texts as they are; the Track and the Name of it do not count.
+// Event adds an event to a track. Its Args must have inline names and texts; its Track and Name are ignored.
 func (a *Appender) Event(track uint64, name string, e *timeline.Item) error {
 	if int(e.Kind) >= len(eventTypes) {
 		return fmt.Errorf("an item of kind %d is not an event", e.Kind)

@@ -22,7 +22,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// framed puts packets into a trace as they are.
+// framed joins packets to a trace.
 func framed(packets ...[]byte) []byte {
 	var out []byte
 	for _, p := range packets {
@@ -55,7 +55,7 @@ func readPackets(t *testing.T, trace []byte) (all [][]byte) {
 	}
 }
 
-// notesOf gives notes one by one.
+// notesOf returns notes one by one.
 func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
 	return func(n *pfwire.PacketNote) (bool, error) {
 		if len(list) == 0 {
@@ -66,16 +66,16 @@ func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
 	}
 }
 
-// Packets stay byte for byte: unknown fields, lengths that are longer than they need to be, packets without an
-// event although there is a note for them. A note comes at the end of its event.
+// Packets are copied byte for byte: unknown fields, lengths that are longer than necessary, packets without an event despite a note. A note
+// is at the end of its event.
 func TestRewriteKeepsBytes(t *testing.T) {
 	const note = "2203320161" // debug_annotations { string_value "a" }
-	// The length of the event takes four bytes, and a field 1023 without meaning follows.
+	// The length of the event takes four bytes, and an unknown field 1023 follows.
 	plain := unhex(t, "4005"+"5002"+"5a84808000"+"48011802"+"f83f07")
 	short := unhex(t, "4006"+"5002"+"5a04"+"48011803") // the length takes one byte
-	other := unhex(t, "4007"+"5003"+"e203"+"020807")   // no event at all
-	broken := unhex(t, "4008"+"5a7f4801")              // an event that is cut: it is left out
-	// The length takes one byte, and with the note two.
+	other := unhex(t, "4007"+"5003"+"e203"+"020807")   // no event
+	broken := unhex(t, "4008"+"5a7f4801")              // a truncated event: it is dropped
+	// The length takes one byte, and two with the note.
 	full := unhex(t, "4009"+"5a7f"+"48011803ba0178"+strings.Repeat("61", 120))
 	input := framed(plain, short, other, broken, full)
 	rw := pfwire.Rewrite{Notes: notesOf(
@@ -99,7 +99,7 @@ func TestRewriteKeepsBytes(t *testing.T) {
 		t.Errorf("the trace is\n%x, want\n%x", out.Bytes(), want)
 	}
 
-	// Taking the notes away gives what was there.
+	// Removing the notes restores the original.
 	rw = pfwire.Rewrite{FindNote: func(list [][]byte) int {
 		return slices.IndexFunc(list, func(a []byte) bool { return bytes.Equal(a, unhex(t, note)[2:]) })
 	}}
@@ -112,7 +112,7 @@ func TestRewriteKeepsBytes(t *testing.T) {
 	}
 }
 
-// What is appended has a sequence of its own, with all that a reader needs to know, and can be dropped again.
+// Appended packets have a separate sequence, with everything that a reader needs, and can be dropped again.
 func TestRewriteAppends(t *testing.T) {
 	input := framed(unhex(t, "4005"+"5007"+"5a04"+"48011802"))
 	rw := pfwire.Rewrite{Clock: timeline.ClockMonotonic, Marker: "own", Append: func(a *pfwire.Appender) error {
@@ -169,12 +169,12 @@ func TestRewriteAppends(t *testing.T) {
 	}
 }
 
-// sequencePacket is a packet that says nothing but its sequence.
+// sequencePacket is a packet with only a sequence id.
 func sequencePacket(id uint32) []byte {
 	return wire.AppendUint(nil, 10, uint64(id))
 }
 
-// What is appended is on a sequence that no packet of the input uses, however high their numbers are.
+// Appended packets are on a sequence that the input does not use, however high its numbers are.
 func TestRewriteSequence(t *testing.T) {
 	for _, test := range []struct {
 		used []uint32
@@ -203,12 +203,12 @@ func TestRewriteSequence(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := last.GetTrustedPacketSequenceId(); got != test.want {
-			t.Errorf("beside the sequences %d, %d is used, want %d", test.used, got, test.want)
+			t.Errorf("sequences %d are used, and then %d, want %d", test.used, got, test.want)
 		}
 	}
 }
 
-// A trace that uses every sequence that could be given is refused; nothing is put on a sequence of others.
+// A trace that uses every possible sequence is rejected; nothing is added to its sequences.
 func TestRewriteNoSequence(t *testing.T) {
 	var input []byte
 	for id := uint32(1); id < 1<<20; id++ {
@@ -221,8 +221,8 @@ func TestRewriteNoSequence(t *testing.T) {
 	}
 }
 
-// Only what was appended is left out: packets that happen to have the number of an appended sequence stay, before it and,
-// in a trace that was joined with another one, after it.
+// Only appended packets are dropped: packets that happen to have the number of an appended sequence are kept, before it and, in a trace
+// joined with another one, after it.
 func TestRewriteLeavesOutRuns(t *testing.T) {
 	appending := pfwire.Rewrite{Marker: "own", Append: func(a *pfwire.Appender) error {
 		_, err := a.Track(0, timeline.TrackSpec{Name: "t"})
@@ -284,8 +284,8 @@ func bundled(t *testing.T, codec pfwire.Codec, packets ...[]byte) []byte {
 	return wire.EndMessage(wire.AppendBytes(out, field, stream.Bytes()), packet)
 }
 
-// What is in bundles stays in bundles of the codec, unless a packet is too large for one; and what a second Rewrite gives
-// does not depend on the first.
+// Packets in bundles stay in bundles of the codec, unless a packet is too large for one. The result of a second Rewrite does not depend on
+// the first.
 func TestRewriteKeepsBundles(t *testing.T) {
 	event := func(sequence uint32, size int) []byte {
 		b, m := wire.BeginMessage(sequencePacket(sequence), 11)
@@ -335,7 +335,7 @@ func TestRewriteKeepsBundles(t *testing.T) {
 	once := rewrite(input)
 	want := []string{
 		"0 none", "1 zlib", "2 zlib", "2 zlib", "0 none", "3 zstd", "3 zstd", "0 none", "0 none", "0 none", "0 none",
-		"4 zstd", "4 zstd", // the codec of the last bundle that is still one
+		"4 zstd", "4 zstd", // the codec of the last bundle written
 	}
 	if got := bundles(once); !slices.Equal(got, want) {
 		t.Errorf("the bundles are\n%q, want\n%q", got, want)
@@ -345,7 +345,7 @@ func TestRewriteKeepsBundles(t *testing.T) {
 	}
 }
 
-// Errors of what Rewrite is given come back.
+// Rewrite returns errors of its inputs.
 func TestRewriteErrors(t *testing.T) {
 	input := framed(unhex(t, "4005"+"5a04"+"48011802"))
 	bad := errors.New("bad")

@@ -9,12 +9,12 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// part of a packet that may be made smaller, by what it consists of.
+// partKind is the kind of a part of a packet, which determines how it is shortened.
 type partKind uint8
 
 const (
-	fixedPart  partKind = iota // a number, which stays; a message or blob, which is left out if it is too large
-	spareParts                 // one of many numbers, of which the last ones may be left out
+	fixedPart  partKind = iota // a number, which is kept; a message or blob, which is dropped if it is too large
+	spareParts                 // one of many numbers, of which the last ones can be dropped
 	textPart
 	spareTexts // one of many
 	packetPart
@@ -35,7 +35,7 @@ const (
 	systemPart
 )
 
-// isSpare reports whether there may be many of a part, so that the last ones may be left out.
+// isSpare reports whether a part may have many instances, so that the last ones can be dropped.
 func (k partKind) isSpare() bool {
 	switch k {
 	case spareParts, spareTexts, annotationParts, factParts, attributeParts, pageParts:
@@ -44,10 +44,10 @@ func (k partKind) isSpare() bool {
 	return false
 }
 
-// isMessage reports whether a part has parts.
+// isMessage reports whether a part consists of parts.
 func (k partKind) isMessage() bool { return k >= packetPart }
 
-// partsOf gives the kinds of the fields of messages; others are fixed.
+// partsOf is the kinds of the fields of messages; other fields are fixed.
 var partsOf = map[partKind]map[int]partKind{
 	packetPart: {
 		schema.TracePacket_TrackEvent: eventPart, schema.TracePacket_WeftIdle: eventPart, schema.TracePacket_WeftFolded: eventPart, schema.TracePacket_InternedData: internedPart,
@@ -85,19 +85,19 @@ var partsOf = map[partKind]map[int]partKind{
 }
 
 const (
-	// maxShortenDepth bounds how deep parts of parts are made smaller. Arguments are not nested deeper (arg_depth_limit).
+	// maxShortenDepth limits the depth of parts that are shortened. Arguments are not nested deeper (arg_depth_limit).
 	maxShortenDepth = 600
-	// largePart is the size from which a part may be shortened, if nothing else says so. Smaller ones stay, or are left out.
+	// largePart is the least size of a part that may be shortened; smaller ones are kept or dropped.
 	largePart = 1 << 10
-	// minPart is the size below which a message is left out rather than shortened.
+	// minPart is the size below which a message is dropped rather than shortened.
 	minPart = 96
-	// headRoom is what the tag and the length of a part take at most, and markRoom what the mark of an omission takes.
+	// headRoom is the most that the tag and length of a part take, and markRoom the most that the mark of an omission takes.
 	headRoom = 10
 	markRoom = 80
 )
 
-// shortenPackets appends the packets in b, which are encoded fields of a trace, to dst. One that takes more than limit bytes is made
-// smaller: its largest parts are, texts cut and what does not fit left out; both say so. It returns how many it made smaller.
+// shortenPackets appends the packets in b, which are encoded fields of a trace, to dst. Packets of more than limit bytes are shortened:
+// in their largest parts, texts are truncated and excess parts dropped, and both are marked. It returns the number of shortened ones.
 func shortenPackets(dst, b []byte, limit int) (_ []byte, shortened uint64) {
 	for r := wire.NewReader(b); r.Next(); {
 		if len(r.Bytes()) <= limit {
@@ -113,11 +113,11 @@ func shortenPackets(dst, b []byte, limit int) (_ []byte, shortened uint64) {
 	return dst, shortened
 }
 
-// shortenMessage appends a message of a kind, of which at most room bytes stay.
+// shortenMessage appends a message of a kind, shortened to at most room bytes.
 func shortenMessage(dst, msg []byte, kind partKind, room, depth int) []byte {
 	parts := partsOf[kind]
-	share, kept := divide(msg, parts, room-markRoom)
-	from, left, last := len(dst), uint64(0), 0
+	share, fixed := divide(msg, parts, room-markRoom)
+	from, dropped, last := len(dst), uint64(0), 0
 	for r := wire.NewReader(msg); r.Next(); {
 		part := parts[r.Field()]
 		before := len(dst)
@@ -126,24 +126,24 @@ func shortenMessage(dst, msg []byte, kind partKind, room, depth int) []byte {
 		} else {
 			dst = shortenPart(dst, &r, part, share, depth)
 		}
-		if part.isSpare() && len(dst)-from > room-markRoom-kept {
+		if part.isSpare() && len(dst)-from > room-markRoom-fixed {
 			dst = dst[:before]
 		}
 		if len(dst) == before {
-			left, last = left+1, r.Field()
+			dropped, last = dropped+1, r.Field()
 		}
 		if !part.isSpare() {
-			kept -= min(len(r.Raw()), share)
+			fixed -= min(len(r.Raw()), share)
 		}
 	}
-	return appendLeftOut(dst, kind, last, left)
+	return appendDropped(dst, kind, last, dropped)
 }
 
-// divide returns how many bytes each part of a message may have so that all have room, and how many of the parts that cannot be spared
-// take then. If there are too many for that, each may have a few, and the last of those that can be spared have no room.
-func divide(msg []byte, parts map[int]partKind, room int) (share, kept int) {
+// divide returns the limit for each part of a message so that all of them fit, and the total size of the parts that are not spare. If
+// there are too many parts, the limit is small, and the last spare ones do not fit.
+func divide(msg []byte, parts map[int]partKind, room int) (share, fixed int) {
 	large, small := []int(nil), 0
-	from := min(largePart, max(room/16, minPart)) // of the size of large ones
+	from := min(largePart, max(room/16, minPart)) // least size of a large part
 	for r := wire.NewReader(msg); r.Next(); {
 		if n := len(r.Raw()); n < from {
 			small += n
@@ -164,13 +164,13 @@ func divide(msg []byte, parts map[int]partKind, room int) (share, kept int) {
 	}
 	for r := wire.NewReader(msg); r.Next(); {
 		if !parts[r.Field()].isSpare() {
-			kept += min(len(r.Raw()), share)
+			fixed += min(len(r.Raw()), share)
 		}
 	}
-	return share, kept
+	return share, fixed
 }
 
-// shortenPart appends a field that takes at most share bytes.
+// shortenPart appends a field, shortened to at most share bytes.
 func shortenPart(dst []byte, r *wire.Reader, kind partKind, share, depth int) []byte {
 	switch {
 	case kind == textPart || kind == spareTexts:
@@ -182,7 +182,7 @@ func shortenPart(dst []byte, r *wire.Reader, kind partKind, share, depth int) []
 	return wire.EndMessage(shortenMessage(dst, r.Bytes(), kind, share-headRoom, depth+1), mark)
 }
 
-// shortenText returns the start of a text, and how much is missing.
+// shortenText returns the start of a text, and a mark with its full length.
 func shortenText(text []byte, room int) []byte {
 	mark := fmt.Sprintf("… (weft cut this text of %d bytes)", len(text))
 	if room < 2*len(mark) {
@@ -195,8 +195,8 @@ func shortenText(text []byte, room int) []byte {
 	return append(text[:n:n], mark...)
 }
 
-// appendLeftOut says in an event or an argument how many of its parts are left out; the last one is a field of the number last.
-func appendLeftOut(b []byte, kind partKind, last int, n uint64) []byte {
+// appendDropped adds to an event or an argument how many of its parts were dropped; the last one had the field number last.
+func appendDropped(b []byte, kind partKind, last int, n uint64) []byte {
 	remark := fmt.Sprintf("… (weft left out %d values)", n)
 	switch {
 	case n == 0:

@@ -15,10 +15,10 @@ import (
 
 const testLimit = 8 << 10
 
-// longText has characters of several bytes, of which a cut must leave no part.
+// longText has multi-byte characters, which must not be split.
 func longText(n int) []byte { return []byte(strings.Repeat("aé漢", n/6)) }
 
-// large adds arguments that take more than testLimit, with a small one at each end.
+// large adds arguments of more than testLimit bytes, with a small one at each end.
 var large = map[string]func(e *timeline.ArgsEncoder){
 	"text": func(e *timeline.ArgsEncoder) { addArg(e, "long", longText(50000)) },
 	"texts": func(e *timeline.ArgsEncoder) {
@@ -73,7 +73,7 @@ func addArg(e *timeline.ArgsEncoder, key string, text []byte) {
 	e.String(text)
 }
 
-// A packet that readers would skip because of its size is made smaller: the longest of what is in it, with a remark, and counted.
+// A packet that readers would skip because of its size is shortened: its longest parts, with a remark, and counted.
 func TestLargePackets(t *testing.T) {
 	for name, fill := range large {
 		for _, form := range []PacketForm{PlainPackets, CompactPackets} {
@@ -114,7 +114,7 @@ func addInstants(t *testing.T, b *timeline.Builder, events ...timeline.Event) {
 	}
 }
 
-// The same holds for names, and for packets that describe tracks.
+// The same applies to names, and to packets that describe tracks.
 func TestLargeNames(t *testing.T) {
 	long := string(longText(3 << 20))
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -140,14 +140,14 @@ func TestLargeNames(t *testing.T) {
 	}
 }
 
-// What cannot be shortened is left out, and packets beside it stay as they are.
+// What cannot be shortened is dropped, and other packets are unchanged.
 func TestShortenPackets(t *testing.T) {
 	event, mark := wire.BeginMessage(nil, 1)
 	event = append(event, 0x50, 1) // trusted_packet_sequence_id
 	event = wire.EndMessage(wire.AppendBytes(event, 12345, make([]byte, 3*testLimit)), mark)
 	small := []byte{0x0a, 2, 0x50, 1}
 	got, n := shortenPackets(nil, append(append([]byte{}, small...), event...), testLimit)
-	if n != 1 || string(got) != string(small)+string(small) { // an unknown field is left out as a whole
+	if n != 1 || string(got) != string(small)+string(small) { // an unknown field is dropped as a whole
 		t.Errorf("%d shortened: %x", n, got)
 	}
 }

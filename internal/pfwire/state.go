@@ -8,17 +8,16 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 )
 
-// ErrStateLost means that a packet needs state of its sequence that was lost before it. Such a packet must be dropped.
+// ErrStateLost means that a packet needs state of its sequence that was lost. Such a packet must be dropped.
 var ErrStateLost = errors.New("the state of the sequence is lost")
 
-// maxSequences bounds the number of sequences whose state is kept. A trace has one for each thread that writes.
+// maxSequences limits the sequences with state. A trace has one for each thread that writes.
 const maxSequences = 1 << 20
 
-// State is what the packets read so far say about those that follow: the state of every packet sequence, and the
-// clocks.
+// State is the state after the packets read so far: of every packet sequence, and of the clocks.
 type State struct {
 	Clocks Clocks
-	// Hold is told how many more bytes the state of sequences takes, or fewer. nil: not reported.
+	// Hold is called with changes of the memory used for sequences, in bytes. nil: not called.
 	Hold      func(n int)
 	sequences map[message.SequenceKey]*Sequence
 	latest    *Sequence // nil before the first one
@@ -29,9 +28,9 @@ func NewState() *State {
 	return &State{sequences: make(map[message.SequenceKey]*Sequence)}
 }
 
-// Apply brings the state of the packet's sequence up to date with the packet: first flags, then defaults, then interned
-// data. It returns the sequence, in whose state the payload is to be read; nil for a packet without sequence id.
-// On the error ErrStateLost the packet must be dropped; on other errors a part of it cannot be parsed.
+// Apply updates the state of the packet's sequence: first flags, then defaults, then interned data. It returns the sequence for
+// decoding the payload, nil for a packet without sequence id. After ErrStateLost the packet must be dropped; other errors mean that a
+// part of the packet cannot be parsed.
 func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	if f.Sequence.ID == 0 {
 		return nil, nil
@@ -40,7 +39,7 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Chrome sets both flags on the first packet of a sequence: the new start wins.
+	// Chrome sets both flags on the first packet of a sequence: the reset wins.
 	switch {
 	case f.Cleared:
 		s.hold(-seq.Interned.bytes)
@@ -53,7 +52,7 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	}
 	if f.Defaults != nil {
 		var d message.TracePacketDefaults
-		if err := d.Parse(f.Defaults); err != nil { // what was before stays
+		if err := d.Parse(f.Defaults); err != nil { // the earlier defaults stay
 			return seq, fmt.Errorf("trace_packet_defaults: %w", err)
 		}
 		d.StackSample = bytes.Clone(d.StackSample)
@@ -88,7 +87,7 @@ func (s *State) sequence(key message.SequenceKey) (*Sequence, error) {
 	return seq, nil
 }
 
-// sequenceBytes is what a sequence takes, and what readers remember of one.
+// sequenceBytes is the estimated memory of a sequence, including what readers store for it.
 const sequenceBytes = 640
 
 func (s *State) hold(n int) {
@@ -100,7 +99,7 @@ func (s *State) hold(n int) {
 // Sequence is the state of one packet sequence.
 type Sequence struct {
 	Key      message.SequenceKey
-	Interned *Interned // replaced, never emptied, when the sequence starts anew
+	Interned *Interned // replaced, never cleared, when the sequence is reset
 	Defaults message.TracePacketDefaults
 	Thread   SequenceThread
 
@@ -109,36 +108,34 @@ type Sequence struct {
 	counters map[uint64]*accumulator
 }
 
-// SequenceThread is the thread that wrote a sequence, as its last thread descriptor says. It outlives a new start of the
-// sequence's other state.
+// SequenceThread is the thread that writes a sequence, from its last thread descriptor. It survives a reset of the sequence.
 type SequenceThread struct {
 	Known    bool
 	PID      int32
 	TID      int64
-	TimeUS   int64 // what timestamp_delta_us adds to
-	CPUUS    int64 // what thread_time_delta_us adds to
-	SampleUS int64 // what the deltas of streaming profile packets add to
+	TimeUS   int64 // base of timestamp_delta_us
+	CPUUS    int64 // base of thread_time_delta_us
+	SampleUS int64 // base of deltas in streaming profile packets
 }
 
 func newSequence(key message.SequenceKey) *Sequence {
 	return &Sequence{Key: key, Interned: new(Interned)}
 }
 
-// clear forgets everything but the thread and the clocks, which a producer may have described before. The tables are
-// replaced, not emptied, because events that wait for a clock still need the old ones.
+// clear resets everything except the thread and the clocks, which a producer may have described earlier. The tables are replaced
+// rather than cleared, because events that wait for a clock still need the old ones.
 func (s *Sequence) clear() {
 	*s = Sequence{Key: s.Key, Interned: new(Interned), Thread: s.Thread, clocks: s.clocks, valid: true}
 }
 
-// Valid reports whether the state is complete: the sequence has started, and nothing was lost since.
+// Valid reports whether the state is complete: the sequence was reset, and nothing was lost since.
 func (s *Sequence) Valid() bool { return s.valid }
 
-// SetThread takes over the descriptor of the thread that writes the sequence: from a thread_descriptor packet or a track
-// descriptor of the sequence.
+// SetThread sets the thread that writes the sequence, from a thread_descriptor packet or a track descriptor of the sequence.
 func (s *Sequence) SetThread(d *message.ThreadDescriptor) {
 	t := &s.Thread
 	t.Known, t.PID, t.TID = true, d.PID(), d.TID()
-	if d.HasTime() { // a descriptor that is repeated without reference times does not turn the clock back
+	if d.HasTime() { // a repeated descriptor without reference times does not reset the clock
 		t.TimeUS, t.SampleUS = d.TimeUS(), d.TimeUS()
 	}
 	if d.HasThreadTime() {
@@ -164,15 +161,15 @@ func (s *Sequence) accumulator(uuid uint64) *accumulator {
 	return a
 }
 
-// AddInt adds delta to the running value of the incremental counter with this track uuid and returns it. The values
-// start at 0 when the sequence starts anew.
+// AddInt adds delta to the running value of the incremental counter with this track uuid and returns the sum. Values restart at 0
+// when the sequence is reset.
 func (s *Sequence) AddInt(uuid uint64, delta int64) int64 {
 	a := s.accumulator(uuid)
 	a.whole += delta
 	return a.whole
 }
 
-// AddDouble is AddInt for counters with decimal values.
+// AddDouble is AddInt for counters with floating-point values.
 func (s *Sequence) AddDouble(uuid uint64, delta float64) float64 {
 	a := s.accumulator(uuid)
 	a.decimal += delta

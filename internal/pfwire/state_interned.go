@@ -2,26 +2,26 @@ package pfwire
 
 import "github.com/weft-trace/weft/internal/pfwire/message"
 
-// Interned holds the interned data of a sequence since it last started anew. Most sequences have few kinds of it.
+// Interned is the interned data of a sequence since its last reset. Most sequences have few kinds of it.
 type Interned struct {
 	tables []internedTable
-	places [message.NumInternedKinds]uint8 // by kind, of its table plus one; 0: there is none
-	bytes  int                             // that the entries take
+	index  [message.NumInternedKinds]uint8 // by kind: index into tables plus 1; 0: none
+	bytes  int                             // memory of the entries
 }
 
-// internedTable maps the ids of one kind to their entries. Producers count ids up from 1, so most live in a slice.
+// internedTable maps the ids of one kind to their entries. Producers count ids from 1, so most are in a slice.
 type internedTable struct {
 	dense  [][]byte
 	sparse map[uint64][]byte
 }
 
-// Text returns the text of an interned id, or the encoded entry of a kind that is not a text.
+// Text returns the text with an interned id, or the encoded entry of a kind without texts.
 func (t *Interned) Text(kind message.InternedKind, iid uint64) ([]byte, bool) {
-	place := t.places[kind]
-	if place == 0 {
+	i := t.index[kind]
+	if i == 0 {
 		return nil, false
 	}
-	table := &t.tables[place-1]
+	table := &t.tables[i-1]
 	if iid < uint64(len(table.dense)) && table.dense[iid] != nil {
 		return table.dense[iid], true
 	}
@@ -29,26 +29,26 @@ func (t *Interned) Text(kind message.InternedKind, iid uint64) ([]byte, bool) {
 	return text, ok
 }
 
-// define enters the entries of an InternedData message. An id that is already defined keeps its meaning, as in Perfetto.
+// define adds the entries of an InternedData message. An id that is already defined keeps its meaning, as in Perfetto.
 func (t *Interned) define(msg []byte) error {
 	d := message.NewInternedData(msg)
 	for d.Next() {
 		if d.IID == 0 {
 			continue
 		}
-		if t.places[d.Kind] == 0 {
+		if t.index[d.Kind] == 0 {
 			t.tables = append(t.tables, internedTable{})
-			t.places[d.Kind] = uint8(len(t.tables))
+			t.index[d.Kind] = uint8(len(t.tables))
 		}
-		t.bytes += t.tables[t.places[d.Kind]-1].define(d.IID, d.Entry)
+		t.bytes += t.tables[t.index[d.Kind]-1].define(d.IID, d.Entry)
 	}
 	return d.Err()
 }
 
-// entryBytes is what an entry takes beside its bytes, and what readers remember of one.
+// entryBytes is the estimated memory of an entry without its bytes, including what readers store for it.
 const entryBytes = 96
 
-// define enters an entry and returns how many bytes that takes.
+// define adds an entry and returns its memory in bytes.
 func (t *internedTable) define(iid uint64, text []byte) int {
 	n := uint64(len(t.dense))
 	if iid < n && t.dense[iid] != nil {
@@ -58,7 +58,8 @@ func (t *internedTable) define(iid uint64, text []byte) int {
 		return 0
 	}
 	text = append([]byte{}, text...) // never nil: nil means undefined
-	// An id may be a little beyond the slice; one far beyond would let a few bytes of input claim much memory.
+	// An id may be slightly beyond the slice; with one far beyond, a few bytes of input could allocate much memory.
+
 	if iid >= n && iid-n < 16+n {
 		grown := make([][]byte, iid+1-n)
 		t.dense = append(t.dense, grown...)

@@ -50,7 +50,7 @@ func TestPacketFields(t *testing.T) {
 	}
 }
 
-// A track_event that comes twice is read once, the last one; incremental_state_cleared is the old form of flag 1.
+// Of two track_events in a packet the last one is read; incremental_state_cleared is the old form of flag 1.
 func TestPacketFieldsTwice(t *testing.T) {
 	var f message.TracePacket
 	if err := f.Parse([]byte("\x5a\x02\x50\x01\x5a\x02\x50\x02\xc8\x02\x01\x68\x00")); err != nil {
@@ -66,7 +66,7 @@ func TestSequenceStates(t *testing.T) {
 	steps := []struct {
 		name, packet string
 		lost         bool
-		text         string // of event name 1 afterwards; "" is undefined
+		text         string // of event name 1 afterwards; "": undefined
 	}{
 		{"a new sequence has no state", `sequence_flags: 2`, true, ""},
 		{"its interned data is not kept", `interned_data { event_names { iid: 1 name: "too early" } }`, false, ""},
@@ -88,7 +88,7 @@ func TestSequenceStates(t *testing.T) {
 	}
 }
 
-// Sequences of two machines may have the same id.
+// Sequences of different machines may have the same id.
 func TestSequencesOfMachines(t *testing.T) {
 	s := NewState()
 	a, _, _ := applyPacket(t, s, `trusted_packet_sequence_id: 1 sequence_flags: 1`)
@@ -101,7 +101,7 @@ func TestSequencesOfMachines(t *testing.T) {
 	}
 }
 
-// Ids are found however far apart they are, in whatever order they are defined.
+// Ids are found however far apart they are, and in whatever order they are defined.
 func TestInternedIDs(t *testing.T) {
 	s := NewState()
 	ids := []uint64{1, 100, 17, 2, 1 << 60, 18, 50, 101, 0xffffffffffffffff}

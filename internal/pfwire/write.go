@@ -17,36 +17,36 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// AttributeVersion is the trace attribute that names the version of weft, by which its own packets are recognised.
+// AttributeVersion is the trace attribute with the version of weft, which identifies packets written by weft.
 const AttributeVersion = "weft.version"
 
-// AttributeStarted is the trace attribute with the time at which the tracing service began to trace. Files have it as an event
-// of the service.
+// AttributeStarted is the trace attribute with the time at which the tracing service started tracing. In files it is an event of the
+// service.
 const AttributeStarted = "tracing_started_ns"
 
-// DidNotEndKey is the member of the argument weft that says for people what weft_did_not_end says: the last one, true.
+// DidNotEndKey is the member, true, of the argument weft that repeats weft_did_not_end for people. It is the last member.
 const DidNotEndKey = "did_not_end"
 
-// Version is the version of weft that is written into traces, as the attribute weft.version.
+// Version is the version of weft written into traces, as the attribute weft.version.
 const Version = "0.2.0"
 
-// Options configure Write, as the Options of package pftrace do.
+// Options configure Write, like the Options of package pftrace.
 type Options struct {
 	Compression Codec // NoCodec, Zlib or Zstd
-	Level       int   // of the compression: 1 to 9 for zlib, 1 to 22 for zstd; 0: defaultLevel
+	Level       int   // of compression: 1 to 9 for zlib, 1 to 22 for zstd; 0: defaultLevel
 	Packets     PacketForm
 	Samples     SampleForm
 	Workers     int
-	Buffers     *Buffers // keep memory from one Write to the next; nil: none is kept
+	Buffers     *Buffers // memory for reuse by later calls of Write; nil: none
 
-	// Unfolded draws every call of a recursion, however many there are.
+	// Unfolded writes every call of a recursion as a slice, however many there are.
 	Unfolded bool
 
 	maxHeld   int // 0: maxHeld
 	maxPacket int // 0: MaxPacketSize
 }
 
-// ParseOptions returns the options with these words; "" is the zero value.
+// ParseOptions returns the options with these names; "" is the zero value.
 func ParseOptions(compression, packets, samples string) (opts Options, err error) {
 	codec, level, err := parseCompression(compression)
 	if err != nil {
@@ -66,7 +66,7 @@ func ParseOptions(compression, packets, samples string) (opts Options, err error
 // maxLevel is the highest level of each codec.
 var maxLevel = [...]int{Zlib: 9, Zstd: 22}
 
-// parseCompression splits the name of a codec from the level that may follow it, as in zlib:6.
+// parseCompression parses the name of a codec and an optional level, as in zlib:6.
 func parseCompression(text string) (codec Codec, level int, err error) {
 	name, number, leveled := strings.Cut(text, ":")
 	i, err := choose("compression", name, "none", "zlib", "zstd")
@@ -87,7 +87,7 @@ func parseCompression(text string) (codec Codec, level int, err error) {
 	return codec, level, nil
 }
 
-// choose returns the place of a name among others; "" is at 0.
+// choose returns the index of a name in names; 0 for "".
 func choose(what, name string, names ...string) (int, error) {
 	if i := slices.Index(names, name); i >= 0 || name == "" {
 		return max(i, 0), nil
@@ -95,16 +95,15 @@ func choose(what, name string, names ...string) (int, error) {
 	return 0, suggest.Unknown(what, name, names)
 }
 
-// Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. The error
-// is one of dst, of temporary files, or ctx's.
+// Write writes a trace as a Perfetto trace. Packets are in time order; equal traces and options give equal bytes. Errors come from
+// dst, from temporary files or from ctx.
 //
-// All events are on one packet sequence, and the events of each further machine on another one. The first packets of a sequence define every
-// interned text and describe every track, so that the segments of the timeline can be encoded independently of each other. All versions
-// of Perfetto since v49 read
-// everything but call stacks (v53), trace attributes (v55), the order of processes and threads (v57) and, depending on Options.Samples,
-// call-stack samples (v58), which they leave out (perfetto.md 14).
+// All events are on one packet sequence, except that each further machine has its own. The first packets of a sequence define every
+// interned text and describe every track, so that the segments of the timeline can be encoded independently. All versions of
+// Perfetto since v49 read everything except call stacks (v53), trace attributes (v55), the order of processes and threads (v57) and,
+// depending on Options.Samples, call-stack samples (v58), which they skip (perfetto.md 14).
 //
-// What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.
+// Every Write counts what Perfetto cannot represent in the timeline's problem log.
 func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
 	form, buffers := bundleForm{opts.Compression, opts.Level}, opts.Buffers
 	if c := opts.Compression; c != NoCodec && c != Zlib && c != Zstd {
@@ -141,7 +140,7 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 	return nil
 }
 
-// write writes a part of the trace: 0 is the head, others are segments.
+// write writes a part of the trace: the head for 0, otherwise segment part-1.
 func (w *writer) write(ctx context.Context, part int) error {
 	if part == 0 {
 		if err := w.head(); err != nil {
@@ -166,49 +165,49 @@ func (w *writer) write(ctx context.Context, part int) error {
 	return w.out.flush()
 }
 
-// writer turns items into packets. All but out is fixed by newWriter, so that copies of a writer work side by side.
+// writer converts items to packets. newWriter sets everything but out, so that copies of a writer can work concurrently.
 type writer struct {
 	t   *timeline.Timeline
 	out *bundler
 
-	// The uuid of a track is its TrackID. Lanes, counters of thread time, details and groups follow.
+	// The uuid of a track is its TrackID. Lanes, counters of thread time, details and groups have the following uuids.
 	lanes    map[timeline.TrackLane]uint64
-	streams  map[timeline.TrackID]bool     // the threads of which lane 0 is among lanes, see timeline.FirstLane
-	details  map[timeline.TrackID]*details // by thread, of those that have any
-	rows     map[timeline.TrackID]*rows    // by process or thread, of those that have tracks below them
-	clocks   []uint64                      // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
+	streams  map[timeline.TrackID]bool     // the threads whose lane 0 is in lanes, see timeline.FirstLane
+	details  map[timeline.TrackID]*details // by thread, if it has any
+	rows     map[timeline.TrackID]*rows    // by process or thread, if it has tracks
+	clocks   []uint64                      // by TrackID: the counter of its thread's CPU time; 0: no CPU times
 	lastUUID uint64
 
 	firstClock, lastClock uint64       // of the counters of thread times
-	threadTimes           *threadTimes // nil: they are written as they are
+	threadTimes           *threadTimes // nil: they are written as absolute values
 	segmentTimes
-	alone   bool // segments are written one after the other
+	alone   bool // segments are written one after another
 	maxHeld int
 
-	calls   []bool // by CategoryID: the categories of calls, if a recursion of them is folded
+	calls   []bool // by CategoryID: whether it is a category of calls; nil if recursions are not folded
 	folding folding
-	levels  int // of the recursion that the event at hand shows; 0: it is what it is
+	levels  int // levels of a recursion shown by the current event; 0: not a recursion
 
 	categories [][]byte // category_iids fields, by CategoryID
 	iids       []string // texts of categories, by iid-1
 	stacks     []uint32 // iids of call stacks, by CallstackID; 0: not defined on the main sequence
 
-	passing, places []int // of the flows of an event, see appendFlowSteps
+	passing, places []int // scratch of appendFlowSteps
 
-	machines  []timeline.Machine // beside the trace's own
-	sequence                     // that is being written
-	sequences []sequence         // of all machines; nil: there is only the one
-	current   int                // in sequences
+	machines  []timeline.Machine // other than the trace's own
+	sequence                     // the current one
+	sequences []sequence         // of all machines; nil: there is only one
+	current   int                // index into sequences
 	onMachine []int              // by TrackID: the index of its sequence
 
 	samples  SampleForm
 	tasks    []uint32     // iids of the threads of stack samples, by TrackID; 0: not defined
-	problems *problem.Log // of the segment
+	problems *problem.Log // of the current segment
 
 	weftKey, idKey, scopeKey timeline.KeyID
 }
 
-// newWriter gives out all ids.
+// newWriter assigns all ids.
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
 		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, rows: map[timeline.TrackID]*rows{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
@@ -250,7 +249,7 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	return w
 }
 
-// findClocks gives ids to the counters of thread time.
+// findClocks assigns ids to the counters of thread time.
 func (w *writer) findClocks() {
 	w.firstClock = w.lastUUID + 1
 	for id := range timeline.TrackID(w.t.TrackCount()) {
@@ -267,8 +266,7 @@ func (w *writer) findClocks() {
 	w.lastClock = w.lastUUID
 }
 
-// threadOf returns the thread that a track is or is right below, as lanes do that were read from a Perfetto trace; 0 if
-// there is none.
+// threadOf returns the thread that a track is, or that is its parent, as for lanes read from a Perfetto trace; 0 if there is none.
 func (w *writer) threadOf(id timeline.TrackID) timeline.TrackID {
 	for _, id := range [...]timeline.TrackID{id, w.t.TrackParent(id)} {
 		if w.t.TrackKind(id) == timeline.ThreadTrack {
@@ -286,15 +284,15 @@ func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
 	return w.lanes[timeline.TrackLane{Track: id, Lane: lane}]
 }
 
-// needsState and plain are the two forms of sequence id and flags on event packets of the trace's own machine.
+// plain and needsState are the sequence id and flags of event packets of the trace's own machine, in the two forms needed.
 var (
 	plain      = wire.AppendUint(nil, schema.TracePacket_TrustedPacketSequenceID, 1)
 	needsState = append(wire.AppendUint(nil, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState), plain...)
 )
 
-// item writes one item. Calls wait for the next item.
+// item writes an item, except for a call that may be folded, which waits for the next item.
 func (w *writer) item(it *timeline.Item) error {
-	if w.folding.takes(it) {
+	if w.folding.isLevel(it) {
 		w.folding.levels++
 		return nil
 	}
@@ -311,11 +309,11 @@ func (w *writer) item(it *timeline.Item) error {
 	return w.event(it, schema.TracePacket_TrackEvent)
 }
 
-// event writes one item; payload is the field for what is drawn. The order of the fields makes the trace smaller by a tenth when compressed: what is the same in many
-// packets is together, and so is what is different in each, thread time and time at the end (docs/performance.md, "Size").
+// event writes an item in the given payload field. The order of fields reduces the compressed size by a tenth: fields that are equal in
+// many packets come first, thread time and time, which differ, last (docs/performance.md, "Size").
 func (w *writer) event(it *timeline.Item, payload int) error {
 	if w.onMachine != nil {
-		w.turnTo(it.Track)
+		w.switchTo(it.Track)
 	}
 	switch it.Kind {
 	case timeline.ItemSample:
@@ -341,7 +339,7 @@ func (w *writer) event(it *timeline.Item, payload int) error {
 		b = w.appendThreadTime(b, it.Track, at, event-1-packet)
 	}
 	b = wire.EndMessage(b, event)
-	if timed && !counted { // of an instant Perfetto would show a CPU time of 0; it does not see idle threads
+	if timed && !counted { // Perfetto would show a CPU time of 0 for an instant; it does not read idle threads
 		b = w.appendHiddenThreadTime(b, it.Track, at)
 	}
 	if it.DidNotEnd {
@@ -358,7 +356,7 @@ func (w *writer) event(it *timeline.Item, payload int) error {
 	return w.out.packetDone()
 }
 
-// appendEvent appends the fields of a TrackEvent but for its thread time.
+// appendEvent appends the fields of a TrackEvent except its thread time.
 func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte {
 	b = w.appendTexts(b, it)
 	if complete {
@@ -391,18 +389,18 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item, complete bool) []byte 
 	return b
 }
 
-// ends reports whether a flow ends at its slice. One that leads backwards ends at the other one, which comes first: readers that know the
-// times see that.
+// ends reports whether a flow ends at its slice. A backwards arrow ends at the other slice, which comes first; readers that know the
+// times recognize it.
 func ends(f *timeline.FlowRef) bool { return f.Terminating && !f.Backwards }
 
-// appendFlowSteps appends in which order flows pass their slice, and when, unless readers assume the same: at its start, first the
-// flows that end there, then the others, each in the order of their ids.
+// appendFlowSteps appends the order and times at which flows pass their slice, unless they are what readers assume: at its start, first
+// the flows that end there, then the others, each in the order of ids.
 func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
 	if len(flows) == 0 || len(flows) == 1 && flows[0].After == 0 {
 		return b
 	}
 	w.passing, w.places = w.passing[:0], slices.Grow(w.places[:0], len(flows))[:len(flows)]
-	for _, last := range []bool{false, true} { // in the event, flows that do not end there come first
+	for _, last := range []bool{false, true} { // flow_ids come before terminating_flow_ids
 		for i := range flows {
 			if ends(&flows[i]) == last {
 				w.places[i] = len(w.passing)
@@ -431,7 +429,7 @@ func (w *writer) appendFlowSteps(b []byte, flows []timeline.FlowRef) []byte {
 	return wire.EndMessage(b, mark)
 }
 
-// appendZigzag appends a number of a packed list of sint64.
+// appendZigzag appends an element of a packed list of sint64.
 func appendZigzag(b []byte, v int64) []byte { return wire.AppendVarint(b, uint64(v<<1)^uint64(v>>63)) }
 
 var eventTypes = [...]uint64{
@@ -440,7 +438,7 @@ var eventTypes = [...]uint64{
 	timeline.ItemInstant: schema.TrackEvent_TypeInstant,
 }
 
-// appendTexts appends name and categories. Ends have none: in Perfetto they would be a filter.
+// appendTexts appends name and categories, except to ends, on which Perfetto treats them as a filter.
 func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 	if it.Kind == timeline.ItemEnd {
 		return b
@@ -459,9 +457,8 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 	return b
 }
 
-// appendArgs appends the arguments of an event and weft's additions: the id of an asynchronous track as weft.id, its scope as
-// weft.scope, and weft.did_not_end for a slice that did not end, unless the input has an argument of that name; there is
-// one dictionary weft, which the reader may have begun.
+// appendArgs appends the arguments of an event and adds to the dictionary weft, which the reader may have created: id and scope of an
+// asynchronous track, and did_not_end for a slice that did not end, unless the input has it.
 func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)
 	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)
@@ -492,7 +489,7 @@ func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	return append(wire.EndMessage(b, dict), after...)
 }
 
-// splitAtWeft returns the annotation named weft, nil if there is none, and what is before and after it.
+// splitAtWeft returns the annotation named weft, nil if there is none, and the arguments before and after it.
 func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 	for r := wire.NewReader(args); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations {
@@ -507,7 +504,7 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 	return args, nil, nil
 }
 
-// saysDidNotEnd reports whether a dictionary weft of the input has a member DidNotEndKey: traces of earlier versions of weft do.
+// saysDidNotEnd reports whether an input's dictionary weft has DidNotEndKey, as in traces of earlier versions of weft.
 func (w *writer) saysDidNotEnd(weft []byte) bool {
 	var dict, entry message.Annotation
 	dict.Parse(weft)
@@ -530,14 +527,14 @@ func isDict(annotation []byte) bool {
 	return a.Kind == message.DictAnnotation
 }
 
-// appendEntry appends a text as an entry of a dictionary.
+// appendEntry appends a string as an entry of a dictionary.
 func (w *writer) appendEntry(b []byte, key timeline.KeyID, name, text string) []byte {
 	b, entry := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
 	b = w.appendName(b, key, name)
 	return wire.EndMessage(wire.AppendString(b, schema.DebugAnnotation_StringValue, text), entry)
 }
 
-// appendName appends the name of an annotation; key is 0 if it is not interned.
+// appendName appends the name of an annotation, interned unless key is 0.
 func (w *writer) appendName(b []byte, key timeline.KeyID, name string) []byte {
 	if key != 0 {
 		return wire.AppendUint(b, schema.DebugAnnotation_NameIID, uint64(key))

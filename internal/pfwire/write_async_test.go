@@ -11,11 +11,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The id of an asynchronous track is in the one dictionary weft of its events, whatever else is in there.
+// The id of an asynchronous track is in the only dictionary weft of its events, whatever else is in there.
 func TestAsyncIDAmongArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		encode func(e *timeline.ArgsEncoder)
-		want   string // names of arguments and of what is in them
+		want   string // names of arguments, with their members
 	}{
 		"nothing":    {func(*timeline.ArgsEncoder) {}, "weft{id scope }"},
 		"other":      {func(e *timeline.ArgsEncoder) { e.Key([]byte("x")); e.Int(1) }, "x weft{id scope }"},
@@ -59,7 +59,7 @@ func dictionaryAmongOthers(e *timeline.ArgsEncoder) {
 	e.Int(2)
 }
 
-// argumentNames returns the names of the arguments of all events of a trace, with members in braces.
+// argumentNames returns the names of the arguments of a trace's events, with members in braces.
 func argumentNames(t *testing.T, encoded []byte) (names string) {
 	t.Helper()
 	var trace protos.Trace

@@ -10,13 +10,13 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// A Chrome trace in JSON names its clock in its metadata.
+// Chrome's JSON traces name their clock in the metadata.
 const (
 	attributeClockDomain      = "metadata.clock-domain"
 	linuxMonotonicClockDomain = "LINUX_CLOCK_MONOTONIC"
 )
 
-// traceClocks returns which clock the times are of, if the input says so.
+// traceClocks returns the clock of the times, if the input identifies it.
 func (w *writer) traceClocks() timeline.Clocks {
 	c := w.t.Clocks()
 	if c.Trace != 0 {
@@ -30,9 +30,9 @@ func (w *writer) traceClocks() timeline.Clocks {
 	return c
 }
 
-// snapshot returns what the clock snapshot of the output says, and whether it names the clock of the trace; no readings
-// if there is to be none. Trace time is BOOTTIME to Perfetto; where the input says nothing about that clock, it is taken
-// to be the same as the clock that the input names.
+// snapshot returns the readings for the output's clock snapshot, none if there is to be no snapshot, and the clock of the trace if it
+// must be named. Perfetto's default trace time is BOOTTIME; if the input has no reading of it, it is assumed to equal the clock of
+// the input.
 func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.Clock) {
 	c := w.traceClocks()
 	if c.Trace == 0 {
@@ -54,12 +54,12 @@ func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.
 		if len(w.machines) == 0 {
 			return c.Readings, c.Trace
 		}
-		c.Readings = withBoottime(c.Readings, at) // machines have BOOTTIME in common, and nothing else
+		c.Readings = withBoottime(c.Readings, at) // machines share only BOOTTIME
 	}
 	return c.Readings, 0
 }
 
-// withBoottime returns readings in which BOOTTIME has a time.
+// withBoottime returns a copy of readings with another time of BOOTTIME.
 func withBoottime(readings []timeline.ClockReading, at timeline.Nanos) []timeline.ClockReading {
 	readings = slices.Clone(readings)
 	for i := range readings {
@@ -70,7 +70,7 @@ func withBoottime(readings []timeline.ClockReading, at timeline.Nanos) []timelin
 	return readings
 }
 
-// clockSnapshot writes which clock the trace uses, and the readings of others at one moment (perfetto.md 4).
+// clockSnapshot writes the clock of the trace, and simultaneous readings of other clocks (perfetto.md 4).
 func (w *writer) clockSnapshot() error {
 	readings, primary := w.snapshot()
 	if len(readings) == 0 {
@@ -92,7 +92,7 @@ func (w *writer) clockSnapshot() error {
 	return w.out.packetDone()
 }
 
-// appendDate appends a reading of the wall clock that is worked out, beside the reading of the clock of the trace.
+// appendDate appends a computed reading of the wall clock for the reading of the trace's clock.
 func appendDate(b []byte, c *timeline.Clocks, trace timeline.Clock, date *timeline.Anchor) []byte {
 	at, ok := c.Reading(trace)
 	if date == nil || !ok || at-date.At < -date.Wall || at-date.At > math.MaxInt64-date.Wall {
@@ -110,8 +110,8 @@ func appendReading(b []byte, clock timeline.Clock, t timeline.Nanos) []byte {
 	return wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_Timestamp, uint64(t)), reading)
 }
 
-// appendFileClock appends the reading that snapshots of further machines need: without it, Perfetto v58 takes the BOOTTIME of the
-// machine for the clock of the whole trace, and drops what follows of all other machines.
+// appendFileClock appends a reading that snapshots of further machines need: without it, Perfetto v58 assumes the machine's BOOTTIME for
+// the whole trace, and drops later packets of all other machines.
 func (w *writer) appendFileClock(b []byte, t timeline.Nanos) []byte {
 	if len(w.machineID) == 0 {
 		return b

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// There is one clock snapshot if the input says which clock it has, and none otherwise.
+// There is one clock snapshot if the input identifies its clock, and none otherwise.
 func TestClockSnapshot(t *testing.T) {
 	readings := []timeline.ClockReading{{Clock: 3, Time: 100}, {Clock: 1, Time: 5000}}
 	for _, c := range []struct {

@@ -8,34 +8,34 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// PacketForm says how event packets are written.
+// PacketForm is the form of event packets.
 type PacketForm uint8
 
 const (
-	// PlainPackets hold all there is to know: the time in nanoseconds, the track. A program that reads a trace packet by
-	// packet needs to know of interned data only.
+	// PlainPackets have their time in nanoseconds and their track. A program that reads a trace packet by packet needs only
+	// interned data in addition.
 	PlainPackets PacketForm = iota
-	// CompactPackets hold the time since the packet before and the thread time since the one before, in microseconds where
-	// all times are whole ones; the track with most events is left out. The trace is smaller by a third, without arguments by
-	// half when compressed. It is the form in which Chrome writes its traces.
+	// CompactPackets have the time since the previous packet and the thread time since the previous one, in microseconds if all
+	// times are whole ones, and omit the track with most events. The compressed trace is smaller by a third, without arguments by
+	// half. Chrome writes its traces in this form.
 	CompactPackets
 )
 
-// deltaClock is the clock of the sequence that counts from packet to packet (perfetto.md 4).
+// deltaClock is the sequence's clock, which counts from packet to packet (perfetto.md 4).
 const deltaClock = firstSequenceClock
 
-// compact is what a writer knows of the compact form. The zero compact writes plain packets.
+// compact is the state of the compact form. The zero compact writes plain packets.
 type compact struct {
 	on         bool
 	clock      timeline.Clock // of the trace
 	unit       timeline.Nanos // of times
 	threadUnit timeline.Nanos // of thread times
-	track      uint64         // the uuid of packets that name no track; 0: none
-	threadTime uint64         // the counter of thread times of packets that name none; 0: none
-	now        timeline.Nanos // time of the last packet
+	track      uint64         // uuid of the default track; 0: none
+	threadTime uint64         // default counter of thread times; 0: none
+	last       timeline.Nanos // time of the last packet
 }
 
-// newCompact returns what the compact form of a trace needs for the events of a machine.
+// newCompact returns the initial state for the events of a machine.
 func (w *writer) newCompact(machine uint32) compact {
 	_, primary := w.snapshot()
 	c := compact{
@@ -48,18 +48,18 @@ func (w *writer) newCompact(machine uint32) compact {
 	return c
 }
 
-// appendTime appends the time of a packet, which comes after those before it.
+// appendTime appends the time of a packet, which must not be earlier than the previous one's.
 func (w *writer) appendTime(b []byte, ts timeline.Nanos) []byte {
 	c := &w.compact
 	if !c.on {
 		return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(ts))
 	}
-	delta := (ts - c.now) / c.unit
-	c.now = ts
+	delta := (ts - c.last) / c.unit
+	c.last = ts
 	return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(delta))
 }
 
-// startClock says what time the clock of the sequence has before the first segment.
+// startClock sets the sequence's clock to the time before the first segment.
 func (w *writer) startClock() error {
 	c := &w.compact
 	if !c.on || w.t.SegmentCount() == 0 {
@@ -81,15 +81,15 @@ func (w *writer) startClock() error {
 
 // setClocks sets the clocks of all sequences to the time before a segment.
 func (w *writer) setClocks(segment int) {
-	now := w.t.SegmentAfter(segment)
-	w.compact.now = now
+	before := w.t.SegmentAfter(segment)
+	w.compact.last = before
 	for i := range w.sequences {
-		w.sequences[i].compact.now = now
+		w.sequences[i].compact.last = before
 	}
 }
 
-// advanceClocks takes the clocks of all sequences to the time before the next segment, with packets that have nothing but a time. So segments can be
-// encoded independently of each other, and need no clock snapshots, of which viewers show each.
+// advanceClocks sets the clocks of all sequences to the time before the next segment, by packets with only a time. Segments can then be
+// encoded independently, without clock snapshots, each of which viewers would show.
 func (w *writer) advanceClocks(segment int) error {
 	if !w.compact.on || segment == w.t.SegmentCount() {
 		return nil
@@ -101,7 +101,7 @@ func (w *writer) advanceClocks(segment int) error {
 	})
 }
 
-// appendDefaults appends what packets that name no clock and no track have in common.
+// appendDefaults appends the default clock and track of packets.
 func (c *compact) appendDefaults(b []byte) []byte {
 	b = wire.AppendUint(b, schema.TracePacketDefaults_TimestampClockID, deltaClock)
 	if c.track == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A trace of two threads in compact packets, packet by packet: the clock of the sequence, its steps in microseconds, the
-// busier thread left out, a complete event, thread times as differences in microseconds on its default counter.
+// Compact packets of a trace with two threads, packet by packet: the sequence's clock, its steps in microseconds, the busier thread
+// omitted, a complete event, thread times as differences in microseconds on the default counter.
 func TestCompactPackets(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -101,7 +101,7 @@ func TestCompactPackets(t *testing.T) {
 	}
 }
 
-// Several segments need one clock snapshot: the clock of each sequence goes on from one to the next.
+// Several segments need only one clock snapshot: the clock of each sequence continues from segment to segment.
 func TestSegmentsShareTheClock(t *testing.T) {
 	const events = 100_000
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})

@@ -6,12 +6,12 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxCompleteMicros is the longest duration in microseconds of a complete event: readers take no longer one.
+// maxCompleteMicros is the longest duration of a complete event that readers accept, in microseconds.
 const maxCompleteMicros = 1 << 52
 
-// isComplete reports whether a slice, whose start or end the item is, becomes one packet: a complete event instead of two packets.
-// It is the rule of perfetto.md 6.6, and its only place. A complete event has its durations in microseconds, Perfetto takes it on
-// tracks of threads only, and two without length at one time would nest in each other.
+// isComplete reports whether the slice of an item becomes one packet, a complete event, instead of two. It is the only implementation of
+// the rule in perfetto.md 6.6: a complete event has durations in microseconds, Perfetto accepts it only on tracks of threads, and
+// simultaneous ones without length would nest in each other.
 func (w *writer) isComplete(it *timeline.Item) bool {
 	if !w.compact.on || !it.Whole || it.Idle || it.Lane > 0 || it.Dur <= 0 || !wholeMicros(it.Dur) {
 		return false
@@ -26,7 +26,7 @@ func wholeMicros(t timeline.Nanos) bool {
 	return t%timeline.Microsecond == 0 && t/timeline.Microsecond <= maxCompleteMicros
 }
 
-// appendComplete appends what makes an event a complete one: its phase and its durations.
+// appendComplete appends the phase and durations of a complete event.
 func appendComplete(b []byte, it *timeline.Item) []byte {
 	b, legacy := wire.BeginMessage(b, schema.TrackEvent_LegacyEvent)
 	b = wire.AppendUint(b, schema.TrackEventLegacyEvent_Phase, 'X')

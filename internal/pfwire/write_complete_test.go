@@ -29,7 +29,7 @@ func completeText(e *pb.TrackEvent) string {
 	return text
 }
 
-// eventTexts describes the track events of a trace, in the order of their packets.
+// eventTexts describes the track events of a trace, in packet order.
 func eventTexts(trace *pb.Trace) (texts []string) {
 	for _, p := range trace.GetPacket() {
 		switch e := cmp.Or(p.GetTrackEvent(), p.GetWeftIdle()); {
@@ -43,7 +43,7 @@ func eventTexts(trace *pb.Trace) (texts []string) {
 	return texts
 }
 
-// What is a complete event, and what stays a begin event and an end event (perfetto.md 6.6).
+// Which slices are complete events, and which have a BEGIN and an END event (perfetto.md 6.6).
 func TestCompleteEvents(t *testing.T) {
 	cpu := timeline.NewCPUTime
 	slice := timeline.Event{Kind: timeline.Slice, TS: 5_000, Dur: 3000}
@@ -51,7 +51,7 @@ func TestCompleteEvents(t *testing.T) {
 	tests := []struct {
 		name  string
 		track func(b *timeline.Builder, thread timeline.TrackID) timeline.TrackID // nil: the thread
-		more  timeline.Event                                                      // what is set beside slice
+		more  timeline.Event                                                      // fields in addition to slice
 		next  *timeline.Event
 		want  []string
 	}{
@@ -105,7 +105,7 @@ func TestCompleteEvents(t *testing.T) {
 	}
 }
 
-// A complete event that is open where a segment starts has no end there.
+// A complete event that is open at the start of a segment has no end event there.
 func TestCompleteEventsAcrossSegments(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 10})
@@ -144,7 +144,7 @@ func TestCompleteEventsAcrossSegments(t *testing.T) {
 	}
 }
 
-// nested returns the timeline of events, which get numbers and a name.
+// nested returns a timeline of events, which are numbered and named.
 func nested(t *testing.T, b *timeline.Builder, events []timeline.Event) *timeline.Timeline {
 	t.Helper()
 	for i := range events {
@@ -164,7 +164,7 @@ func nested(t *testing.T, b *timeline.Builder, events []timeline.Event) *timelin
 	return tl
 }
 
-// written returns the trace that is written of a timeline.
+// written returns the trace written for a timeline.
 func written(t *testing.T, tl *timeline.Timeline, opts Options) *pb.Trace {
 	t.Helper()
 	var out bytes.Buffer

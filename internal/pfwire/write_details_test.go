@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestDetails: the tracks that say more about a thread are below one track of the thread, in one order, whatever the order in
-// which they were made (perfetto.md 5.5).
+// TestDetails: tracks with details of a thread are below one track of the thread, in one order, whatever the order in which they were
+// created (perfetto.md 5.5).
 func TestDetails(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{})
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -29,7 +29,7 @@ func TestDetails(t *testing.T) {
 	put(b.RoleTrack(thread, timeline.RoleSamplePages))
 	put(b.RoleTrack(thread, timeline.RoleCategories))
 	put(b.NewTrack(thread, timeline.TrackSpec{Name: "a marker"}))
-	for _, typ := range []string{"page", "frame", "frame"} { // tracks of one name are lanes of each other
+	for _, typ := range []string{"page", "frame", "frame"} { // tracks with equal names are lanes of each other
 		put(b.NewTrack(thread, timeline.TrackSpec{Name: "Context: " + typ, Role: timeline.RoleContexts, Subject: typ}))
 	}
 	put(b.Thread(process, timeline.ThreadKey{Num: 3}))

@@ -8,27 +8,27 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// minGrouped is the number of rows from which the tracks of a process or thread, or of a group, are shown in groups. Fewer are seen at a glance.
+// minGrouped is the least number of rows of a process, thread or group to show in groups. Fewer are clear without groups.
 const minGrouped = 8
 
-// rows are the tracks below a process or thread as viewers show them, equal names as one row, and the groups that they are in.
+// rows are the tracks below a process or thread as viewers show them, with equal names as one row, and their groups.
 type rows struct {
 	names  map[string]bool
 	byName map[timeline.Place]*group // by Group and Within
-	groups []*group                  // those that are written, an outer one before its parts
+	groups []*group                  // groups to write, outer ones first
 }
 
 // group is a track without events that the writer puts between a process or thread and tracks of one kind, see timeline.Place.
-// Right below a process, viewers order tracks by name alone; below a group they keep to ranks.
+// Directly below a process, viewers order tracks by name alone; below a group they use ranks.
 type group struct {
 	name  string
-	uuid  uint64           // 0: it is not written, and its contents are shown in its place
-	outer *group           // of a part of a group
-	names map[string]int32 // of its rows, including its parts' rows, with the ranks of their places; after order, with their ranks in the group
-	rank  int32            // of a part, in its group
+	uuid  uint64           // 0: it is not written, and its contents move up
+	outer *group           // of a subgroup
+	names map[string]int32 // rows including rows of subgroups, with the ranks of their places; after order, with their ranks in the group
+	rank  int32            // of a subgroup in its group
 }
 
-// findGroups collects the rows below processes and threads and gives ids to their groups.
+// findGroups collects the rows below processes and threads and assigns ids to their groups.
 func (w *writer) findGroups() {
 	for id := range timeline.TrackID(w.t.TrackCount()) {
 		parent := w.t.TrackParent(id)
@@ -55,7 +55,7 @@ func (w *writer) findGroups() {
 	}
 }
 
-// isGrouped reports whether a track may be in a group: it is one for slices, right below a process or thread.
+// isGrouped reports whether a track may be in a group: a track for slices directly below a process or thread.
 func (w *writer) isGrouped(id, parent timeline.TrackID) bool {
 	switch w.t.TrackKind(parent) {
 	case timeline.ProcessTrack, timeline.ThreadTrack:
@@ -65,7 +65,7 @@ func (w *writer) isGrouped(id, parent timeline.TrackID) bool {
 	return false
 }
 
-// group returns the innermost group of a place, nil if there is none. It makes missing ones if it shall.
+// group returns the innermost group of a place, nil if there is none. If create is set, it creates missing ones.
 func (r *rows) group(place timeline.Place, create bool) *group {
 	if place.Group == "" {
 		return nil
@@ -84,8 +84,8 @@ func (r *rows) group(place timeline.Place, create bool) *group {
 	return g
 }
 
-// chooseGroups decides which groups are written: groups of several rows but not of all, where there are many. It depends on nothing that
-// is lost in a file, so that a trace that is read back is written with the same groups.
+// chooseGroups selects the groups to write: those with several rows but not all of them, if there are many. It depends only on what a
+// file preserves, so that a trace that is read back is written with the same groups.
 func (w *writer) chooseGroups(r *rows) {
 	r.groups = slices.DeleteFunc(r.groups, func(g *group) bool {
 		all := len(r.names)
@@ -110,7 +110,7 @@ func (w *writer) chooseGroups(r *rows) {
 	}
 }
 
-// order ranks what is right below a group: its parts, and the rows that are in none of them.
+// order ranks what is directly below a group: its subgroups, and the rows in none of them.
 func (g *group) order(parts []*group) {
 	type ranked struct {
 		rank int32
@@ -141,7 +141,7 @@ func (g *group) order(parts []*group) {
 	}
 }
 
-// below returns what a track is right below in the file, and its rank there if it has one: a group, or what it is below in the trace.
+// below returns a track's parent in the file, which may be a group, and its rank there if it has one.
 func (w *writer) below(tr *timeline.Track) (parent uint64, rank int32, ranked bool) {
 	if d, ok := w.details[tr.Parent]; ok && isDetail(tr.Spec) {
 		return d.uuid, d.rank(tr.Spec), true
@@ -156,7 +156,7 @@ func (w *writer) below(tr *timeline.Track) (parent uint64, rank int32, ranked bo
 	return uint64(tr.Parent), tr.Rank, tr.HasRank
 }
 
-// describeGroups describes the groups of a process or thread.
+// describeGroups writes the groups of a process or thread.
 func (w *writer) describeGroups(id timeline.TrackID) error {
 	r := w.rows[id]
 	if r == nil {
@@ -164,7 +164,7 @@ func (w *writer) describeGroups(id timeline.TrackID) error {
 	}
 	for _, g := range r.groups {
 		tr := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{
-			Role: timeline.RoleGroup, Ordering: timeline.OrderExplicit, Merge: timeline.MergeNone, // a row beside it may have its name
+			Role: timeline.RoleGroup, Ordering: timeline.OrderExplicit, Merge: timeline.MergeNone, // a sibling row may have the same name
 		}}
 		parent := uint64(id)
 		if g.outer != nil && g.outer.uuid != 0 {

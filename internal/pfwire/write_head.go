@@ -16,8 +16,7 @@ const (
 	maxAttributePacket = 128 << 10
 )
 
-// head writes what comes before the events: the start of the sequence, its interned texts, the order of processes and
-// threads, and the facts about the whole trace.
+// head writes everything before the events: the start of the sequences, the facts about the whole trace, and the tracks.
 func (w *writer) head() error {
 	if err := w.clockSnapshot(); err != nil {
 		return err
@@ -34,7 +33,7 @@ func (w *writer) head() error {
 	return w.tracks()
 }
 
-// begin writes how a sequence begins: its state, its interned texts, and the order of processes and threads.
+// begin writes the start of a sequence: its state, its interned texts, and the order of processes and threads.
 func (w *writer) begin() error {
 	if err := w.sequenceStart(); err != nil {
 		return err
@@ -54,7 +53,7 @@ func (w *writer) begin() error {
 	return w.rootOrder()
 }
 
-// sequenceStart writes the packet with which interning may begin, and the defaults of samples if there may be any.
+// sequenceStart writes the packet that enables interning, and the defaults of samples if there may be any.
 func (w *writer) sequenceStart() error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, w.plain...)
@@ -77,7 +76,7 @@ func (w *writer) sequenceStart() error {
 	return w.out.packetDone()
 }
 
-// appendSampleDefaults appends what all samples have in common.
+// appendSampleDefaults appends the common data of all samples.
 func appendSampleDefaults(b []byte, d timeline.SampleDescription) []byte {
 	b, sample := wire.BeginMessage(b, schema.TracePacketDefaults_StackSampleDefaults)
 	b = wire.AppendString(b, schema.StackSampleDefaults_Source, cmp.Or(d.Source, sampleSource))
@@ -103,7 +102,7 @@ type internWriter struct {
 	open   bool
 }
 
-// entry returns the buffer to append one entry to; done must follow.
+// begin returns the buffer to append one entry to; done must follow.
 func (in *internWriter) begin() []byte {
 	if !in.open {
 		in.buf, in.packet = wire.BeginMessage(in.w.out.buf, schema.Trace_Packet)
@@ -138,38 +137,29 @@ func (in *internWriter) text(field int, iid uint64, text []byte) error {
 	return in.done(wire.EndMessage(b, mark))
 }
 
-// internTexts defines names, argument names and categories. A category text of the input is a list; every element of
-// the lists is a category.
+// internTexts defines names, argument names, values and categories. A category text of the input is a list, whose elements are
+// categories.
 func (w *writer) internTexts(in *internWriter) error {
-	for id := 1; id <= w.t.NameCount(); id++ {
-		if err := in.text(schema.InternedData_EventNames, uint64(id), w.t.Name(timeline.NameID(id))); err != nil {
-			return err
-		}
-	}
-	for id := 1; id <= w.t.KeyCount(); id++ {
-		if err := in.text(schema.InternedData_DebugAnnotationNames, uint64(id), w.t.Key(timeline.KeyID(id))); err != nil {
-			return err
-		}
-	}
-	for id := 1; id <= w.t.ValueCount(); id++ {
-		if err := in.text(schema.InternedData_DebugAnnotationStringValues, uint64(id), w.t.Value(uint32(id))); err != nil {
-			return err
-		}
-	}
-	for id := 1; id <= w.t.CorrelationCount(); id++ {
-		if err := in.text(schema.InternedData_CorrelationIDStr, uint64(id), w.t.Correlation(uint32(id))); err != nil {
-			return err
-		}
-	}
-	for i, category := range w.iids {
-		if err := in.text(schema.InternedData_EventCategories, uint64(i+1), []byte(category)); err != nil {
-			return err
+	for _, table := range []struct {
+		field, count int
+		text         func(id int) []byte
+	}{
+		{schema.InternedData_EventNames, w.t.NameCount(), func(id int) []byte { return w.t.Name(timeline.NameID(id)) }},
+		{schema.InternedData_DebugAnnotationNames, w.t.KeyCount(), func(id int) []byte { return w.t.Key(timeline.KeyID(id)) }},
+		{schema.InternedData_DebugAnnotationStringValues, w.t.ValueCount(), func(id int) []byte { return w.t.Value(uint32(id)) }},
+		{schema.InternedData_CorrelationIDStr, w.t.CorrelationCount(), func(id int) []byte { return w.t.Correlation(uint32(id)) }},
+		{schema.InternedData_EventCategories, len(w.iids), func(id int) []byte { return []byte(w.iids[id-1]) }},
+	} {
+		for id := 1; id <= table.count; id++ {
+			if err := in.text(table.field, uint64(id), table.text(id)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// internCategories gives every element of the category lists an iid, and finds the fields that stand for each list.
+// internCategories assigns an iid to every element of the category lists, and encodes the fields for each list.
 func (w *writer) internCategories() {
 	iids := map[string]uint64{}
 	w.categories = make([][]byte, w.t.CategoryCount()+1)
@@ -188,7 +178,7 @@ func (w *writer) internCategories() {
 
 const eventCategoryIIDs = 3
 
-// splitCategories returns the elements of a category list, without spaces around them; empty ones do not count.
+// splitCategories returns the nonempty elements of a category list, without surrounding spaces.
 func splitCategories(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(list) > 0 {
@@ -205,8 +195,8 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 	}
 }
 
-// internStacks defines frames and call stacks. Perfetto tells frames apart by name, file and line, and native frames by
-// name and address, and has no place for a column, which only weft reads (perfetto.md 10).
+// internStacks defines frames and call stacks. Perfetto distinguishes frames by name, file and line, native frames by name and address,
+// and ignores columns, which only weft reads (perfetto.md 10).
 func (w *writer) internStacks(in *internWriter) error {
 	functions, paths := map[string]uint64{}, map[string]uint64{}
 	define := func(field int, ids map[string]uint64, text string) (uint64, error) {
@@ -266,7 +256,7 @@ func (w *writer) internStacks(in *internWriter) error {
 	return nil
 }
 
-// usedFrames says which frames the call stacks of the main sequence hold, by FrameID.
+// usedFrames returns which frames are in call stacks of the main sequence, by FrameID.
 func (w *writer) usedFrames() []bool {
 	used := make([]bool, w.t.FrameCount()+1)
 	var frames []timeline.FrameID
@@ -293,7 +283,7 @@ func appendPosition(b []byte, f *timeline.Frame) []byte {
 	return b
 }
 
-// rootOrder asks for the explicit order of processes and threads if the input gives sort indexes.
+// rootOrder requests the explicit order of processes and threads if the input has sort indexes.
 func (w *writer) rootOrder() error {
 	var processes, threads bool
 	for id := range w.t.TrackCount() {
@@ -319,12 +309,12 @@ func (w *writer) rootOrder() error {
 	return w.out.packetDone()
 }
 
-// attributes writes the facts about the trace, as attributes, which Perfetto reads since v55.
+// attributes writes the facts about the trace as attributes, which Perfetto reads since v55.
 func (w *writer) attributes() error {
 	all := []timeline.Attribute{{Key: AttributeVersion, Text: Version}}
 	for _, a := range w.t.Attributes() {
 		switch {
-		case a.Key == AttributeVersion: // of the weft that wrote the input
+		case a.Key == AttributeVersion: // of the version that wrote the input
 		case a.Key == AttributeStarted && a.IsInt && a.Int >= 0:
 			if err := w.started(a.Int); err != nil {
 				return err
@@ -349,8 +339,8 @@ func (w *writer) attributes() error {
 	return nil
 }
 
-// started writes when the tracing service began to trace. Perfetto takes the time for one of BOOTTIME unless the packet names
-// another clock.
+// started writes the time at which the tracing service started tracing. Perfetto assumes BOOTTIME unless the packet names another
+// clock.
 func (w *writer) started(ts int64) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(ts))
@@ -380,7 +370,7 @@ func appendAttributes(b []byte, list []timeline.Attribute) []byte {
 	return wire.EndMessage(b, m)
 }
 
-// pages writes the pages of the trace, which only weft reads (perfetto.md 5.8).
+// pages writes the trace's pages, which only weft reads (perfetto.md 5.8).
 func (w *writer) pages() error {
 	for all := w.t.Pages(); len(all) > 0; {
 		b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)

@@ -6,19 +6,19 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// What further machines of a trace have recorded is on packet sequences of their own, one for each, whose packets have a machine_id. To
-// Perfetto a machine is like a trace of its own: it keeps clocks, interned texts, tracks and flows apart (perfetto.md 5.9). So each of
-// these sequences defines all texts. Their times need no clock snapshot: BOOTTIME of all machines is one, unless something says otherwise.
+// Recordings of further machines are on separate packet sequences, whose packets have a machine_id. Perfetto treats a machine like a
+// separate trace: it separates clocks, interned texts, tracks and flows (perfetto.md 5.9). So each of these sequences defines all
+// texts. Their times need no clock snapshot: by default, all machines share BOOTTIME.
 
-// sequence is a packet sequence of events, and the fields by which its packets are told.
+// sequence is a packet sequence of events, and the fields that identify its packets.
 type sequence struct {
 	machineID         []byte // empty for the machine of the trace itself
-	plain, needsState []byte // see the variables of these names
+	plain, needsState []byte // see the variables with these names
 	compact           compact
 	machine           timeline.Machine
 }
 
-// findMachines gives a sequence to each further machine.
+// findMachines assigns a sequence to each further machine.
 func (w *writer) findMachines(form PacketForm) {
 	if len(w.machines) == 0 {
 		return
@@ -41,35 +41,34 @@ func (w *writer) findMachines(form PacketForm) {
 	}
 }
 
-// turnTo goes on with the sequence of the machine that a track is of.
-func (w *writer) turnTo(track timeline.TrackID) {
+// switchTo makes the sequence of a track's machine the current one.
+func (w *writer) switchTo(track timeline.TrackID) {
 	if w.onMachine != nil && w.onMachine[track] != w.current {
-		w.turn(w.onMachine[track])
+		w.setSequence(w.onMachine[track])
 	}
 }
 
-func (w *writer) turn(to int) {
+func (w *writer) setSequence(to int) {
 	w.sequences[w.current] = w.sequence
 	w.sequence, w.current = w.sequences[to], to
 }
 
-// eachSequence calls a function for each sequence, as the current one.
+// eachSequence calls do with each sequence as the current one.
 func (w *writer) eachSequence(do func() error) error {
 	if len(w.sequences) == 0 {
 		return do()
 	}
 	for i := range w.sequences {
-		w.turn(i)
+		w.setSequence(i)
 		if err := do(); err != nil {
 			return err
 		}
 	}
-	w.turn(0)
+	w.setSequence(0)
 	return nil
 }
 
-// startSequences writes how the sequences begin. The trace's own comes first: otherwise Perfetto would take the first of
-// the others for it.
+// startSequences writes the starts of the sequences. The trace's own must be first: Perfetto would use the first one as the trace's.
 func (w *writer) startSequences() error {
 	return w.eachSequence(func() error {
 		if w.current == 0 {
@@ -84,7 +83,7 @@ func (w *writer) startSequences() error {
 	})
 }
 
-// writtenByWeft marks a sequence other than the trace's own, which has all attributes, as written by weft.
+// writtenByWeft marks a sequence of a further machine as written by weft; all other attributes are on the trace's own sequence.
 func (w *writer) writtenByWeft() error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	w.out.buf = wire.EndMessage(appendAttributes(append(b, w.plain...), []timeline.Attribute{{Key: AttributeVersion, Text: Version}}), packet)

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// internMappings defines the binaries of the frames that are used. They keep their ids of the timeline.
+// internMappings defines the binaries of used frames, with the timeline's ids.
 func (w *writer) internMappings(in *internWriter, usedFrames []bool) error {
 	used := make([]bool, w.t.MappingCount()+1)
 	for id := 1; id < len(usedFrames); id++ {
@@ -51,8 +51,7 @@ func (w *writer) internMappings(in *internWriter, usedFrames []bool) error {
 	return nil
 }
 
-// buildID returns a build id as Perfetto has it: the bytes that the hexadecimal digits stand for. An id that is something
-// else stays as it is.
+// buildID returns a build id as Perfetto expects it: the bytes of its hexadecimal digits. Any other text stays unchanged.
 func buildID(digits string) []byte {
 	if raw, err := hex.DecodeString(digits); err == nil {
 		return raw
@@ -60,7 +59,7 @@ func buildID(digits string) []byte {
 	return []byte(digits)
 }
 
-// appendPlace appends where the code of a frame lies, if that is known.
+// appendPlace appends the binary and address of a frame, if known.
 func (w *writer) appendPlace(b []byte, f *timeline.Frame) []byte {
 	if f.Mapping == 0 {
 		return b
@@ -69,7 +68,7 @@ func (w *writer) appendPlace(b []byte, f *timeline.Frame) []byte {
 	return wire.AppendUint(b, schema.Frame_RelPC, f.Address)
 }
 
-// frameSource is the source file of a frame, but not a binary, which its mapping has.
+// frameSource is the source file of a frame; "" if it is the binary, which the mapping has.
 func (w *writer) frameSource(f *timeline.Frame) string {
 	if f.Mapping != 0 && f.File == w.t.Mapping(f.Mapping).Path {
 		return ""

@@ -11,8 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Frames of native code have their binary as mapping, with its build id, and the place in it. Binaries that no stack uses
-// are not written.
+// Frames of native code have their binary as mapping, with its build id, and their address. Binaries that no stack uses are not written.
 func TestMappings(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
 	unused := b.Mapping(timeline.Mapping{Path: "/lib/unused.so"})

@@ -9,26 +9,18 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// SampleForm says in which form samples of call stacks are written (perfetto.md 10).
+// SampleForm is the form of call-stack samples (perfetto.md 10).
 type SampleForm uint8
 
 const (
-	// StackSamples writes a StackSample packet for each sample, with its exact time, weight, counter and processor.
-	// Perfetto reads them since v58; versions before pass over them without a word.
+	// StackSamples writes a StackSample packet for each sample, with its exact time, weight, counter and processor. Perfetto reads
+	// them since v58; earlier versions skip them silently.
 	StackSamples SampleForm = iota
-	// NoSamples leaves samples out.
+	// NoSamples omits samples.
 	NoSamples
 )
 
-// sample writes a call-stack sample of a thread in the form that was asked for.
-func (w *writer) sample(it *timeline.Item) error {
-	if w.samples == NoSamples {
-		return nil
-	}
-	return w.stackSample(it)
-}
-
-// internTasks defines the threads as samples refer to them, by the numbers in w.tasks.
+// internTasks defines the threads of samples, by the numbers in w.tasks.
 func (w *writer) internTasks(in *internWriter) error {
 	for id, iid := range w.tasks {
 		if iid == 0 || w.onMachine != nil && w.onMachine[id] != w.current {
@@ -46,7 +38,7 @@ func (w *writer) internTasks(in *internWriter) error {
 	return nil
 }
 
-// numberTasks numbers the threads that samples may be of. The messages hold the ids of process and thread in 32 bits.
+// numberTasks numbers the threads that may have samples. The messages have 32 bits for the ids of process and thread.
 func numberTasks(t *timeline.Timeline) []uint32 {
 	tasks := make([]uint32, t.TrackCount())
 	next := uint32(0)
@@ -60,8 +52,11 @@ func numberTasks(t *timeline.Timeline) []uint32 {
 	return tasks
 }
 
-// stackSample writes a StackSample packet, or for a thread whose ids do not fit an instant with the call stack.
-func (w *writer) stackSample(it *timeline.Item) error {
+// sample writes a StackSample packet, or an instant with the call stack for a thread whose ids do not fit one.
+func (w *writer) sample(it *timeline.Item) error {
+	if w.samples == NoSamples {
+		return nil
+	}
 	if w.tasks[it.Track] == 0 {
 		instant := *it
 		instant.Kind, instant.Idle = timeline.ItemInstant, false
@@ -94,14 +89,14 @@ func (w *writer) stackSample(it *timeline.Item) error {
 	return w.out.packetDone()
 }
 
-// sampleWeight returns the whole number from 0 that is nearest to a weight; exact is false if that is not the weight.
+// sampleWeight returns the nearest integer of at least 0 to a weight; exact is false if it differs from the weight.
 func sampleWeight(n timeline.Number) (weight uint64, exact bool) {
 	if n.IsInt() {
 		return uint64(max(n.Int(), 0)), n.Int() >= 0
 	}
 	f := n.Float()
 	switch {
-	case !(f > 0): // NaN too
+	case !(f > 0): // including NaN
 		return 0, f == 0
 	case f >= math.MaxInt64:
 		return math.MaxInt64, false
@@ -109,14 +104,14 @@ func sampleWeight(n timeline.Number) (weight uint64, exact bool) {
 	return uint64(math.Round(f)), f == math.Trunc(f)
 }
 
-// appendSampleCounter appends what the weights of samples count.
+// appendSampleCounter appends the descriptor of what samples' weights count.
 func appendSampleCounter(b []byte, field int, name []byte) []byte {
 	b, counter := wire.BeginMessage(b, field)
 	b = wire.AppendBytes(b, schema.StackSampleCounterDescriptor_Name, name)
 	return wire.EndMessage(wire.AppendUint(b, schema.StackSampleCounterDescriptor_Unit, schema.StackSample_UnitCount), counter)
 }
 
-// count counts a problem at an item of the segment that is being written.
+// count counts a problem at an item of the current segment.
 func (w *writer) count(k problem.Kind, it *timeline.Item) {
 	w.problems.Add(k, problem.Position{Event: int64(it.Event), Offset: it.Offset}, "")
 }

@@ -45,8 +45,8 @@ func TestSampleDefaults(t *testing.T) {
 	}
 }
 
-// The file of a frame is bare: viewers put the line after it. The column has a field that only weft reads, so that functions
-// at two columns of a line share all else.
+// The file of a frame has no line: viewers append it. The column has a field that only weft reads, so that functions at two columns of a
+// line share everything else.
 func TestFramePosition(t *testing.T) {
 	tl := build(t, "", func(b *timeline.Builder) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 2})
@@ -76,8 +76,8 @@ func TestFramePosition(t *testing.T) {
 	}
 }
 
-// Samples of an idle thread are not stack samples, because viewers would show the last one's process. A function of a script that is called
-// (idle) works.
+// Samples of an idle thread are not stack samples, because viewers would show the last one's process. A script's function named (idle) is
+// not idle.
 func TestIdleSamples(t *testing.T) {
 	tl := build(t, "", func(b *timeline.Builder) {
 		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 2})
@@ -101,7 +101,7 @@ func TestIdleSamples(t *testing.T) {
 	}
 }
 
-// What Perfetto cannot hold of samples is counted, where it is.
+// Properties of samples that Perfetto cannot represent are counted, with their position.
 func TestSampleProblems(t *testing.T) {
 	const samples = `
 S 1/1 1 10 stack=main
@@ -145,7 +145,7 @@ S 1/1 1 17
 	}
 }
 
-// Without samples the output equals the output of a trace that has none, except for the track of their thread.
+// Without samples, the output is the same as for a trace without any, except for the track of their thread.
 func TestNoSamples(t *testing.T) {
 	const slices = "X 1/2 a 10 20 stack=main\nX 1/3 b 10 20\n"
 	with := build(t, slices+"S 1/2 5 12 stack=main;f\nS 1/3 5 13\n", nil)

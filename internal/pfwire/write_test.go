@@ -29,8 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected packets of the cases in testdata/write")
 
-// build makes a resolved timeline from its text form (package tracetext). prepare, if not nil, is called before the
-// events are added.
+// build makes a resolved timeline from its text form (package tracetext). prepare, if not nil, is called before the events are added.
 func build(t testing.TB, text string, prepare func(*timeline.Builder)) *timeline.Timeline {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir(), Problems: new(problem.Log)})
@@ -56,10 +55,10 @@ func finishTimeline(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 	return tl
 }
 
-// VerifyWritten verifies what was written. Package pftrace, which does, imports this one: an external test sets it.
+// VerifyWritten verifies the output. It is set by an external test, because package pftrace imports this one.
 var VerifyWritten func(t testing.TB, trace []byte)
 
-// write writes a timeline and verifies what was written.
+// write writes a timeline and verifies the output.
 func write(t testing.TB, tl *timeline.Timeline, opts Options) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -70,7 +69,7 @@ func write(t testing.TB, tl *timeline.Timeline, opts Options) []byte {
 	return out.Bytes()
 }
 
-// decode reads a trace with the generated structs, which must know everything in it.
+// decode reads a trace with the generated structs, which must know all its fields.
 func decode(t testing.TB, trace []byte) *protos.Trace {
 	t.Helper()
 	out := new(protos.Trace)
@@ -87,7 +86,7 @@ func decode(t testing.TB, trace []byte) *protos.Trace {
 		if err := proto.Unmarshal(p.Bytes, packet); err != nil {
 			t.Fatal(err)
 		}
-		// What the structs do not know would be lost by writing them again; what they know must come out equal.
+		// Fields unknown to the structs would be lost by writing them again; known ones must be equal.
 		again, err := proto.MarshalOptions{Deterministic: true}.Marshal(packet)
 		if err != nil {
 			t.Fatal(err)
@@ -99,8 +98,8 @@ func decode(t testing.TB, trace []byte) *protos.Trace {
 	}
 }
 
-// TestPackets compares the packets of the timelines in testdata/write with what is expected, read with the generated
-// structs. A file is named by what it shows.
+// TestPackets compares the packets of the timelines in testdata/write with the expected ones, read with the generated structs. A file is
+// named after what it shows.
 func TestPackets(t *testing.T) {
 	paths, err := filepath.Glob("testdata/write/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -132,7 +131,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// busyText returns the text of a timeline in which everything that Write knows occurs many times.
+// busyText returns the text of a timeline with many occurrences of everything that Write supports.
 func busyText(n int) string {
 	r := rand.New(rand.NewPCG(uint64(n), 8))
 	var text strings.Builder
@@ -147,7 +146,7 @@ func busyText(n int) string {
 	return text.String()
 }
 
-// The output depends on the timeline and the compression, not on workers, and not on the moment.
+// The output depends on the timeline and the compression, not on workers or timing.
 func TestWriteIsDeterministic(t *testing.T) {
 	tl := build(t, busyText(5000), nil)
 	sizes := map[Codec]int{}
@@ -169,7 +168,7 @@ func TestWriteIsDeterministic(t *testing.T) {
 	}
 }
 
-// What was written before with the same buffers, or was begun and failed, leaves no trace in the output.
+// Earlier writes with the same buffers, even failed ones, do not affect the output.
 func TestBuffersDoNotShow(t *testing.T) {
 	tl, other := build(t, busyText(3000), nil), build(t, busyText(700), nil)
 	for _, codec := range []Codec{NoCodec, Zlib, Zstd} {
@@ -190,7 +189,7 @@ func TestBuffersDoNotShow(t *testing.T) {
 	}
 }
 
-// bundleSizes returns the sizes of the bundles of a trace, packed and unpacked.
+// bundleSizes returns the packed and unpacked sizes of the bundles of a trace.
 func bundleSizes(t *testing.T, trace []byte) (packed, unpacked []int) {
 	t.Helper()
 	r := NewPacketReader(bytes.NewReader(trace))
@@ -209,7 +208,7 @@ func bundleSizes(t *testing.T, trace []byte) (packed, unpacked []int) {
 	}
 }
 
-// addText adds an instant with an argument of the given text.
+// addText adds an instant with a text as argument.
 func addText(t testing.TB, b *timeline.Builder, ts timeline.Nanos, text []byte) {
 	t.Helper()
 	e := b.Args()
@@ -222,8 +221,8 @@ func addText(t testing.TB, b *timeline.Builder, ts timeline.Nanos, text []byte) 
 	}
 }
 
-// Bundles stay below Perfetto's limit, packed and unpacked, whatever their content compresses to; no packet is split, and
-// packets that are larger stand by themselves (perfetto.md 12).
+// Bundles stay below Perfetto's limit, packed and unpacked, however well they compress; no packet is split, and larger packets are outside
+// bundles (perfetto.md 12).
 func TestBundles(t *testing.T) {
 	const limit = 512 << 10
 	r := rand.New(rand.NewPCG(3, 3))
@@ -237,7 +236,7 @@ func TestBundles(t *testing.T) {
 	for i, n := range sizes {
 		texts[i] = make([]byte, n)
 		for j := range texts[i] {
-			texts[i][j] = ' ' + byte(r.IntN(95)) // hardly compresses
+			texts[i][j] = ' ' + byte(r.IntN(95)) // hardly compressible
 		}
 		addText(t, b, timeline.Nanos(i), texts[i])
 	}
@@ -264,31 +263,31 @@ func TestBundles(t *testing.T) {
 		for _, p := range decode(t, trace).Packet {
 			if event := p.GetTrackEvent(); event != nil {
 				if got := event.DebugAnnotations[0].GetStringValue(); got != string(texts[next]) {
-					t.Errorf("%v: text %d of %d bytes comes back with %d", codec, next, sizes[next], len(got))
+					t.Errorf("%v: text %d of %d bytes is read with %d", codec, next, sizes[next], len(got))
 				}
 				next++
 			}
 		}
 		if next != len(texts) {
-			t.Errorf("%v: %d texts come back", codec, next)
+			t.Errorf("%v: read %d texts", codec, next)
 		}
 	}
 }
 
-// failingWriter fails at byte left.
+// failingWriter fails after some bytes.
 type failingWriter struct {
-	left int
-	err  error
+	remaining int
+	err       error
 }
 
 func (w *failingWriter) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return max(len(p)+w.left, 0), w.err
+	if w.remaining -= len(p); w.remaining < 0 {
+		return max(len(p)+w.remaining, 0), w.err
 	}
 	return len(p), nil
 }
 
-// Wherever the output fails, Write returns that error, soon, and leaves nothing running.
+// Wherever the output fails, Write soon returns that error, and leaves nothing running.
 func TestOutputErrors(t *testing.T) {
 	tl := build(t, busyText(5000), nil)
 	broken := errors.New("disk full")
@@ -310,7 +309,7 @@ func TestOutputErrors(t *testing.T) {
 	waitForGoroutines(t, before)
 }
 
-// A canceled context is the error of Write, and nothing is left running.
+// Write returns the error of a canceled context, and leaves nothing running.
 func TestWriteCanceled(t *testing.T) {
 	tl := build(t, busyText(5000), nil)
 	before := goroutines()
@@ -331,7 +330,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Only the codecs that every packet can be written with are accepted.
+// Only codecs that suit every packet are accepted.
 func TestWriteUnknownCodec(t *testing.T) {
 	tl := build(t, "X 1/1 a 0 1\n", nil)
 	for _, codec := range []Codec{Gzip, 100} {
@@ -341,8 +340,8 @@ func TestWriteUnknownCodec(t *testing.T) {
 	}
 }
 
-// Perfetto shows the thread that a sequence describes for all events of the sequence that are on no thread: no sequence of
-// weft that has events describes one, neither in what it writes nor in what it appends.
+// Perfetto shows the thread described on a sequence for all events of the sequence that are on no thread: no sequence of weft with events
+// describes one, neither in written nor in appended packets.
 func TestSequencesHaveNoThread(t *testing.T) {
 	tl := build(t, "X 1/2 a 0 10\nX 1/3 b 5 10\nB 1/id:7 n 0\nE 1/id:7 n 4\n", nil)
 	for _, form := range []PacketForm{PlainPackets, CompactPackets} {
@@ -363,7 +362,7 @@ func TestSequencesHaveNoThread(t *testing.T) {
 			}
 		}
 		if _, err := a.Thread(3, 5); err == nil {
-			t.Error("a thread after an event gives no error")
+			t.Error("no error for a thread after an event")
 		}
 		return nil
 	}}
@@ -374,8 +373,7 @@ func TestSequencesHaveNoThread(t *testing.T) {
 	noThreads(t, out.Bytes())
 }
 
-// noThreads checks that no sequence has events and a thread. A thread that is described before the sequence starts does
-// not count.
+// noThreads checks that no sequence has events and a thread. A thread described before the sequence starts does not count.
 func noThreads(t *testing.T, trace []byte) {
 	t.Helper()
 	started, threaded, threads, events := map[uint32]bool{}, map[uint32]bool{}, 0, 0

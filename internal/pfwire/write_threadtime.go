@@ -8,43 +8,42 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// threadTimes is what the segments of a trace hand on, one to the next: the counters of thread time are incremental, so the first
-// value of a thread in a segment depends on the last one before.
+// threadTimes is the state passed on from segment to segment: the counters of thread time are incremental, so the first value of a
+// thread in a segment depends on the last one before.
 //
-// A segment that is written beside others holds its packets back until its turn has come, without the first value of each
-// thread; then these are put in. It hands on before its packets are compressed, so that segments wait for each other only as
-// long as that takes.
+// A segment that is written concurrently holds its packets back until its turn, without the first value of each thread, which is then
+// inserted. It passes on its state before compressing its packets, so that segments wait for each other only briefly.
 type threadTimes struct {
-	last []int64         // by counter: the value at the end of the segments before the one whose turn it is
-	turn []chan struct{} // by segment: closed when its turn has come
+	last []int64         // by counter: the value before the segment whose turn it is
+	turn []chan struct{} // by segment: closed at its turn
 }
 
-// segmentTimes are the thread times of the segment that is being written.
+// segmentTimes are the thread times of the current segment.
 type segmentTimes struct {
 	segment int
 	times   []segmentTime // by counter
-	seen    []int         // the counters that have a value
-	missing []missingTime // in the order of the packets
-	wait    func() error  // until the turn of the segment has come
-	ready   bool          // it has come
+	seen    []int         // the counters with a value
+	missing []missingTime // in the order of packets
+	wait    func() error  // blocks until the segment's turn
+	ready   bool          // it is the segment's turn
 }
 
-// segmentTime is the last value of a counter in a segment, in its unit.
+// segmentTime is the last value of a counter in a segment, in the counter's unit.
 type segmentTime struct {
 	value int64
 	seen  bool
 }
 
-// missingTime is a value that a packet still lacks because it is the first one of its counter in the segment.
+// missingTime is a value to be inserted in a packet: the first one of its counter in the segment.
 type missingTime struct {
-	packet  int // its offset in what is held back
-	event   int // the offset of the length of its event, from the packet's first field
+	packet  int // its offset in the packets held back
+	event   int // the offset of its event's length field from the first field of the packet
 	counter int
 	value   int64
 }
 
-// newThreadTimes returns nil if thread times are to be written as they are: in plain packets, and where Perfetto, which adds up in
-// doubles, would round.
+// newThreadTimes returns nil if thread times are to be written as absolute values: in plain packets, and if Perfetto's sums, which are
+// doubles, would be rounded.
 func (w *writer) newThreadTimes() *threadTimes {
 	counters := int(w.lastClock + 1 - w.firstClock)
 	if !w.compact.on || counters == 0 || !w.t.ThreadTimesAreExactInDoubles() {
@@ -58,7 +57,7 @@ func (w *writer) newThreadTimes() *threadTimes {
 	return t
 }
 
-// beginThreadTimes prepares for the thread times of a segment.
+// beginThreadTimes prepares the thread times of a segment.
 func (w *writer) beginThreadTimes(ctx context.Context, segment int) {
 	t := w.threadTimes
 	if t == nil {
@@ -78,8 +77,8 @@ func (w *writer) beginThreadTimes(ctx context.Context, segment int) {
 	}
 }
 
-// appendThreadTime appends the thread time of a slice as a value of the counter of its thread: the difference to the value
-// before if the counter is incremental. event is as in missingTime.
+// appendThreadTime appends the thread time of a slice as a value of its thread's counter: the difference to the previous value if the
+// counter is incremental. event is as in missingTime.
 func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos, event int) []byte {
 	clock := w.clocks[track]
 	if clock == 0 {
@@ -108,8 +107,8 @@ func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.
 	return wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, value-before)
 }
 
-// appendHiddenThreadTime appends the thread time of an event to its packet, where viewers pass over it: as the difference to the
-// counter of its thread, if that has a value in the segment.
+// appendHiddenThreadTime appends the thread time of an event to its packet in a form that viewers ignore: the difference to its
+// thread's counter, if that has a value in the segment.
 func (w *writer) appendHiddenThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos) []byte {
 	if clock := w.clocks[track]; clock != 0 && w.threadTimes != nil {
 		if last := &w.times[clock-w.firstClock]; last.seen {
@@ -119,7 +118,7 @@ func (w *writer) appendHiddenThreadTime(b []byte, track timeline.TrackID, at tim
 	return wire.AppendInt(b, schema.TracePacket_WeftThreadTime, int64(at))
 }
 
-// releaseThreadTimes waits for the turn of the segment and goes on with what was held back.
+// releaseThreadTimes waits for the segment's turn and releases packets.
 func (w *writer) releaseThreadTimes() error {
 	if err := w.takeTurn(); err != nil {
 		return err
@@ -127,7 +126,7 @@ func (w *writer) releaseThreadTimes() error {
 	return w.releasePackets()
 }
 
-// takeTurn waits for the turn of the segment, and makes differences of the values that packets lack.
+// takeTurn waits for the segment's turn, and converts missing values to differences.
 func (w *writer) takeTurn() error {
 	if w.ready {
 		return nil
@@ -143,7 +142,7 @@ func (w *writer) takeTurn() error {
 	return nil
 }
 
-// releasePackets goes on with the packets that were held back, and puts in the values that they lack.
+// releasePackets releases the packets that were held back, with the missing values.
 func (w *writer) releasePackets() error {
 	next := 0
 	return w.out.release(func(b []byte, at int, packet []byte) []byte {
@@ -156,7 +155,7 @@ func (w *writer) releasePackets() error {
 	})
 }
 
-// appendWithThreadTime appends a packet with a thread time at the end of its event, which is as in missingTime.
+// appendWithThreadTime appends a packet with a thread time at the end of its event. event is as in missingTime.
 func appendWithThreadTime(b, packet []byte, event int, value int64) []byte {
 	_, n := decodeVarint(packet[1:]) // after the tag
 	body := packet[1+n:]
@@ -169,7 +168,8 @@ func appendWithThreadTime(b, packet []byte, event int, value int64) []byte {
 	return wire.EndMessage(append(wire.EndMessage(b, inner), body[end:]...), outer)
 }
 
-// endThreadTimes hands the values of the segment on to the next one, and goes on with what is still held back.
+// endThreadTimes passes the segment's values on to the next one, and releases remaining packets.
+
 func (w *writer) endThreadTimes() error {
 	t := w.threadTimes
 	if t == nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// tracks describes all tracks that have events, with their lanes and counters of thread time.
+// tracks describes all tracks with events, including their lanes and counters of thread time.
 func (w *writer) tracks() error {
 	for id := range timeline.TrackID(w.t.TrackCount()) {
 		tr := w.t.Track(id)
 		if !tr.Used || id == 0 {
 			continue
 		}
-		w.turnTo(id)
+		w.switchTo(id)
 		parent, rank, ranked := w.below(&tr)
 		tr.Rank, tr.HasRank = rank, ranked
 		if err := w.describe(&tr, uint64(id), parent, tr.Name); err != nil {
@@ -44,22 +44,22 @@ func (w *writer) tracks() error {
 	return nil
 }
 
-// details is the track that the writer puts between a thread and the tracks that say more about it. Viewers rank the tracks
-// right below threads by name, over the whole trace; below the details they keep to ranks.
+// details is the track that the writer puts between a thread and the tracks with its details. Viewers rank the tracks directly below
+// threads by name, across the whole trace; below the details they use ranks.
 type details struct {
 	uuid   uint64
-	ranked map[string]int32 // by the name of the track
+	ranked map[string]int32 // by name of the track
 }
 
-// detailsSpec describes it.
+// detailsSpec describes a details track.
 var detailsSpec = timeline.TrackSpec{
 	Name: timeline.RoleDetails.String(), Role: timeline.RoleDetails, Ordering: timeline.OrderExplicit,
 }
 
 func isDetail(spec *timeline.TrackSpec) bool { return spec != nil && spec.Role.ThreadDetail() > 0 }
 
-// rank returns the rank of a track below the details: first by role, then in the order of the calls. Tracks of one name, which
-// viewers show as one, share it.
+// rank returns the rank of a track below the details: by role, then in the order of calls. Tracks with equal names, which viewers show
+// as one, share a rank.
 func (d *details) rank(spec *timeline.TrackSpec) int32 {
 	rank, ok := d.ranked[spec.Name]
 	if !ok {
@@ -69,7 +69,7 @@ func (d *details) rank(spec *timeline.TrackSpec) int32 {
 	return rank
 }
 
-// findDetails gives ids to the details of threads.
+// findDetails assigns ids to the details of threads.
 func (w *writer) findDetails() {
 	for id := range timeline.TrackID(w.t.TrackCount()) {
 		thread := w.t.TrackParent(id)
@@ -83,8 +83,8 @@ func (w *writer) findDetails() {
 	}
 }
 
-// describeLane describes a lane of a track: a child of a thread or process named "Overlapping slices" or, on a stream, like the
-// thread; for other tracks a sibling of the same name.
+// describeLane writes the descriptor of a lane: below a thread or process a child named "Overlapping slices" or, for a stream, like the
+// thread; for other tracks a sibling with the same name.
 func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) error {
 	uuid := w.track(tr.ID, lane)
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
@@ -92,20 +92,20 @@ func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) er
 		if w.streams[tr.ID] {
 			role = timeline.RoleStream
 		}
-		below := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: role, Lane: lane}}
-		return w.describe(&below, uuid, uint64(tr.ID), w.t.LaneName(tr.ID))
+		child := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: role, Lane: lane}}
+		return w.describe(&child, uuid, uint64(tr.ID), w.t.LaneName(tr.ID))
 	}
 	spec := timeline.TrackSpec{Role: timeline.RoleAsync}
 	if tr.Spec != nil {
 		spec = *tr.Spec
 	}
 	spec.Lane = lane
-	beside := timeline.Track{ID: tr.ID, Kind: timeline.NamedTrack, Spec: &spec, Rank: tr.Rank, HasRank: tr.HasRank}
-	return w.describe(&beside, uuid, parent, tr.Name)
+	sibling := timeline.Track{ID: tr.ID, Kind: timeline.NamedTrack, Spec: &spec, Rank: tr.Rank, HasRank: tr.HasRank}
+	return w.describe(&sibling, uuid, parent, tr.Name)
 }
 
-// describe writes a track descriptor. Descriptors of threads are on no sequence: a thread that is described on the sequence of the
-// events is shown for all of them that are on no thread (perfetto.md 5.7).
+// describe writes a track descriptor. Descriptors of threads are on no sequence: Perfetto would show a thread described on the sequence
+// of the events for all events that are on no thread (perfetto.md 5.7).
 func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	if tr.Kind != timeline.ThreadTrack {
@@ -149,7 +149,7 @@ func appendProcess(b []byte, tr *timeline.Track) []byte {
 	b, p := wire.BeginMessage(b, schema.TrackDescriptor_Process)
 	b = wire.AppendInt(b, schema.ProcessDescriptor_PID, int64(tr.PID))
 	name := timeline.Program(tr.FullName())
-	if line := tr.Unlabelled(); timeline.Program(line) != line { // read back, the command line is the name
+	if line := tr.Unlabelled(); timeline.Program(line) != line { // the reader uses the command line as the name
 		b = wire.AppendString(b, schema.ProcessDescriptor_Cmdline, line)
 	}
 	if name != "" {
@@ -172,7 +172,7 @@ func appendThread(b []byte, tr *timeline.Track) []byte {
 		b = wire.AppendString(b, schema.ThreadDescriptor_ThreadName, name)
 	}
 	b = wire.EndMessage(b, th)
-	// So viewers rank the thread's own track with those below it, which makes it the first: it alone has no name.
+	// With this, viewers rank the thread's own track among those below it, and first, because only it has no name.
 	return wire.AppendUint(b, schema.TrackDescriptor_DisallowMergingWithSystemTracks, 1)
 }
 
@@ -213,9 +213,9 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 	return b
 }
 
-// appendMark appends what only weft knows of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
-// tracks are"), its number if it is a lane, the id that the input has where the output has an assigned one, the facts about a thread,
-// whose ids a track below the root has, and by how much its events are later than in its recording. main is true for the main process of a browser.
+// appendMark appends what only weft uses of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own tracks are"),
+// the number of a lane, the input's id if the output's is assigned, the facts of a thread, the id space of a track below the root, and
+// the offset of a process from its recording. main is true for the main process of a browser.
 func appendMark(b []byte, tr *timeline.Track, main bool, idSpace string) []byte {
 	role, subject, lane := timeline.NoRole, "", uint32(0)
 	switch {
@@ -277,7 +277,7 @@ func appendFact(b []byte, f *timeline.Fact) []byte {
 	return wire.EndMessage(b, m)
 }
 
-// describeForPeople describes a process or thread: its id in the input, if the output has an assigned one, and its facts.
+// describeForPeople describes a process or thread: its id in the input, if the output's is assigned, and its facts.
 //
 //	In all samples: CPU % 0, eventDelay 0 ms, Sample category Idle
 func describeForPeople(tr *timeline.Track) string {
@@ -299,8 +299,8 @@ func describeForPeople(tr *timeline.Track) string {
 	return strings.Join(parts, ". ")
 }
 
-// describeClock describes the counter that holds the CPU time of a thread. It has no name: with any other name than
-// thread_time Perfetto would not take it as thread time.
+// describeClock writes the descriptor of the counter with a thread's CPU time. It has no name: Perfetto accepts only the name
+// thread_time for thread time.
 func (w *writer) describeClock(uuid, thread uint64) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, w.plain...)

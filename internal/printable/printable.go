@@ -1,5 +1,5 @@
-// Package printable makes texts of an input safe to show. Names and addresses may hold control characters, which terminals obey, and
-// marks of direction, which change the order in which terminals and browsers show the text around them.
+// Package printable makes texts of an input safe to display. They may have control characters, which terminals interpret, and
+// directional marks, which change the order of displayed text.
 package printable
 
 import (
@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text for people, in a message or a table, with escapes as in Go for the characters of Special and for bytes that are not
-// UTF-8. What is escaped stays as it is when it is escaped once more.
+// Text returns a text for people, in a message or a table, in which the characters of Special and bytes that are not UTF-8 are escaped as in
+// Go. Escaping is idempotent.
 func Text(text string) string { return escape(text, Special) }
 
-// Line returns a text for programs that read line by line: only control characters and bytes that are not UTF-8 are escaped.
+// Line returns a text for programs that read lines: only control characters and bytes that are not UTF-8 are escaped.
 func Line(text string) string { return escape(text, unicode.IsControl) }
 
-// Lines returns the fields of a line of comma-separated values, each as Line. A text that a spreadsheet would take for a formula, because
-// it begins with =, +, - or @, gets a leading apostrophe; numbers stay.
+// Lines applies Line to the fields of a line of comma-separated values. Fields that a spreadsheet would evaluate as a formula, because they
+// start with =, +, - or @, get a leading apostrophe, except numbers.
 func Lines(fields []string) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
@@ -35,14 +35,13 @@ func Lines(fields []string) []string {
 
 var number = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// Special reports whether a character acts on what shows a text instead of being shown: control characters (C0, DEL and C1), and marks
-// that are not seen and may change how the text around them is shown, such as marks of direction. The joiners of scripts and of emoji
-// are part of how words are written, and so are not special.
+// Special reports whether a character controls the display of a text rather than being displayed: control characters (C0, DEL and C1), and
+// invisible marks such as directional ones. The joiners of scripts and emoji are part of the spelling of words, so they are not special.
 func Special(r rune) bool {
 	switch {
 	case r < 0xA0:
 		return r < ' ' || r >= 0x7F
-	case r < 0x600: // most writing systems are here and in the next range; the tables take twenty times as long
+	case r < 0x600: // shortcut for most writing systems: the tables take twenty times as long
 		return r == '\u00ad'
 	case 0x2E80 <= r && r <= 0xD7FF:
 		return false
@@ -50,7 +49,7 @@ func Special(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && r != '\u200c' && r != '\u200d'
 }
 
-// Plain returns the length of the prefix of a text that is ASCII without control characters: there is nothing in it to escape.
+// Plain returns the length of a text's prefix of printable ASCII, in which nothing needs escaping.
 func Plain(text []byte) int {
 	for i, c := range text {
 		if c < ' ' || c >= 0x7F {
@@ -60,8 +59,8 @@ func Plain(text []byte) int {
 	return len(text)
 }
 
-// JSON returns JSON text with the characters of Special as escapes, which mean the same to whoever reads it as JSON. The text must be
-// of one line, so that these characters are only in its strings.
+// JSON escapes the characters of Special in JSON text, without changing its meaning. The text must be a single line, so that these
+// characters occur only in strings.
 func JSON(text []byte) []byte {
 	plain := Plain(text)
 	if plain == len(text) || !bytes.ContainsFunc(text[plain:], Special) {

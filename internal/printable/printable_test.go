@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/printable"
 )
 
-// Spreadsheets take what begins like a formula for one: texts of traces must not be one. Numbers stay numbers.
+// Spreadsheets evaluate texts that look like a formula, so texts of traces must not look like one. Numbers stay numbers.
 func TestLines(t *testing.T) {
 	fields := []string{"=cmd|'/C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "-12", "+1.5e-7", "-", "", "a=b", "'", "\t=1", "-13 [ frameCon ]"}
 	want := []string{"'=cmd|'/C calc'!A0", "'+1+1", "'-2+3", "'@SUM(A1)", "-12", "+1.5e-7", "'-", "", "a=b", "'", `\t=1`, "'-13 [ frameCon ]"}
@@ -31,7 +31,7 @@ func TestText(t *testing.T) {
 		"\u202egnp.\u2066x":             `\u202egnp.\u2066x`,
 		"a\u2028\u200f\ufeff":           `a\u2028\u200f\ufeff`,
 		"\U000e0041":                    `\U000e0041`,
-		"\u06a9\u200c\u0647 👩\u200d💻 計": "\u06a9\u200c\u0647 👩\u200d💻 計", // joiners belong to words
+		"\u06a9\u200c\u0647 👩\u200d💻 計": "\u06a9\u200c\u0647 👩\u200d💻 計", // a visible format character
 		"\u06dd١":                       "\u06dd١",                       // a format character that is seen
 	} {
 		got := printable.Text(text)
@@ -44,7 +44,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Special answers for most characters without the tables, and as the tables would.
+// Special agrees with the tables, which it does not need for most characters.
 func TestSpecial(t *testing.T) {
 	for r := rune(0xA0); r <= unicode.MaxRune; r++ {
 		joiner := r == '\u200c' || r == '\u200d'
@@ -55,7 +55,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// What Plain finds is what no function here changes.
+// No function here changes the prefix found by Plain.
 func TestPlain(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a\\b~ ": 5, "ab\x7f": 2, "\tx": 0, "aé": 1} {
 		if got := printable.Plain([]byte(text)); got != want {
@@ -64,14 +64,14 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Data for programs keeps what is only confusing to people.
+// Data for programs keeps characters that only confuse people.
 func TestLine(t *testing.T) {
 	if got, want := printable.Lines([]string{"a\u202eb", "\x00\u0085\xff"}), []string{"a\u202eb", `\x00\u0085\xff`}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// Escaped JSON says the same as before.
+// Escaped JSON has the same meaning.
 func FuzzJSON(f *testing.F) {
 	for _, text := range []string{"", "plain", "\u202e \u009b31m \\ \" \x1b", "\U000e0041\u200d", "\u2028"} {
 		f.Add(text)

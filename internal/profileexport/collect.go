@@ -10,19 +10,19 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// collector sums up what is selected of a timeline.
+// collector adds up the selected part of a timeline.
 type collector struct {
 	tl   *timeline.Timeline
 	opts Options
 	p    *Profile
 
-	owners  []timeline.TrackID // by TrackID: the thread whose slices or samples are on a track; 0: none that count
+	owners  []timeline.TrackID // by TrackID: the thread of a track's slices or samples; 0: they do not count
 	threads map[timeline.TrackLane]int
 	sampled map[timeline.TrackID]*sampledThread
 	sums    map[sumKey]int
 }
 
-// sumKey tells sums apart.
+// sumKey identifies a sum.
 type sumKey struct {
 	thread   int
 	stack    StackID
@@ -30,32 +30,32 @@ type sumKey struct {
 	category timeline.CategoryID
 }
 
-// sampledThread is a thread whose samples are read.
+// sampledThread is the state of a thread with samples.
 type sampledThread struct {
-	foreign  bool // there are samples whose weights are not times
-	last     timeline.Nanos
-	gaps     []timeline.Nanos // between samples, until the interval is known
-	any      bool
-	interval timeline.Nanos
-	waiting  sample // until the next one comes
-	waits    bool
+	untimed    bool // some samples have weights that are not times
+	last       timeline.Nanos
+	gaps       []timeline.Nanos // between samples, until the interval is known
+	any        bool
+	interval   timeline.Nanos
+	pending    sample // the last sample, until the next one
+	hasPending bool
 }
 
-// sample is a sample that was read.
+// sample is a sample of the timeline.
 type sample struct {
 	sumKey
 	ts       timeline.Nanos
 	selected bool
-	idle     bool // and left out
+	idle     bool // idle samples are left out
 }
 
 // openSlice is a slice that has not ended.
 type openSlice struct {
-	stack StackID // for slices inside of it
-	// timed is what time goes to: the slice, or if that has no end the one around it.
+	stack StackID // including the slice
+	// timed gets the time: it is the slice or, if the slice has no end, the one around it.
 	timed    sumKey
-	selected bool // what timed is about
-	hasTime  bool // timed is about something
+	selected bool // timed is selected
+	hasTime  bool // timed is set
 	since    timeline.Nanos
 
 	finite             bool
@@ -80,8 +80,8 @@ func newCollector(p *Profile, opts Options) *collector {
 	return c
 }
 
-// ownerOf returns the thread whose work is on a track; for a track that the producer made itself, that track. 0: it shows no
-// work, but states, intervals or something that is not of a thread.
+// ownerOf returns the thread whose work a track shows, or the track itself if the producer made it; 0 if the track shows states,
+// intervals or something outside a thread.
 func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	if tl.TrackKind(id) == timeline.ThreadTrack {
 		return id
@@ -100,7 +100,7 @@ func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
 	return 0
 }
 
-// measure finds out how long samples stand for that do not say it.
+// measure determines the interval of samples whose weights are not times.
 func (c *collector) measure(ctx context.Context) error {
 	nanos := c.tl.SampleDescription().Unit == timeline.SampleUnitNanos
 	err := c.tl.Walk(ctx, func(it *timeline.Item) error {
@@ -109,11 +109,11 @@ func (c *collector) measure(ctx context.Context) error {
 		}
 		t := c.sampled[it.Track]
 		if t == nil {
-			t = &sampledThread{foreign: !nanos}
+			t = &sampledThread{untimed: !nanos}
 			c.sampled[it.Track] = t
 		}
-		t.foreign = t.foreign || !it.Value.IsInt() || len(it.Name) > 0
-		if t.foreign && t.any {
+		t.untimed = t.untimed || !it.Value.IsInt() || len(it.Name) > 0
+		if t.untimed && t.any {
 			t.gaps = append(t.gaps, it.TS-t.last)
 		}
 		t.last, t.any = it.TS, true
@@ -129,7 +129,7 @@ func (c *collector) measure(ctx context.Context) error {
 	return err
 }
 
-// item takes in one item of the timeline; open are the slices around it.
+// item adds an item of the timeline; open are the slices around it.
 func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	owner := c.owners[it.Track]
 	if owner == 0 {
@@ -137,7 +137,7 @@ func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]
 	}
 	switch {
 	case it.Kind == timeline.ItemBegin && c.opts.Of == Samples:
-		return c.around(it, open)
+		return c.setContexts(it, open)
 	case it.Kind == timeline.ItemBegin:
 		return c.begin(it, owner, open)
 	case it.Kind == timeline.ItemEnd && c.opts.Of == Slices:
@@ -148,15 +148,15 @@ func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]
 	return nil
 }
 
-// around notes the contexts of a slice, which the samples in it have.
-func (c *collector) around(it *timeline.Item, open *timeline.OpenSlices[openSlice]) (err error) {
+// setContexts stores the contexts of a slice for the samples inside.
+func (c *collector) setContexts(it *timeline.Item, open *timeline.OpenSlices[openSlice]) (err error) {
 	o := open.Innermost()
 	o.ordinal = it.Ordinal
-	o.contexts, err = c.p.contexts.of(it.Ordinal)
+	o.contexts, err = c.p.contexts.find(it.Ordinal)
 	return err
 }
 
-// sample takes in a sample.
+// sample adds a sample.
 func (c *collector) sample(it *timeline.Item, owner timeline.TrackID, open *timeline.OpenSlices[openSlice]) error {
 	stack, whole := c.p.stacks.sampled(c.tl, it.Callstack)
 	if !whole {
@@ -174,20 +174,20 @@ func (c *collector) sample(it *timeline.Item, owner timeline.TrackID, open *time
 		s.thread = c.thread(timeline.TrackLane{Track: owner})
 	}
 	t := c.sampled[it.Track]
-	if !t.foreign {
+	if !t.untimed {
 		return c.add(&s, min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS))
 	}
-	if t.waits {
-		length, _ := v8profile.SampleLength(s.ts-t.waiting.ts, t.interval)
-		if err := c.add(&t.waiting, length); err != nil {
+	if t.hasPending {
+		length, _ := v8profile.SampleLength(s.ts-t.pending.ts, t.interval)
+		if err := c.add(&t.pending, length); err != nil {
 			return err
 		}
 	}
-	t.waiting, t.waits = s, true
+	t.pending, t.hasPending = s, true
 	return nil
 }
 
-// add counts a sample that stands for some time, as far as that is in the window.
+// add counts the part of a sample's time that is in the window.
 func (c *collector) add(s *sample, length timeline.Nanos) error {
 	if !s.selected || !c.opts.Selected.Overlaps(s.ts, length) {
 		return nil
@@ -208,23 +208,23 @@ func (c *collector) add(s *sample, length timeline.Nanos) error {
 	return c.spend(&s.sumKey, from, to)
 }
 
-// begin takes in a slice that begins.
+// begin adds the start of a slice.
 func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timeline.OpenSlices[openSlice]) error {
 	o := open.Innermost()
-	var around openSlice
+	var enclosing openSlice
 	if n := open.Len(); n > 1 {
 		outer := open.At(n - 2)
 		if err := c.spendOpen(outer, it.TS); err != nil {
 			return err
 		}
-		around = *outer
+		enclosing = *outer
 	}
 	frame := c.p.stacks.frame(c.sliceFrame(it))
-	stack, whole := c.p.stacks.push(around.stack, frame)
+	stack, whole := c.p.stacks.push(enclosing.stack, frame)
 	if !whole || c.p.stacks.frames[frame] == others {
 		c.p.Folded++
 	}
-	contexts, err := c.p.contexts.of(it.Ordinal)
+	contexts, err := c.p.contexts.find(it.Ordinal)
 	if err != nil {
 		return err
 	}
@@ -239,14 +239,14 @@ func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timel
 		}
 	}
 	if o.timed, o.selected, o.hasTime = key, selected, true; !o.finite {
-		o.timed, o.selected, o.hasTime = around.timed, around.selected, around.hasTime
+		o.timed, o.selected, o.hasTime = enclosing.timed, enclosing.selected, enclosing.hasTime
 	}
 	o.cpuStart, o.hasCPU = it.ThreadTime.Nanos()
 	return nil
 }
 
-// profileAt returns the index of a profile. Calls on a track of their own repeat the slices on the thread, so they
-// are not added up with them; lanes are, but not where times follow one another.
+// profileAt returns the profile of a slice. Calls on a separate track repeat the slices of the thread, so they are a separate profile;
+// lanes are part of the thread's, unless stacks are ordered in time.
 func (c *collector) profileAt(it *timeline.Item, owner timeline.TrackID) timeline.TrackLane {
 	switch role := c.tl.Role(it.Track); {
 	case c.opts.Ordered:
@@ -257,7 +257,7 @@ func (c *collector) profileAt(it *timeline.Item, owner timeline.TrackID) timelin
 	return timeline.TrackLane{Track: owner}
 }
 
-// end takes in the end of a slice.
+// end adds the end of a slice.
 func (c *collector) end(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	o := open.Innermost()
 	if o == nil {
@@ -266,17 +266,17 @@ func (c *collector) end(it *timeline.Item, open *timeline.OpenSlices[openSlice])
 	if err := c.spendOpen(o, it.TS); err != nil {
 		return err
 	}
-	var around *openSlice
+	var enclosing *openSlice
 	if n := open.Len(); n > 1 {
-		around = open.At(n - 2)
-		around.since = it.TS
+		enclosing = open.At(n - 2)
+		enclosing.since = it.TS
 	}
-	c.endCPU(it, o, around)
+	c.endCPU(it, o, enclosing)
 	return nil
 }
 
-// endCPU counts the CPU time of a slice, if it is whole in the window.
-func (c *collector) endCPU(it *timeline.Item, o, around *openSlice) {
+// endCPU counts the CPU time of a slice if the whole slice is in the window.
+func (c *collector) endCPU(it *timeline.Item, o, enclosing *openSlice) {
 	used := o.cpuInner
 	if end, ok := it.ThreadTime.Nanos(); ok && o.hasCPU && o.finite && end >= o.cpuStart {
 		used = end - o.cpuStart
@@ -286,8 +286,8 @@ func (c *collector) endCPU(it *timeline.Item, o, around *openSlice) {
 			c.p.HasCPU = true
 		}
 	}
-	if around != nil {
-		grow(&around.cpuInner, used)
+	if enclosing != nil {
+		grow(&enclosing.cpuInner, used)
 	}
 }
 
@@ -304,7 +304,7 @@ func (c *collector) spendOpen(o *openSlice, now timeline.Nanos) error {
 	return c.spend(&o.timed, from, now)
 }
 
-// spend counts time.
+// spend adds a time range to a sum and its thread.
 func (c *collector) spend(key *sumKey, from, to timeline.Nanos) error {
 	grow(&c.sum(key).Time, to-from)
 	t := &c.p.Threads[key.thread]
@@ -319,10 +319,10 @@ func (c *collector) spend(key *sumKey, from, to timeline.Nanos) error {
 	return c.p.pieces.Add(piece{start: from, length: to - from, thread: int32(key.thread), stack: key.stack, contexts: key.contexts})
 }
 
-// grow adds to a sum, which ends at the largest number there is.
+// grow adds to a sum, saturating at the largest number.
 func grow(sum *timeline.Nanos, by timeline.Nanos) { *sum += min(by, math.MaxInt64-max(*sum, 0)) }
 
-// sum returns the sum of a key. If there are too many, it is the thread's without stack.
+// sum returns the sum of a key. If there are too many, it is the thread's sum without a stack.
 func (c *collector) sum(key *sumKey) *Sum {
 	i, ok := c.sums[*key]
 	if ok {
@@ -362,7 +362,7 @@ func (c *collector) thread(at timeline.TrackLane) int {
 	return i
 }
 
-// frameOf returns a function of the timeline.
+// frameOf converts a frame of the timeline.
 func frameOf(f timeline.Frame) Frame {
 	name := f.Function
 	switch {
@@ -375,7 +375,7 @@ func frameOf(f timeline.Frame) Frame {
 	return Frame{Name: name, File: f.File, Line: max(f.Line, 0), Column: max(f.Column, 0)}
 }
 
-// sliceFrame returns the frame of a slice: calls say where their function is.
+// sliceFrame returns the frame of a slice: calls have the position of their function in arguments.
 func (c *collector) sliceFrame(it *timeline.Item) Frame {
 	f := Frame{Name: string(it.Name)}
 	for arg := range c.tl.ArgList(it.Args) {
@@ -400,8 +400,8 @@ func (c *collector) sliceFrame(it *timeline.Item) Frame {
 // finish counts the last sample of each thread.
 func (c *collector) finish() error {
 	for id := range timeline.TrackID(c.tl.TrackCount()) {
-		if t := c.sampled[id]; t != nil && t.waits {
-			if err := c.add(&t.waiting, t.interval); err != nil {
+		if t := c.sampled[id]; t != nil && t.hasPending {
+			if err := c.add(&t.pending, t.interval); err != nil {
 				return err
 			}
 		}

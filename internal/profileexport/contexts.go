@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// contextTable says which contexts slices have, in the order of the walk.
+// contextTable finds the contexts of slices, in the order of a walk.
 type contextTable struct {
 	result *attribution.Result
 	cursor *extsort.Cursor[attribution.EventSet]
@@ -31,15 +31,15 @@ type contextTable struct {
 // contextLabel is a context by type and name.
 type contextLabel struct{ typ, name string }
 
-// UnknownTypeError means that the trace has no contexts of the type of Options.By, and names the types that there are.
+// UnknownTypeError means that the trace has no contexts of the type in Options.By; it lists the existing types.
 type UnknownTypeError struct{ err error }
 
 func (e *UnknownTypeError) Error() string { return e.err.Error() }
 
-// unattributed is the frame of what has no context.
+// unattributed is the frame for stacks without a context.
 const unattributed = "(unattributed)"
 
-// newContextTable attributes the work in a trace. by is the type that is asked for, "" for all.
+// newContextTable attributes the work in a trace. by is the requested type, "" for all.
 func newContextTable(ctx context.Context, tl *timeline.Timeline, by string) (*contextTable, error) {
 	result, err := attribution.Run(ctx, tl, attribution.Rules{})
 	if err != nil {
@@ -60,7 +60,7 @@ func newContextTable(ctx context.Context, tl *timeline.Timeline, by string) (*co
 	return t, nil
 }
 
-// choose finds the types that are asked for.
+// choose finds the requested types.
 func (t *contextTable) choose(by string) error {
 	if by == "" || strings.EqualFold(by, AllContexts) {
 		return nil
@@ -73,8 +73,8 @@ func (t *contextTable) choose(by string) error {
 	return nil
 }
 
-// of returns the contexts of a slice. Slices come in the order of their ordinals; a nil table has none.
-func (t *contextTable) of(ordinal uint64) (contextsID, error) {
+// find returns the contexts of a slice. Slices must come in the order of their ordinals; a nil table is empty.
+func (t *contextTable) find(ordinal uint64) (contextsID, error) {
 	if t == nil {
 		return 0, nil
 	}
@@ -95,7 +95,7 @@ func (t *contextTable) of(ordinal uint64) (contextsID, error) {
 	return id, nil
 }
 
-// labels returns the contexts of a set that are asked for.
+// labels returns the requested contexts of a set.
 func (t *contextTable) labels(set attribution.SetID) (list []contextLabel) {
 	r := t.result
 	for _, id := range r.Sets.Lists.At(uint32(set)) {
@@ -140,7 +140,7 @@ func (t *contextTable) frames(stacks *stackTable, id contextsID) []FrameID {
 	return t.framed[id]
 }
 
-// close frees what the attribution takes. What contexts are called is kept.
+// close frees the attribution, but keeps the names of contexts.
 func (t *contextTable) close() error {
 	err := t.result.Close()
 	t.result, t.cursor, t.more = nil, nil, false

@@ -19,10 +19,10 @@ const (
 	gcFunction   = "(garbage collector)"
 )
 
-// WriteCPUProfiles makes a CPU profile of V8 of each thread, with times in microseconds: every sample, or for slices every change of the
-// stack. Where nothing is known, the profile is idle. The profile must be Ordered; it can be written once. It calls place with the
-// index of each thread, which calls fill with where the profile goes.
-func (p *Profile) WriteCPUProfiles(ctx context.Context, place func(thread int, fill func(io.Writer) error) error) error {
+// WriteCPUProfiles writes a V8 CPU profile for each thread, with times in microseconds: every sample, or for slices every change of the
+// stack. Gaps are idle. The profile must be Ordered, and can be written once. For each thread, create is called with its index, and
+// calls fill with the destination.
+func (p *Profile) WriteCPUProfiles(ctx context.Context, create func(thread int, fill func(io.Writer) error) error) error {
 	return p.eachThread(ctx, func(thread int, next func(*piece) (bool, error)) error {
 		b := newCPUProfile(p)
 		for {
@@ -33,14 +33,14 @@ func (p *Profile) WriteCPUProfiles(ctx context.Context, place func(thread int, f
 			}
 			if !ok {
 				b.close()
-				return place(thread, b.write)
+				return create(thread, b.write)
 			}
 			b.add(&x)
 		}
 	})
 }
 
-// cpuProfile is a profile of V8 while it is made. Its samples are held: 12 bytes each.
+// cpuProfile is a V8 profile under construction. Its samples are in memory, 12 bytes each.
 type cpuProfile struct {
 	p      *Profile
 	nodes  []cpuNode
@@ -72,7 +72,7 @@ func newCPUProfile(p *Profile) *cpuProfile {
 	return &cpuProfile{p: p, nodes: make([]cpuNode, 1), byKey: map[cpuNodeKey]int32{}, stacks: map[cpuStackKey]int32{}}
 }
 
-// add takes in a sample.
+// add adds a sample.
 func (b *cpuProfile) add(x *piece) {
 	if len(b.samples) > 0 && x.start > b.end {
 		b.sample(b.child(0, b.p.stacks.frame(Frame{Name: idleFunction})), b.end)
@@ -87,8 +87,8 @@ func (b *cpuProfile) add(x *piece) {
 	b.end = max(b.end, x.start+x.length)
 }
 
-// close ends the last sample. Readers assume that it lasts as other samples do on average (profile-calls.md 3), so if it does not, an idle
-// one comes after it.
+// close ends the last sample. Readers assume that it has the average length of the others (profile-calls.md 3), so if it has not, an
+// idle sample is added after it.
 func (b *cpuProfile) close() {
 	n := len(b.times)
 	if n == 0 {
@@ -108,8 +108,8 @@ func (b *cpuProfile) sample(node int32, at timeline.Nanos) {
 	b.times = append(b.times, at)
 }
 
-// node returns the node of a stack. A collection is a child of the root, whatever it interrupts: readers put it where the sample
-// before it was, as V8 does.
+// node returns the node of a stack. A garbage collection is a child of the root, whatever it interrupts: readers move it to the previous
+// sample's stack, as V8 does.
 func (b *cpuProfile) node(x *piece) (node int32) {
 	b.path = b.p.appendFrames(b.path[:0], x.contexts, x.stack)
 	if n := len(b.path); n > 0 && b.p.stacks.frames[b.path[n-1]] == (Frame{Name: gcFunction}) {
@@ -124,7 +124,7 @@ func (b *cpuProfile) node(x *piece) (node int32) {
 	return node
 }
 
-// child returns the node below another one.
+// child returns a child of a node, adding it if necessary.
 func (b *cpuProfile) child(parent int32, frame FrameID) int32 {
 	key := cpuNodeKey{parent, frame}
 	id, ok := b.byKey[key]
@@ -137,7 +137,7 @@ func (b *cpuProfile) child(parent int32, frame FrameID) int32 {
 	return id
 }
 
-// callFrame is a function as the file has it: lines and columns count from 0, -1 is unknown.
+// callFrame is a function in the file: lines and columns count from 0, -1 is unknown.
 type callFrame struct {
 	FunctionName string `json:"functionName"`
 	ScriptID     string `json:"scriptId"`
@@ -146,7 +146,7 @@ type callFrame struct {
 	ColumnNumber int64  `json:"columnNumber"`
 }
 
-// write writes the profile. Nodes count from 1.
+// write writes the profile. Nodes are numbered from 1.
 func (b *cpuProfile) write(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	hits := make([]int64, len(b.nodes))
@@ -167,7 +167,7 @@ func (b *cpuProfile) write(w io.Writer) error {
 			Children  []int32   `json:"children,omitempty"`
 		}{i + 1, callFrame{frame.Name, "0", frame.File, frame.Line - 1, frame.Column - 1}, hits[i], slices.Clone(n.children)}
 		if frame.Name == anonymous {
-			node.CallFrame.FunctionName = "" // as V8 writes it
+			node.CallFrame.FunctionName = "" // V8 writes no name
 		}
 		for j := range node.Children {
 			node.Children[j]++

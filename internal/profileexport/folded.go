@@ -11,8 +11,8 @@ import (
 	"github.com/weft-trace/weft/internal/printable"
 )
 
-// WriteFolded writes a line for each stack, as scripts for flame graphs read them: the process, the thread and the frames with
-// semicolons between them, a space, and the time in nanoseconds. Stacks without any time are left out. The lines are sorted.
+// WriteFolded writes a line for each stack, the input of flame graph scripts: process, thread and frames, separated by semicolons, a
+// space, and the time in nanoseconds. Stacks without time are omitted. The lines are sorted.
 func (p *Profile) WriteFolded(w io.Writer) error {
 	lines := map[string]int64{}
 	var path []FrameID
@@ -47,7 +47,7 @@ func (p *Profile) WriteFolded(w io.Writer) error {
 	return out.Flush()
 }
 
-// foldedName writes a name so that it is one frame on one line.
+// foldedName escapes a name so that it is one frame on one line.
 func foldedName(name string) string {
 	return strings.ReplaceAll(printable.Line(name), ";", ":")
 }

@@ -11,7 +11,7 @@ var errNotOrdered = errors.New("the profile has sums only")
 // cancelEvery is the number of pieces between checks of the context.
 const cancelEvery = 1 << 14
 
-// eachThread calls fn for every thread with something, with what is on it in the order of time.
+// eachThread calls fn for every thread that has pieces, with an iterator over them in time order.
 func (p *Profile) eachThread(ctx context.Context, fn func(thread int, next func(*piece) (bool, error)) error) error {
 	if p.pieces == nil {
 		return errNotOrdered
@@ -36,14 +36,14 @@ func (p *Profile) eachThread(ctx context.Context, fn func(thread int, next func(
 		if err := fn(int(thread), next); err != nil {
 			return err
 		}
-		for more && ahead.thread == thread && err == nil { // what fn has left
+		for more && ahead.thread == thread && err == nil { // skip what fn did not read
 			more, err = p.pieces.Next(&ahead)
 		}
 	}
 	return err
 }
 
-// Title names a thread with its process.
+// Title returns the names of the process and the thread.
 func (t *Thread) Title() string {
 	if t.Process == "" {
 		return t.Name
@@ -51,7 +51,7 @@ func (t *Thread) Title() string {
 	return t.Process + ", " + t.Name
 }
 
-// busiest returns the index, among the threads that are written, of the one with most time; 0 if there is none.
+// busiest returns the index of the thread with most time among Stacked; 0 if there is none.
 func (p *Profile) busiest() (index int) {
 	threads := p.Stacked()
 	for i, thread := range threads {
@@ -62,7 +62,7 @@ func (p *Profile) busiest() (index int) {
 	return index
 }
 
-// internContextFrames makes the frames of all contexts, so that the table of frames is complete.
+// internContextFrames adds the frames of all contexts, so that the table of frames is complete.
 func (p *Profile) internContextFrames() {
 	if !p.by {
 		return

@@ -9,18 +9,17 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Labels of samples in profiles for pprof. Labels of contexts have the names of their types, in lower case.
+// Labels of samples in pprof profiles. Labels of contexts are their types in lower case.
 const (
 	labelProcess  = "process"
 	labelThread   = "thread"
 	labelCategory = "category"
-	labelPID      = "pid" // a number, if the process has one
+	labelPID      = "pid" // numeric, if the process has a number
 	labelTID      = "tid"
 )
 
-// WritePprof writes the profile in the format of pprof, packed with gzip: a count, the time and if it is known the CPU time of
-// every stack, with the thread, the category and the contexts as labels. name is what pprof calls the program. Equal profiles give
-// equal bytes.
+// WritePprof writes the profile in the format of pprof, compressed with gzip: for every stack its count, time and, if known, CPU time,
+// with the thread, the category and the contexts as labels. name is the program's name in pprof. Equal profiles give equal bytes.
 func (p *Profile) WritePprof(w io.Writer, name string) error {
 	totals := p.tl.Totals()
 	out := &profile.Profile{
@@ -29,7 +28,7 @@ func (p *Profile) WritePprof(w io.Writer, name string) error {
 		PeriodType:        &profile.ValueType{Type: "time", Unit: "nanoseconds"},
 		Period:            1,
 		DurationNanos:     int64(totals.End - totals.Start),
-		// All functions have names: pprof need not look for them.
+		// All functions have names, so pprof need not look them up.
 		Mapping: []*profile.Mapping{{ID: 1, File: name, HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}},
 	}
 	if p.HasCPU {
@@ -42,7 +41,7 @@ func (p *Profile) WritePprof(w io.Writer, name string) error {
 	return out.Write(w)
 }
 
-// pprofBuilder makes a profile of pprof. Its locations are frames.
+// pprofBuilder builds a pprof profile. Its locations are frames.
 type pprofBuilder struct {
 	p         *Profile
 	out       *profile.Profile
@@ -51,7 +50,7 @@ type pprofBuilder struct {
 	path      []FrameID
 }
 
-// functionKey tells functions apart. pprof has lines beside them.
+// functionKey identifies a function. pprof stores lines separately.
 type functionKey struct{ name, file string }
 
 func (b *pprofBuilder) add(s *Sum) {

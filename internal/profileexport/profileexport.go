@@ -1,14 +1,14 @@
-// Package profileexport makes profiles of a trace for other tools: of the samples of its threads, or of its slices, with the time
-// that each had for itself. Collect goes through a resolved timeline and sums up; WritePprof and WriteFolded write the sums,
-// WriteSpeedscope and WriteCPUProfile what happened one after the other.
+// Package profileexport makes profiles of a trace for other tools, from the samples of its threads or the self times of its slices.
+// Collect adds them up from a resolved timeline; WritePprof and WriteFolded write the sums, WriteSpeedscope and WriteCPUProfiles the
+// stacks in time order.
 //
-// Samples count for their weights if these are nanoseconds, otherwise for the time until the next one (v8profile.SampleLength), as in
-// package report. Slices count for the time in which no slice inside of them was open, on the tracks of threads. Calls that weft
-// puts on a track of their own are a profile of their own; so are, where stacks are told one after the other, the lanes of a
-// thread. Slices that never end take no time: that goes to the slice around them.
+// The time of a sample is its weight if that is in nanoseconds, otherwise the time until the next one (v8profile.SampleLength), as in
+// package report. The time of a slice, on the tracks of threads, is the time without slices inside it. Calls on a separate track are a
+// separate profile; so are the lanes of a thread if stacks are ordered in time. Slices that never end have no time of their own: it
+// belongs to the slice around them.
 //
-// What is kept grows with the kinds of stacks, within limits; without weights in nanoseconds also 8 bytes for each sample, to find
-// out how far they are apart. What comes one after the other is sorted on disk.
+// Memory grows with the number of distinct stacks, within limits, and with 8 bytes for each sample without a weight in nanoseconds, to
+// determine the interval. Stacks in time order are sorted on disk.
 //
 // What does not live here: files and flags (cmd/weft).
 package profileexport
@@ -24,10 +24,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Basis is what a profile is made of.
+// Basis is the data for a profile.
 type Basis uint8
 
-// What profiles are made of.
+// The kinds of data.
 const (
 	Samples Basis = iota + 1
 	Slices
@@ -36,38 +36,38 @@ const (
 // String returns "samples" or "slices".
 func (b Basis) String() string { return [...]string{"", "samples", "slices"}[b] }
 
-// Options say what a profile is made of. Of is required.
+// Options configure a profile. Of is required.
 type Options struct {
 	Of Basis
-	// Selected is what counts; nil: the whole trace. A stack counts by its innermost slice, and is exported whole. A sample has the
-	// contexts of the innermost slice around it.
+	// Selected is the selected part; nil: the whole trace. A stack is selected by its innermost slice, and exported completely. A
+	// sample has the contexts of the innermost slice around it.
 	Selected *selection.Selection
-	// By is the type of contexts that are put above stacks as frames of their own: AllContexts or what attribution.TypesNamed knows; "": none.
+	// By is the type of contexts to add as outermost frames: AllContexts or a name known to attribution.TypesNamed; "": none.
 	By string
-	// Contexts gives stacks their contexts without frames of their own.
+	// Contexts adds contexts to stacks without frames for them.
 	Contexts bool
-	// Idle keeps the samples of threads that were idle, see Profile.Idle.
+	// Idle includes the samples of idle threads, see Profile.Idle.
 	Idle bool
-	// Ordered keeps what comes one after the other, for WriteSpeedscope and WriteCPUProfile.
+	// Ordered keeps the stacks in time order, for WriteSpeedscope and WriteCPUProfiles.
 	Ordered bool
 }
 
-// AllContexts asks for a context of each type.
+// AllContexts selects a context of each type.
 const AllContexts = "context"
 
-// Thread is where stacks are from: a thread, or a lane of one.
+// Thread is the origin of stacks: a thread, or a lane of one.
 type Thread struct {
-	Process string // with its number, as in "Renderer [pid 7]"
-	Name    string // likewise; of a lane its number
+	Process string // including its number, as in "Renderer [pid 7]"
+	Name    string // likewise; including the number of a lane
 	PID     timeline.InputID
 	TID     timeline.InputID
 
-	// Start is when the first sample or slice begins, End when the last one ends. Count and Time are sums.
+	// Start is the start of the first sample or slice, End the end of the last one. Count and Time are sums.
 	Start, End timeline.Nanos
 	Count      int64
 	Time       timeline.Nanos
 
-	spent bool // something counts there
+	spent bool // Start and End are set
 }
 
 // Frame is a function or a slice. Line and Column count from 1; 0 is unknown.
@@ -78,19 +78,19 @@ type Frame struct {
 	Column int64
 }
 
-// StackID identifies a stack; 0 is the empty one.
+// StackID identifies a stack; 0 is the empty stack.
 type StackID uint32
 
-// contextsID identifies a list of contexts; 0 is the empty one.
+// contextsID identifies a list of contexts; 0 is the empty list.
 type contextsID uint32
 
-// Sum is what one stack of a thread cost.
+// Sum is the cost of one stack of a thread.
 type Sum struct {
 	Thread   int
 	Category timeline.CategoryID
 
-	// Count is the number of samples, or of slices that begin; Time is the time of samples, or of slices without those inside of
-	// them. CPU is the CPU time of slices without those inside, as far as it is known.
+	// Count is the number of samples, or of slices that begin. Time is the time of samples, or the self time of slices. CPU is the
+	// CPU time of slices without inner ones, as far as it is known.
 	Count int64
 	Time  timeline.Nanos
 	CPU   timeline.Nanos
@@ -99,7 +99,7 @@ type Sum struct {
 	stack    StackID
 }
 
-// piece is a time in which a stack did not change, or a sample.
+// piece is a sample, or an interval with a constant stack.
 type piece struct {
 	start, length timeline.Nanos
 	thread        int32
@@ -113,24 +113,24 @@ var pieceOrder = extsort.Order[piece]{
 	Compare: func(a, b *piece) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start)) },
 }
 
-// Profile is what Collect found. It must be closed, before the timeline is.
+// Profile is the result of Collect. It must be closed before the timeline.
 type Profile struct {
 	Of      Basis
 	Threads []Thread
 	Sums    []Sum
-	HasCPU  bool // of a slice the CPU time is known
+	HasCPU  bool // the CPU time of some slice is known
 
-	// Folded is the number of slices and samples whose stacks were cut or put together with others, because there are too many.
+	// Folded is the number of slices and samples whose stacks were truncated or merged with others because there are too many.
 	Folded int64
 
-	// Idle is the number of samples that are left out because their threads were idle, and IdleTime the time that they represent:
-	// samples without a stack, and samples whose innermost function is V8's (idle).
+	// Idle is the number of samples omitted because their threads were idle, and IdleTime their time: samples without a stack, or
+	// with V8's (idle) as innermost function.
 	Idle     int64
 	IdleTime timeline.Nanos
 
 	tl       *timeline.Timeline
 	stacks   *stackTable
-	contexts *contextTable // nil: there are none
+	contexts *contextTable // nil: none
 	by       bool          // contexts are frames
 	pieces   *extsort.Sorter[piece]
 }
@@ -151,7 +151,7 @@ func (p *Profile) Count() (n int64) {
 	return n
 }
 
-// Time returns the time of all of them.
+// Time returns the total time.
 func (p *Profile) Time() (t timeline.Nanos) {
 	for i := range p.Threads {
 		grow(&t, p.Threads[i].Time)
@@ -159,7 +159,7 @@ func (p *Profile) Time() (t timeline.Nanos) {
 	return t
 }
 
-// Stacked returns the indexes of the threads that have any stack.
+// Stacked returns the indexes of the threads with stacks.
 func (p *Profile) Stacked() (threads []int) {
 	for i := range p.Threads {
 		if p.Threads[i].spent {
@@ -169,7 +169,7 @@ func (p *Profile) Stacked() (threads []int) {
 	return threads
 }
 
-// Stacks returns the number of stacks that are told apart.
+// Stacks returns the number of distinct stacks.
 func (p *Profile) Stacks() int { return len(p.Sums) }
 
 // appendFrames appends the frames of a stack, outermost first, with contexts above it.
@@ -180,8 +180,7 @@ func (p *Profile) appendFrames(dst []FrameID, contexts contextsID, stack StackID
 	return p.stacks.appendList(dst, stack)
 }
 
-// Collect makes the profile of a timeline, which is nested. The error is one of temporary files, of the contexts that are asked for, or
-// ctx's.
+// Collect makes the profile of a nested timeline. Errors come from temporary files, the requested contexts or ctx.
 func Collect(ctx context.Context, tl *timeline.Timeline, opts Options) (*Profile, error) {
 	p := &Profile{Of: opts.Of, tl: tl, stacks: newStackTable(), by: opts.By != ""}
 	if opts.Ordered {
@@ -212,7 +211,7 @@ func (p *Profile) collect(ctx context.Context, opts Options) (err error) {
 	return c.finish()
 }
 
-// sort puts the sums in the order in which they are written: by thread, then in the order in which stacks were met.
+// sort sorts the sums by thread, then by the first occurrence of stacks.
 func (p *Profile) sort() {
 	slices.SortFunc(p.Sums, func(a, b Sum) int {
 		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.stack, b.stack), cmp.Compare(a.contexts, b.contexts), cmp.Compare(a.Category, b.Category))

@@ -26,7 +26,7 @@ import (
 
 const recordings = "../../testdata/traces"
 
-// open reads a recording of the repository, or a trace that is given.
+// open reads a recording of the repository, or a given trace.
 func open(t *testing.T, src io.Reader) *trace.Trace {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), src, convert.Options{})
@@ -56,7 +56,7 @@ func collect(t *testing.T, tl *timeline.Timeline, opts profileexport.Options) *p
 	return p
 }
 
-// All forms of a recording hold the same time, in samples as many as the report on samples counts.
+// All forms of a recording have the same total time, and as many samples as the report on samples.
 func TestFormsAgree(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-small.json.gz", "chrome/chrome-paired-tiny.json.gz", "firefox/processed/ff-processed-tiny.json.gz",
@@ -93,7 +93,7 @@ func TestFormsAgree(t *testing.T) {
 	}
 }
 
-// readPprof returns the sums of a profile of pprof, which has to be the same each time.
+// readPprof returns the sums of a pprof profile, whose encoding must be deterministic.
 func readPprof(t *testing.T, p *profileexport.Profile) (count int64, time timeline.Nanos) {
 	t.Helper()
 	var first, second bytes.Buffer
@@ -137,7 +137,7 @@ func readFolded(t *testing.T, p *profileexport.Profile) (time timeline.Nanos) {
 	return time
 }
 
-// checkSpeedscope checks a file for speedscope, whose stacks have the time of the profile. Samples without a stack are like gaps.
+// checkSpeedscope checks a file for speedscope, whose stacks must have the time of the profile. Samples without a stack are like gaps.
 func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 	t.Helper()
 	var out bytes.Buffer
@@ -187,7 +187,7 @@ func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 	}
 }
 
-// The report on samples gives the threads of V8 the same time, and the same time in which they were idle.
+// The report on samples has the same times of V8's threads, and the same idle times.
 func TestSameAsReport(t *testing.T) {
 	tl := timeline.Of(openFile(t, "chrome/chrome-devtools-small.json.gz"))
 	p := collect(t, tl, profileexport.Options{Of: profileexport.Samples})
@@ -223,7 +223,7 @@ func TestSameAsReport(t *testing.T) {
 	}
 }
 
-// What is exported as a CPU profile and read again has the same calls.
+// An exported CPU profile that is read again has the same calls.
 func TestCPUProfileAgain(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(recordings, "cpuprofile", "*.gz"))
 	if err != nil || len(files) == 0 {
@@ -251,7 +251,7 @@ func TestCPUProfileAgain(t *testing.T) {
 	}
 }
 
-// calls lists the slices of a timeline with the places of their functions.
+// calls lists the slices of a timeline with the positions of their functions.
 func calls(t *testing.T, tl *timeline.Timeline) (list []string) {
 	t.Helper()
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
@@ -276,7 +276,7 @@ func calls(t *testing.T, tl *timeline.Timeline) (list []string) {
 	return list
 }
 
-// Self times, worked out by hand: a has 10 µs, of which b has 4 µs and c in it 1 µs; what never ends takes no time of its own.
+// Self times, computed by hand: a has 10 µs, including 4 µs of b, which include 1 µs of c; a slice that never ends has no time.
 func TestSelfTimes(t *testing.T) {
 	p := collect(t, timeline.Of(open(t, strings.NewReader(`[
 		{"ph":"X","pid":1,"tid":2,"ts":100,"dur":10,"name":"a","tts":50,"tdur":8},
@@ -304,7 +304,7 @@ func TestSelfTimes(t *testing.T) {
 	}
 }
 
-// A recording and the trace that is made of it give the same profiles.
+// A recording and its converted trace give the same profiles.
 func TestConvertedTheSame(t *testing.T) {
 	for _, name := range []string{
 		"chrome/chrome-devtools-small.json.gz", "firefox/processed/ff-processed-tiny.json.gz", "node/node-v24-all-node_trace.json.gz",
@@ -332,7 +332,7 @@ func TestConvertedTheSame(t *testing.T) {
 	}
 }
 
-// The self times of slices are those that the report on slices has.
+// The self times of slices equal the report on slices.
 func TestSameSelfTimes(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-small.json.gz", "pytorch/pytorch-small.json.gz", "node/node-v24-all-node_trace.json.gz"} {
 		tl := timeline.Of(openFile(t, name))
@@ -355,7 +355,7 @@ func TestSameSelfTimes(t *testing.T) {
 	}
 }
 
-// Sums end at the largest number there is, and slices that never end take no time.
+// Sums saturate at the largest number, and slices that never end have no time.
 func TestTimesThatHurt(t *testing.T) {
 	for name, test := range map[string]struct {
 		input string

@@ -12,10 +12,10 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// speedscopeSchema says what the file is: https://www.speedscope.app/file-format-schema.json.
+// speedscopeSchema identifies the format of the file.
 const speedscopeSchema = "https://www.speedscope.app/file-format-schema.json"
 
-// speedscopeFrame is a frame as the file has it.
+// speedscopeFrame is a frame in the file.
 type speedscopeFrame struct {
 	Name   string `json:"name"`
 	File   string `json:"file,omitempty"`
@@ -23,8 +23,8 @@ type speedscopeFrame struct {
 	Column int64  `json:"col,omitempty"`
 }
 
-// WriteSpeedscope writes a file for speedscope, with a profile for each thread: its stacks one after the other, and empty ones where
-// there was none. Times are nanoseconds from the start of the trace. The profile must be Ordered; it can be written once.
+// WriteSpeedscope writes a file for speedscope, with a profile for each thread: its stacks in time order, with empty ones for gaps. Times
+// are nanoseconds from the start of the trace. The profile must be Ordered, and can be written once.
 func (p *Profile) WriteSpeedscope(ctx context.Context, w io.Writer, name string) error {
 	p.internContextFrames()
 	s := &speedscopeWriter{p: p, w: bufio.NewWriterSize(w, 1<<16)}
@@ -45,7 +45,7 @@ func (p *Profile) WriteSpeedscope(ctx context.Context, w io.Writer, name string)
 	return s.w.Flush()
 }
 
-// speedscopeWriter writes JSON and remembers the first error.
+// speedscopeWriter writes JSON and keeps the first error.
 type speedscopeWriter struct {
 	p       *Profile
 	w       *bufio.Writer
@@ -55,7 +55,7 @@ type speedscopeWriter struct {
 	path    []FrameID
 }
 
-// profile writes the profile of a thread. Its weights come after its stacks, so they are held.
+// profile writes the profile of a thread. Its weights follow its stacks, so they are collected in memory.
 func (s *speedscopeWriter) profile(thread int, next func(*piece) (bool, error)) error {
 	t := &s.p.Threads[thread]
 	start := t.Start - s.p.tl.Totals().Start

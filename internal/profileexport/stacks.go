@@ -9,17 +9,17 @@ import (
 // FrameID identifies a frame; 0 means no frame.
 type FrameID uint32
 
-// Limits of what is kept. The largest recordings have some 100,000 kinds of stacks.
+// Limits for memory. The largest recordings have about 100,000 distinct stacks.
 const (
 	maxFrames    = 1 << 20
 	maxFrameText = 64 << 20 // bytes
 	maxStacks    = 1 << 22
 	maxDepth     = timeline.MaxStackDepth
-	maxRefs      = 1 << 26 // frames of all stacks together, which is what files hold
+	maxRefs      = 1 << 26 // frames of all stacks together, as in files
 	maxSums      = 1 << 20
 )
 
-// stackTable holds frames and stacks. A stack is a frame on top of another stack.
+// stackTable interns frames and stacks. A stack is a frame on top of another stack.
 type stackTable struct {
 	frames  []Frame // by FrameID
 	byFrame map[Frame]FrameID
@@ -50,10 +50,10 @@ func newStackTable() *stackTable {
 	}
 }
 
-// others is the frame of what has none of its own, because there are too many.
+// others replaces frames beyond the limits.
 var others = Frame{Name: "(others)"}
 
-// anonymous stands for an empty name.
+// anonymous replaces an empty name.
 const anonymous = "(anonymous)"
 
 // frame returns the id of a frame.
@@ -71,7 +71,7 @@ func (t *stackTable) frame(f Frame) FrameID {
 	return id
 }
 
-// push returns the stack in which below calls f. It is below, and false, if that would be too deep or there are too many stacks.
+// push returns the stack in which below calls f; below and false if it would exceed a limit.
 func (t *stackTable) push(below StackID, f FrameID) (StackID, bool) {
 	key := stackKey{below, f}
 	if id, ok := t.byNode[key]; ok {
@@ -88,7 +88,7 @@ func (t *stackTable) push(below StackID, f FrameID) (StackID, bool) {
 	return id, true
 }
 
-// sampled returns a call stack of the timeline; false if it is cut.
+// sampled returns a call stack of the timeline; false if it is truncated.
 func (t *stackTable) sampled(tl *timeline.Timeline, id timeline.CallstackID) (stack StackID, whole bool) {
 	if id == 0 {
 		return 0, true
@@ -112,7 +112,7 @@ func (t *stackTable) sampled(tl *timeline.Timeline, id timeline.CallstackID) (st
 	return stack, true
 }
 
-// isIdle reports whether a stack is an idle thread's: the empty one, or one that V8 marks as idle.
+// isIdle reports whether a stack belongs to an idle thread: empty, or marked as idle by V8.
 func (t *stackTable) isIdle(stack StackID) bool {
 	return stack == 0 || t.frames[t.nodes[stack].frame] == Frame{Name: idleFunction}
 }

@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// A stack that is too deep is cut where its frames no longer fit, and frames beyond the limit are one.
+// A stack that is too deep is truncated, and frames beyond the limit are merged.
 func TestStackLimits(t *testing.T) {
 	table := newStackTable()
 	var stack StackID
-	cut := 0
+	truncated := 0
 	for i := range maxDepth + 10 {
 		var whole bool
 		if stack, whole = table.push(stack, table.frame(Frame{Name: strconv.Itoa(i)})); !whole {
-			cut++
+			truncated++
 		}
 	}
-	if n := len(table.appendList(nil, stack)); n != maxDepth || cut != 10 {
-		t.Errorf("%d frames, %d cut; want %d, 10", n, cut, maxDepth)
+	if n := len(table.appendList(nil, stack)); n != maxDepth || truncated != 10 {
+		t.Errorf("%d frames, %d truncated stacks; want %d, 10", n, truncated, maxDepth)
 	}
 	table.text = maxFrameText
 	if a, b := table.frame(Frame{Name: "a"}), table.frame(Frame{Name: "b"}); a != b || table.frames[a] != others {
@@ -25,7 +25,7 @@ func TestStackLimits(t *testing.T) {
 	}
 }
 
-// Sums beyond the limit go to their thread.
+// Sums beyond the limit are added to their thread.
 func TestSumLimit(t *testing.T) {
 	p := &Profile{}
 	c := &collector{p: p, sums: map[sumKey]int{}}

@@ -1,6 +1,5 @@
-// Package readertest runs the cases of readers: files with an input and, as text, what is read from it. A reader's tests make one
-// Suite, which loads, dumps and verifies for all of them. Package tracetext has the text form. It is for tests only, and adds
-// the flag -update to their programs.
+// Package readertest runs the test cases of readers: files with an input and the expected result as text. A reader's tests make one Suite,
+// which loads, dumps and verifies all of them. Package tracetext defines the text form. It adds the flag -update to test programs.
 package readertest
 
 import (
@@ -18,14 +17,14 @@ var update = flag.Bool("update", false, "write the expected results of the cases
 // Case is a file testdata/NAME.txtar.
 type Case struct {
 	Name  string
-	Input string // without the new line with which txtar ends every file, and which no cut input has
+	Input string // without the final newline that txtar requires, and truncated inputs lack
 	Want  string
 
 	archive *txtar.Archive
 	path    string
 }
 
-// Cases returns the cases of the package that is tested, in the order of their names.
+// Cases returns the cases of the tested package, sorted by name.
 func Cases(tb testing.TB) []*Case {
 	tb.Helper()
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -50,11 +49,11 @@ func Cases(tb testing.TB) []*Case {
 	return all
 }
 
-// Options returns the lines "NAME: VALUE" in the comment of a case. Other lines may look like one.
+// Options returns the lines "NAME: VALUE" in the comment of a case. Other lines may have the same form.
 func (c *Case) Options() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for line := range strings.Lines(string(c.archive.Comment)) {
-			name, value, ok := strings.Cut(strings.TrimSpace(line)+" ", ": ") // there may be no value
+			name, value, ok := strings.Cut(strings.TrimSpace(line)+" ", ": ") // the value may be empty
 			if ok && !yield(name, strings.TrimSpace(value)) {
 				return
 			}

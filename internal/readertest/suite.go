@@ -22,26 +22,26 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Memory is the budget of a timeline in tests that do not choose one. With a budget of 1, it spills to disk from the first event on.
+// Memory is the default budget of timelines in tests. With a budget of 1, a timeline spills to disk from the first event on.
 const Memory = 16 << 20
 
-// Suite tells how a reader is called. O is the type of its options.
+// Suite defines how to call a reader with options of type O.
 type Suite[O any] struct {
 	// Read is the reader.
 	Read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts O) error
-	// Common returns the options that readers have in common.
+	// Common returns the options common to all readers.
 	Common func(opts *O) *readers.Options
-	// Option sets an option of this reader alone that the comment of a case names; nil: it has none. All have args and offset-ns.
+	// Option sets an option of this reader from the comment of a case; nil: it has none. All readers have args and offset-ns.
 	Option func(opts *O, name, value string) error
-	// Lines: inputs end with a new line, unless their case has the option "cut".
+	// Lines is set if inputs end with a newline, unless their case has the option "cut".
 	Lines bool
-	// Ways change how an input is read, but not what is read: the size of windows, for example.
+	// Ways change how an input is read but not the result: the size of windows, for example.
 	Ways []func(opts *O)
-	// Raises are the problems that the cases must raise, each at least once.
+	// Raises are the problems that the cases must raise at least once.
 	Raises []problem.Kind
 }
 
-// Spooled returns the Suite of a reader that has no options but the common ones: of JSON or lines that are sorted on disk.
+// Spooled returns the Suite of a reader with only the common options: of JSON, or of lines that are sorted on disk.
 func Spooled(read func(ctx context.Context, r io.Reader, b *timeline.Builder, opts readers.Options) error, raises ...problem.Kind) Suite[readers.Options] {
 	return Suite[readers.Options]{
 		Read: read, Raises: raises, Common: func(o *readers.Options) *readers.Options { return o },
@@ -51,7 +51,7 @@ func Spooled(read func(ctx context.Context, r io.Reader, b *timeline.Builder, op
 	}
 }
 
-// Options returns the options under which a case is read.
+// Options returns the options of a case.
 func (s *Suite[O]) Options(tb testing.TB, c *Case) (opts O) {
 	tb.Helper()
 	for name, value := range c.Options() {
@@ -86,13 +86,13 @@ func (s *Suite[O]) input(c *Case) string {
 	return c.Input + "\n"
 }
 
-// Load reads an input into a resolved timeline. The log has the problems of all steps; the error is the reader's.
+// Load reads an input into a resolved timeline. The log has the problems of all steps; errors are the reader's.
 func (s *Suite[O]) Load(tb testing.TB, r io.Reader, opts O) (*timeline.Timeline, *problem.Log, error) {
 	tb.Helper()
 	return s.LoadWithin(tb, Memory, r, opts)
 }
 
-// LoadWithin is Load with a budget of memory for the timeline.
+// LoadWithin is Load with a memory budget for the timeline.
 func (s *Suite[O]) LoadWithin(tb testing.TB, memory int64, r io.Reader, opts O) (*timeline.Timeline, *problem.Log, error) {
 	tb.Helper()
 	log, dir := new(problem.Log), tb.TempDir()
@@ -104,7 +104,7 @@ func (s *Suite[O]) LoadWithin(tb testing.TB, memory int64, r io.Reader, opts O) 
 	return tl, log, err
 }
 
-// Resolve has fill add to a Builder and returns the resolved timeline. The error is fill's.
+// Resolve calls fill with a Builder and returns the resolved timeline. It returns the errors of fill.
 func Resolve(tb testing.TB, opts timeline.Options, fill func(b *timeline.Builder) error) (*timeline.Timeline, error) {
 	tb.Helper()
 	b := timeline.NewBuilder(opts)
@@ -123,7 +123,7 @@ func Resolve(tb testing.TB, opts timeline.Options, fill func(b *timeline.Builder
 	return tl, nil
 }
 
-// Dump returns as text what is read from an input: the items of the timeline, what is known about tracks and the trace, and problems.
+// Dump reads an input and returns a text: the items of the timeline, the properties of tracks and the trace, and problems.
 func (s *Suite[O]) Dump(tb testing.TB, r io.Reader, opts O) string {
 	tb.Helper()
 	tl, log, err := s.Load(tb, r, opts)
@@ -137,8 +137,8 @@ func (s *Suite[O]) Dump(tb testing.TB, r io.Reader, opts O) string {
 	return items + tracetext.About(tl) + tracetext.Problems(log)
 }
 
-// Run compares what is read from each case with what the case expects, however the input arrives and in whatever way it is
-// read, and verifies the Perfetto trace that it becomes. With -update it writes what is read into the cases.
+// Run compares the result of each case with the expected one, for all Ways and several forms of io.Reader, and verifies the converted
+// Perfetto trace. With -update it writes the results into the cases.
 func (s *Suite[O]) Run(t *testing.T) {
 	raised, ran := map[problem.Kind]bool{}, 0
 	cases := Cases(t)
@@ -167,7 +167,7 @@ func (s *Suite[O]) Run(t *testing.T) {
 		})
 	}
 	if ran < len(cases) {
-		return // -run chose some
+		return // -run selected some
 	}
 	for _, k := range s.Raises {
 		if !raised[k] {
@@ -176,7 +176,7 @@ func (s *Suite[O]) Run(t *testing.T) {
 	}
 }
 
-// sameAnyWay checks that a case gives the same text in all ways.
+// sameAnyWay checks that a case has the same result in all ways.
 func (s *Suite[O]) sameAnyWay(t *testing.T, c *Case, want string) {
 	t.Helper()
 	for name, wrap := range map[string]func(io.Reader) io.Reader{
@@ -206,11 +206,11 @@ func Verify(tb testing.TB, tl *timeline.Timeline) {
 		tb.Fatal(err)
 	}
 	if !report.OK() {
-		tb.Fatalf("the trace that is written breaks rules: %+v", report.Findings)
+		tb.Fatalf("the written trace breaks rules: %+v", report.Findings)
 	}
 }
 
-// traceOf returns the trace of a timeline, which it owns.
+// traceOf returns a trace that owns a timeline.
 func traceOf(ctx context.Context, tl *timeline.Timeline) *trace.Trace {
 	tr := new(trace.Trace)
 	timeline.Hold(ctx, tr, tl)

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// Allocated returns how many bytes, in how many objects, fn allocates. It runs on one processor and without garbage collection, so that
-// neither the scheduler nor a collection, which empties pools, changes the numbers.
+// Allocated returns the bytes and objects that fn allocates. It runs on one processor and without garbage collection, so that neither the
+// scheduler nor a collection, which clears pools, affects the numbers.
 func Allocated(fn func()) (bytes, objects int64) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	runtime.GC()
@@ -19,7 +19,7 @@ func Allocated(fn func()) (bytes, objects int64) {
 	return int64(after.TotalAlloc - before.TotalAlloc), int64(after.Mallocs - before.Mallocs)
 }
 
-// Live returns the bytes of the heap that are live, after a collection of garbage.
+// Live returns the live bytes of the heap, after a garbage collection.
 func Live() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -27,18 +27,18 @@ func Live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A MemoryWatch is the input and the output of something whose memory is measured. Each time that Every bytes of either have passed, it
-// looks how much is live. The reader or writer waits meanwhile, so that what is seen does not depend on how fast the machine is.
+// A MemoryWatch is the input and output of something whose memory is measured. After every Every bytes of either it measures live memory.
+// The reader or writer waits meanwhile, so that the results do not depend on the speed of the machine.
 type MemoryWatch struct {
 	Input io.Reader
 	Every int   // 512 KiB by default
-	Size  int64 // of what was read, in bytes
-	Peak  int64 // most bytes that were live
+	Size  int64 // bytes read
+	Peak  int64 // most live bytes
 
-	passed int // bytes since the last look
+	passed int // bytes since the last measurement
 }
 
-// Look notes how much is live now.
+// Look measures live memory now.
 func (w *MemoryWatch) Look() { w.Peak = max(w.Peak, Live()) }
 
 func (w *MemoryWatch) pass(n int) {

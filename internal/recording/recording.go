@@ -1,8 +1,8 @@
-// Package recording finds recorded traces for tests and benchmarks, and decides how much of the tests runs. The recordings are in the
-// module's testdata folder; larger ones are in an optional folder named shared beside the checkout.
+// Package recording finds recorded traces for tests and benchmarks, and selects how many tests run. The recordings are in the module's
+// testdata folder; larger ones are in an optional folder named shared next to the checkout.
 //
-// By default tests are quick and use testdata only, so that they do the same on every machine. With WEFT_TESTS=all in the
-// environment, everything runs and shared is used where it exists. CONTRIBUTING.md lists what that adds.
+// By default tests are quick and use only testdata, so that they do the same on every machine. With WEFT_TESTS=all in the environment,
+// all tests run, and use shared if it exists. CONTRIBUTING.md lists the differences.
 package recording
 
 import (
@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// maxUnpacked bounds what Read unpacks, so that a wrong file cannot fill the memory of a test run.
+// maxUnpacked limits the size of unpacked files, so that a wrong file cannot exhaust the memory of a test run.
 const maxUnpacked = 1 << 30
 
 // Testdata returns the path of the module's testdata folder.
@@ -32,11 +32,11 @@ func Testdata(tb testing.TB) string {
 	return dir
 }
 
-// All reports whether the whole of the tests runs: WEFT_TESTS=all.
+// All reports whether all tests run: WEFT_TESTS=all.
 func All() bool { return os.Getenv("WEFT_TESTS") == "all" }
 
-// NeedAll skips a test that takes long or needs what not every machine has, unless the whole of the tests runs. The reason
-// completes the sentence "skipped: …".
+// NeedAll skips a test that is slow or needs something that not every machine has, unless all tests run. The reason completes the sentence
+// "skipped: …".
 func NeedAll(tb testing.TB, reason string) {
 	tb.Helper()
 	if !All() {
@@ -44,7 +44,7 @@ func NeedAll(tb testing.TB, reason string) {
 	}
 }
 
-// Some returns every fourth item, the first one included, unless the whole of the tests runs.
+// Some returns every fourth item, starting with the first, or all items if all tests run.
 func Some[T any](all []T) []T {
 	if All() {
 		return all
@@ -56,8 +56,8 @@ func Some[T any](all []T) []T {
 	return some
 }
 
-// Path returns the path of a file in testdata, for example "traces/chrome/chrome-devtools-tiny.json"; a file with ".gz" after the
-// name is found as well.
+// Path returns the path of a file in testdata, for example "traces/chrome/chrome-devtools-tiny.json", or of the file with ".gz" after that
+// name.
 func Path(tb testing.TB, name string) string {
 	tb.Helper()
 	path, ok := locate([]string{Testdata(tb)}, name)
@@ -67,8 +67,8 @@ func Path(tb testing.TB, name string) string {
 	return path
 }
 
-// Large is Path for the first of some files that is there, which may be in shared. Benchmarks and the whole of the tests look there
-// too. A test whose files are missing is skipped; it fails where shared exists, because then the name is wrong.
+// Large is Path for the first existing one of some files. Benchmarks, and tests if all tests run, also look in shared. A test whose files
+// are missing is skipped, or fails if shared exists, because then the name is wrong.
 func Large(tb testing.TB, names ...string) string {
 	tb.Helper()
 	roots := Roots(tb)
@@ -84,7 +84,7 @@ func Large(tb testing.TB, names ...string) string {
 	return ""
 }
 
-// Roots returns the folders in which Large looks: testdata, and shared where it is used.
+// Roots returns the folders for Large: testdata, and shared if it is used.
 func Roots(tb testing.TB) []string {
 	tb.Helper()
 	roots := []string{Testdata(tb)}
@@ -95,20 +95,20 @@ func Roots(tb testing.TB) []string {
 	return roots
 }
 
-// A File is a recording of the folders that Roots returns.
+// A File is a recording in one of the folders of Roots.
 type File struct {
-	Name string // with slashes, below traces and without ".gz": "chrome/chrome-devtools-tiny.json"
+	Name string // relative to traces, with slashes and without ".gz": "chrome/chrome-devtools-tiny.json"
 	Path string
 }
 
-// The sizes, as stored, of the largest recordings that In returns: where the tests are to be quick, and where the whole of them runs.
+// Size limits, as stored, for the recordings of In: for quick tests, and if all tests run.
 const (
 	maxQuick = 215_000
 	maxWhole = 1_100_000
 )
 
-// In returns the recordings in some folders of traces and below, for example "firefox/processed", sorted by name: of testdata, and
-// those that only shared has where the whole of the tests runs. Large ones are left out.
+// In returns the recordings in and below some folders of traces, for example "firefox/processed", sorted by name: from testdata and,
+// if all tests run, from shared. It omits large ones.
 func In(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {
@@ -117,8 +117,8 @@ func In(tb testing.TB, folders ...string) []File {
 	return within(tb, maxQuick, folders)
 }
 
-// Every is In with the large ones, where the whole of the tests runs. It is for the few tests that hold a whole format against an
-// outside count; in all others a large recording shows what a small one shows.
+// Every is In including large recordings if all tests run. It is for the few tests that compare a whole format with an independent count;
+// for all others a large recording adds nothing.
 func Every(tb testing.TB, folders ...string) []File {
 	tb.Helper()
 	if All() {
@@ -150,7 +150,7 @@ func within(tb testing.TB, largest int64, folders []string) []File {
 				}
 				return err
 			})
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // testdata need not have every folder
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // testdata may lack folders
 				tb.Fatal(err)
 			}
 		}
@@ -162,7 +162,7 @@ func within(tb testing.TB, largest int64, folders []string) []File {
 	return files
 }
 
-// isRecording reports whether a file in a folder of traces is one, by its name: beside them are scripts, sources and expected results.
+// isRecording reports whether a file in a folder of traces is a recording rather than a script, source or expected result, by its name.
 func isRecording(name string) bool {
 	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	switch filepath.Ext(plain) {
@@ -177,7 +177,7 @@ func (f File) Damaged() bool {
 	return strings.HasPrefix(f.Name, "damaged/") || strings.Contains(f.Name, "cut60pct") || strings.Contains(f.Name, "truncated")
 }
 
-// Locate is Large for programs, which may run anywhere: outside of the module there is no testdata folder. It always looks in both folders.
+// Locate is Large for programs, which may run outside the module, where there is no testdata folder. It always looks in both folders.
 func Locate(name string) (path string, ok bool) {
 	var roots []string
 	if dir, ok := locateTestdata(); ok {
@@ -201,7 +201,7 @@ func locate(roots []string, name string) (path string, ok bool) {
 	return "", false
 }
 
-// shared returns the optional folder of larger recordings: a folder named shared beside any folder above the test.
+// shared returns the optional folder of larger recordings: a folder named shared in any folder above the test.
 func shared() (dir string, ok bool) {
 	parent, ok := findUp(filepath.Join("shared", "traces"))
 	if !ok {
@@ -216,7 +216,7 @@ func Bytes(tb testing.TB, name string) []byte {
 	return Read(tb, Path(tb, name))
 }
 
-// Read returns the contents of a file, unpacked if it is a gzip stream.
+// Read returns the contents of a file, unpacked if it is compressed with gzip.
 func Read(tb testing.TB, path string) []byte {
 	tb.Helper()
 	data, err := os.ReadFile(path)
@@ -243,8 +243,7 @@ func Name(path string) string {
 	return strings.TrimSuffix(name, ".json")
 }
 
-// locateTestdata looks for the recordings in it: packages have folders of this name as well, and below tools there are
-// other modules.
+// locateTestdata looks for the folder with recordings, because packages and the modules below tools have testdata folders too.
 func locateTestdata() (dir string, ok bool) {
 	parent, ok := findUp(filepath.Join("testdata", "traces"))
 	if !ok {
@@ -253,7 +252,7 @@ func locateTestdata() (dir string, ok bool) {
 	return filepath.Join(parent, "testdata"), true
 }
 
-// findUp returns the nearest folder, from the working directory up, that holds the file or folder name.
+// findUp returns the nearest folder, from the working directory up, that contains name.
 func findUp(name string) (dir string, ok bool) {
 	dir, err := os.Getwd()
 	if err != nil {

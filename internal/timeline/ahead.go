@@ -7,33 +7,32 @@ import (
 )
 
 const (
-	// aheadSize is the number of occurrences that are handed over at once, if memory allows: so many that neither goroutine
-	// waits for the other often, which takes longer than reading them.
+	// aheadSize is the number of occurrences handed over at once, memory permitting. Larger batches make the goroutines wait
+	// less often for each other; waiting costs more than reading.
 	aheadSize = 2048
-	// aheadBatches is the number of batches that are read, wait and are looked at.
+	// aheadBatches is the number of batches that are being read, waiting or being processed.
 	aheadBatches = 4
-	// aheadShare bounds all occurrences and values together to one part in 16 of the memory of the timeline.
+	// aheadShare limits all occurrences and values together to 1/16 of the timeline's memory.
 	aheadShare = 16
 )
 
-// aheadBatch are the occurrences of some groups, and what was made of each.
+// aheadBatch is the occurrences of some groups, and the value prepared for each.
 type aheadBatch[T any] struct {
 	occurrences
-	ends     []int // of the groups, in out
+	ends     []int // end of each group in out
 	values   []T
-	prepared int // values that are of these occurrences; less than those if the last group is too large
+	prepared int // number of valid values; fewer than len(out) if the last group is too large
 }
 
-// OccurrencesAhead is Timeline.Occurrences with a goroutine of its own that reads the next groups while fn looks at one. fn
-// must not change the timeline.
+// OccurrencesAhead is Timeline.Occurrences with a goroutine that reads ahead while fn processes a group. fn must not change the
+// timeline.
 func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(group []Head) error) error {
 	return occurrencesAhead(ctx, t, args, nil, func(group []Head, _ []struct{}) error { return fn(group) })
 }
 
-// PreparedAhead is Timeline.OccurrencesAhead with arguments, for a pass that makes a value of each occurrence by itself
-// before it looks at them in their order. prepare runs concurrently with fn; v holds the value of an earlier call for reuse. values
-// belong to the group and are valid during the call; they are nil for a group that is so large that fn
-// has to prepare its values itself, with ReadArgs.
+// PreparedAhead is OccurrencesAhead with arguments, for a pass that computes a value for each occurrence independently before
+// it processes them in order. prepare runs concurrently with fn; v has the value of an earlier call, for reuse. values belong to
+// the group and are valid during the call; they are nil for a group so large that fn must prepare them itself, with ReadArgs.
 func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Head, v *T), fn func(group []Head, values []T) error) error {
 	return occurrencesAhead(ctx, t, true, prepare, fn)
 }
@@ -68,26 +67,26 @@ func occurrencesAhead[T any](
 		if b.isLarge(r.size) {
 			*b = aheadBatch[T]{occurrences: occurrences{t: t, args: args}}
 		}
-		free <- b // has room for all that there are
+		free <- b // never blocks: the channel has capacity for all batches
 	}
 	return readErr
 }
 
-// aheadLen returns the number of occurrences in a batch, each with a value, of a timeline with so much memory.
+// aheadLen returns the number of occurrences, each with a value, in a batch of a timeline with this memory.
 func aheadLen[T any](memory int64) int {
 	each := reflect.TypeFor[Head]().Size() + reflect.TypeFor[T]().Size()
 	return int(min(max(memory/aheadShare/aheadBatches/int64(each), 64), aheadSize))
 }
 
-// aheadReader reads groups into batches that are free.
+// aheadReader reads groups into free batches.
 type aheadReader[T any] struct {
 	ctx     context.Context
-	prepare func(o *Head, v *T) // nil: no values are asked for
-	size    int                 // of a batch
+	prepare func(o *Head, v *T) // nil: no values
+	size    int                 // limit of a batch
 	full    chan<- *aheadBatch[T]
 	free    <-chan *aheadBatch[T]
-	spare   []*aheadBatch[T] // that were free
-	batch   *aheadBatch[T]   // to be filled
+	spare   []*aheadBatch[T] // free batches already received
+	batch   *aheadBatch[T]   // being filled
 }
 
 // run reads all groups until the context is done.
@@ -99,9 +98,9 @@ func (r *aheadReader[T]) run(t *Timeline) error {
 	return err
 }
 
-// group adds a group to the batch, or to the next one if it is full.
+// group adds a group to the batch, handing the batch over first if it is full.
 func (r *aheadReader[T]) group(g *group) error {
-	if n := len(r.batch.out); n > 0 && (n+g.len() > r.size || r.batch.heldBytes > heldChunk/2) {
+	if n := len(r.batch.out); n > 0 && (n+g.len() > r.size || r.batch.copiedBytes > copiedChunk/2) {
 		if err := r.handOver(); err != nil {
 			return err
 		}
@@ -116,7 +115,7 @@ func (r *aheadReader[T]) group(g *group) error {
 		return nil
 	}
 	b.ends = append(b.ends, n)
-	if r.prepare != nil && n <= r.size && b.heldBytes <= maxHeld {
+	if r.prepare != nil && n <= r.size && b.copiedBytes <= maxCopied {
 		b.values = slices.Grow(b.values, max(n-len(b.values), 0))[:max(n, len(b.values))]
 		for i := first; i < n; i++ {
 			r.prepare(&b.out[i], &b.values[i])
@@ -124,19 +123,19 @@ func (r *aheadReader[T]) group(g *group) error {
 		b.prepared = n
 	}
 	if b.isLarge(r.size) {
-		return r.handOver() // while the group is there, see ReadArgs
+		return r.handOver() // while the records of the group are valid, see ReadArgs
 	}
 	return nil
 }
 
-// handOver hands over the batch and gets another one. With a large one all others are waited for, so that there is one of
-// these at a time.
+// handOver hands over the batch and gets another one. After a large batch it waits for all others, so that only one large batch
+// exists at a time.
 func (r *aheadReader[T]) handOver() error {
 	wait, ordinal := 1, r.batch.ordinal
 	if r.batch.isLarge(r.size) {
 		wait = aheadBatches
 	}
-	r.full <- r.batch // has room for all that there are
+	r.full <- r.batch // never blocks: the channel has capacity for all batches
 	for len(r.spare) < wait {
 		select {
 		case b := <-r.free:
@@ -152,8 +151,10 @@ func (r *aheadReader[T]) handOver() error {
 	return r.ctx.Err()
 }
 
-// isLarge reports whether a batch is a group that is beyond what batches take.
-func (b *aheadBatch[T]) isLarge(size int) bool { return len(b.out) > size || b.heldBytes > heldChunk }
+// isLarge reports whether a batch is a single group beyond the usual limits.
+func (b *aheadBatch[T]) isLarge(size int) bool {
+	return len(b.out) > size || b.copiedBytes > copiedChunk
+}
 
 // each calls fn for every group.
 func (b *aheadBatch[T]) each(fn func(group []Head, values []T) error) error {

@@ -14,8 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// aheadTimeline has slices of two threads with arguments, in pairs at one time, and at one time a group that is as large
-// as it is said.
+// aheadTimeline has slices of two threads with arguments, in pairs at one time, and a group of the given size at one time.
 func aheadTimeline(t *testing.T, memory int64, large int) *Timeline {
 	b := testBuilder(t, memory)
 	threads := []TrackID{threadOf(b, 0), threadOf(b, 1)}
@@ -48,7 +47,7 @@ func argOf(tl *Timeline, o *Head) (v int64) {
 	return v
 }
 
-// PreparedAhead calls for the same groups as Occurrences does, with the values made of them; large groups have none.
+// PreparedAhead calls fn for the same groups as Occurrences, with prepared values except for large groups.
 func TestPreparedAhead(t *testing.T) {
 	for _, memory := range []int64{1 << 30, noMemory} {
 		size := aheadLen[int64](memory)
@@ -68,16 +67,16 @@ func TestPreparedAhead(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				without := 0
+				absent := 0
 				err := PreparedAhead(context.Background(), tl, func(o *Head, v *int64) { *v = argOf(tl, o) }, func(group []Head, values []int64) error {
 					got = append(got, text(group))
 					if values == nil {
-						without += len(group)
+						absent += len(group)
 						return nil
 					}
 					for i := range group {
 						if v := argOf(tl, &group[i]); len(values) != len(group) || values[i] != v {
-							t.Errorf("of record %d, %d was made of %d", group[i].Ordinal, values[i], v)
+							t.Errorf("record %d has the value %d, want %d", group[i].Ordinal, values[i], v)
 						}
 					}
 					return nil
@@ -92,19 +91,19 @@ func TestPreparedAhead(t *testing.T) {
 				}); err != nil || !slices.Equal(got, want) {
 					t.Errorf("other groups without values; %v", err)
 				}
-				wantWithout := 0
+				wantAbsent := 0
 				if large > size {
-					wantWithout = large
+					wantAbsent = large
 				}
-				if without != wantWithout {
-					t.Errorf("%d occurrences had no values, want %d", without, wantWithout)
+				if absent != wantAbsent {
+					t.Errorf("%d occurrences had no values, want %d", absent, wantAbsent)
 				}
 			})
 		}
 	}
 }
 
-// PreparedAhead ends with the error of its caller, and when it is cancelled; nothing reads any more then.
+// PreparedAhead returns the errors of its callback and of a cancelled context, and stops reading.
 func TestPreparedAheadEnds(t *testing.T) {
 	tl := aheadTimeline(t, noMemory, aheadSize+1)
 	failed := errors.New("failed")
@@ -116,7 +115,7 @@ func TestPreparedAheadEnds(t *testing.T) {
 			}
 			return nil
 		}
-		reading := 0 // what the race detector sees
+		reading := 0 // for the race detector
 		err := PreparedAhead(context.Background(), tl, func(*Head, *int) { reading++ }, fail)
 		if reading++; err != failed || n != after+1 {
 			t.Errorf("after %d calls: %v", n, err)
@@ -136,7 +135,7 @@ func TestPreparedAheadEnds(t *testing.T) {
 	}
 }
 
-// A pass that ends by a panic leaves no goroutine that reads, or waits for a batch.
+// A pass that panics leaves no goroutine that reads or waits for a batch.
 func TestAheadPanics(t *testing.T) {
 	tl := aheadTimeline(t, noMemory, 0)
 	before := runtime.NumGoroutine()
@@ -144,7 +143,7 @@ func TestAheadPanics(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic did not arrive")
+				t.Error("no panic")
 			}
 		}()
 		PreparedAhead(context.Background(), tl, func(*Head, *int64) { prepared.Add(1) }, func([]Head, []int64) error {
@@ -174,7 +173,7 @@ func (c *countedGroups) groups(rewrite bool, fn func(g *group) error) error {
 	})
 }
 
-// Reading ahead ends soon when it is cancelled, also where nothing occurs.
+// Reading ahead ends soon when it is cancelled, even without any occurrences.
 func TestAheadIsCancelled(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	counter := b.Counter(threadOf(b, 0), &CounterKey{Name: []byte("counter")})
@@ -192,10 +191,10 @@ func TestAheadIsCancelled(t *testing.T) {
 	}
 }
 
-// What is read ahead takes little memory, however long single arguments are, wherever in a batch they come, and however
-// large groups are: there is one of these at a time.
+// Reading ahead needs little memory, however long arguments are, wherever in a batch they come, and however large groups are: only one
+// large group is in memory at a time.
 func TestAheadHoldsLittle(t *testing.T) {
-	const large = 20_000 // what such a group takes: 2.4 MB of occurrences and 10 MB of arguments
+	const large = 20_000 // memory of such a group: 2.4 MB of occurrences and 10 MB of arguments
 	for name, c := range map[string]struct {
 		n     int
 		ts    func(i int) Nanos
@@ -221,7 +220,7 @@ func TestAheadHoldsLittle(t *testing.T) {
 				add(t, b, Event{Kind: Instant, Track: thread, Event: uint32(i), TS: c.ts(i), Name: []byte("event"), Args: b.Args().Args()})
 			}
 			tl := finishAndNest(t, b)
-			if err := tl.Occurrences(context.Background(), true, func([]Head) error { return nil }); err != nil { // which fills the windows of payloads
+			if err := tl.Occurrences(context.Background(), true, func([]Head) error { return nil }); err != nil { // fills the windows of payloads
 				t.Fatal(err)
 			}
 			before, most, n := recording.Live(), int64(0), 0
@@ -235,13 +234,13 @@ func TestAheadHoldsLittle(t *testing.T) {
 				t.Errorf("%d occurrences, %v", n, err)
 			}
 			if most > c.limit {
-				t.Errorf("%d bytes are held, want at most %d", most, c.limit)
+				t.Errorf("%d bytes in memory, want at most %d", most, c.limit)
 			}
 		})
 	}
 }
 
-// longArguments has instants at one time whose argument says which event they are, and slices of a template that do, too.
+// longArguments has instants at one time with an argument that names the event, and similar slices of a template.
 func longArguments(t *testing.T, events int) *Timeline {
 	b := testBuilder(t, noMemory)
 	args, text := b.Args(), make([]byte, 5000)
@@ -277,7 +276,7 @@ func longArguments(t *testing.T, events int) *Timeline {
 	return finishAndNest(t, b)
 }
 
-// namedEvent returns which event the arguments of longArguments say.
+// namedEvent returns the event named by the arguments of longArguments.
 func namedEvent(tl *Timeline, args Args) (event string) {
 	for a := range tl.ArgList(args) {
 		if a.Kind != ArgDict {
@@ -292,7 +291,7 @@ func namedEvent(tl *Timeline, args Args) (event string) {
 	return "none"
 }
 
-// Arguments that are too long to be held for all that happens at one time are read when they are asked for.
+// Arguments that are too long for memory at one time are read on request.
 func TestLongArgumentsAtOneTime(t *testing.T) {
 	const events = 3000
 	tl := longArguments(t, events)
@@ -315,7 +314,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 		return nil
 	}
 	alone := func() error { return tl.Occurrences(context.Background(), true, check) }
-	if err := alone(); err != nil { // which fills the windows of payloads
+	if err := alone(); err != nil { // fills the windows of payloads
 		t.Fatal(err)
 	}
 	for name, pass := range map[string]func() error{
@@ -323,7 +322,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 		"ahead": func() error {
 			return PreparedAhead(context.Background(), tl, func(*Head, *int) {}, func(group []Head, values []int) error {
 				if values != nil {
-					t.Error("values are made of arguments that are not there")
+					t.Error("values for arguments that are not in memory")
 				}
 				return check(group)
 			})
@@ -333,13 +332,13 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 		if err := pass(); err != nil || seen != 2*events || late < events || late == seen {
 			t.Errorf("%s: %d occurrences, %d of them without arguments at first; %v", name, seen, late, err)
 		}
-		if limit := int64(maxHeld + 4<<20); most > limit {
-			t.Errorf("%s: %d bytes are held, want at most %d", name, most, limit)
+		if limit := int64(maxCopied + 4<<20); most > limit {
+			t.Errorf("%s: %d bytes in memory, want at most %d", name, most, limit)
 		}
 	}
 }
 
-// BenchmarkHeads compares passes over Heads with passes over as many bytes as Items have, see Head.
+// BenchmarkHeads compares passes over Heads with passes over structs of the size of Items, see Head.
 func BenchmarkHeads(b *testing.B) {
 	type rest [unsafe.Sizeof(Item{}) - unsafe.Sizeof(Head{})]byte
 	const n = 1 << 18

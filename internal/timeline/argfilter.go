@@ -2,17 +2,17 @@ package timeline
 
 import "slices"
 
-// ArgFilter says which arguments of events readers keep, by the names that the input gives them. It touches neither the values of counters
-// nor what weft itself adds. The zero ArgFilter keeps all.
+// ArgFilter selects the arguments of events that readers keep, by their names in the input. It affects neither the values of
+// counters nor what weft itself adds. The zero ArgFilter keeps all.
 type ArgFilter struct {
-	some  bool // only names
+	some  bool // keep only names
 	names map[string]bool
 }
 
 // NoArgs keeps no arguments.
 func NoArgs() ArgFilter { return ArgFilter{some: true} }
 
-// OnlyArgs keeps the arguments with these names, with all that is inside them.
+// OnlyArgs keeps the arguments with these names, including everything inside them.
 func OnlyArgs(names ...string) ArgFilter {
 	f := ArgFilter{some: true, names: make(map[string]bool, len(names))}
 	for _, name := range names {
@@ -33,7 +33,7 @@ func (f *ArgFilter) KeepsAll() bool { return !f.some }
 // KeepsNone reports whether no arguments are kept.
 func (f *ArgFilter) KeepsNone() bool { return f.some && len(f.names) == 0 }
 
-// With returns a filter that also keeps some names, and the names that f does not keep.
+// With returns a filter that also keeps the given names, and which of them f does not keep.
 func (f ArgFilter) With(names ...string) (wider ArgFilter, added []string) {
 	if f.KeepsAll() {
 		return f, nil

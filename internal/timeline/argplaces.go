@@ -13,14 +13,13 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Perfetto drops members of arrays that have no value, and what follows them moves up: of [[8],[],[3]] it shows the third
-// as the second. So an array with an empty dictionary or array anywhere inside is written whole as JSON text, in which
-// Perfetto keeps their places (docs/formats/chrome-json.md 16), and read back from that as the array that it is.
+// Perfetto drops array members without a value, and later members move up: it shows the third member of [[8],[],[3]] as the
+// second. An array with an empty dictionary or array anywhere inside is therefore written whole as JSON text, in which Perfetto
+// keeps positions (docs/formats/chrome-json.md 16), and is read back from that as an array.
 //
-// An array that is still open in the encoder, or was read from JSON, holds its empty members as annotations with a
-// dictionary or array of length 0.
+// In the encoder, and in arrays read from JSON text, an empty member is an annotation with a dictionary or array of length 0.
 
-// emptyMember appends an empty member to the array that is open, and notes that it has one.
+// emptyMember appends an empty member to the open array.
 func (e *ArgsEncoder) emptyMember(array bool) {
 	field := schema.DebugAnnotation_DictEntries
 	if array {
@@ -40,14 +39,13 @@ func appendEmptyMember(b []byte, as, field int) []byte {
 	return wire.EndMessage(wire.AppendBytes(b, field, nil), mark)
 }
 
-// arrayAsText writes the array that was closed last, whose annotation starts at start, as JSON text if it still holds an
-// empty member.
+// arrayAsText rewrites the array closed last, whose annotation starts at start, as JSON text if it still has an empty member.
 func (e *ArgsEncoder) arrayAsText(start int) {
 	r := wire.NewReader(e.buf[start:])
 	r.Next()
 	field, msg := r.Field(), r.Bytes()
 	if e.removed && !holdsEmpty(msg) {
-		return // what was empty has been replaced: its key came again
+		return // a duplicate key replaced the empty member
 	}
 	e.text = e.text[:0]
 	if m := wire.NewReader(msg); m.Next() && m.Field() != schema.DebugAnnotation_ArrayValues {
@@ -63,7 +61,7 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_LegacyJSONValue, e.text[n:]), mark)
 }
 
-// holdsEmpty reports whether there is an empty dictionary or array anywhere in an annotation.
+// holdsEmpty reports whether an annotation has an empty dictionary or array at any depth.
 func holdsEmpty(annotation []byte) bool {
 	var a message.Annotation
 	a.ParseHead(annotation)
@@ -75,8 +73,8 @@ func holdsEmpty(annotation []byte) bool {
 	return false
 }
 
-// appendText appends the value of an annotation as JSON text, as Perfetto reads it best: values that it has no number for, such as
-// integers beyond 63 bits, become texts, and doubles do not look like integers.
+// appendText appends an annotation's value as JSON text that Perfetto imports without loss: numbers it cannot represent, such as
+// integers beyond 63 bits, become strings, and doubles do not look like integers.
 func (e *ArgsEncoder) appendText(b []byte, a *message.Annotation) []byte {
 	switch a.Kind {
 	case message.BoolAnnotation:
@@ -106,14 +104,14 @@ func (e *ArgsEncoder) appendText(b []byte, a *message.Annotation) []byte {
 	return append(b, "null"...)
 }
 
-// appendMembersText appends a dictionary or array with what is in it.
+// appendMembersText appends a dictionary or array with its members.
 func (e *ArgsEncoder) appendMembersText(b []byte, list *message.Annotation) []byte {
 	open, closing := byte('{'), byte('}')
 	if list.Kind == message.ArrayAnnotation {
 		open, closing = '[', ']'
 	}
 	sep := open
-	var member message.Annotation // in the loop it would be allocated each time
+	var member message.Annotation // declared here to allocate it once
 	for m := list.Members(); m.Next(); {
 		if len(m.Bytes()) == 0 {
 			continue
@@ -135,7 +133,7 @@ func (e *ArgsEncoder) appendMembersText(b []byte, list *message.Annotation) []by
 	return append(b, closing)
 }
 
-// appendDoubleText appends the shortest text that gives v back.
+// appendDoubleText appends the shortest text that parses to v.
 func appendDoubleText(b []byte, v float64) []byte {
 	switch abs := math.Abs(v); {
 	case math.IsNaN(v):
@@ -155,7 +153,7 @@ func appendDoubleText(b []byte, v float64) []byte {
 	return b
 }
 
-// appendQuoted appends a text as a JSON string. Only what must be is escaped.
+// appendQuoted appends text as a JSON string, escaping only what JSON requires.
 func appendQuoted(b, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -179,11 +177,11 @@ func appendQuoted(b, text []byte) []byte {
 	return append(b, '"')
 }
 
-// maxTextDepth is the depth to which JSON text is taken apart.
+// maxTextDepth limits the nesting depth of JSON text that is parsed.
 const maxTextDepth = 512
 
-// arrayOfText returns the members of JSON text that is an array, as members of an annotation; false for any other text. As in
-// Perfetto, null has no place in it.
+// arrayOfText converts JSON text that is an array to members of an annotation; false for any other text. Like Perfetto, it drops
+// null.
 func arrayOfText(text []byte) ([]byte, bool) {
 	if len(text) == 0 || text[0] != '[' || !json.Valid(text) {
 		return nil, false
@@ -195,18 +193,18 @@ func arrayOfText(text []byte) ([]byte, bool) {
 	return b, !t.tooDeep
 }
 
-// textReader takes JSON text apart.
+// textReader converts JSON text to annotations.
 type textReader struct {
 	s       jsonscan.Scanner
 	tooDeep bool
 }
 
-// members appends the members of the array or object whose bracket was read.
-func (t *textReader) members(b []byte, of jsonscan.Kind, depth int) []byte {
+// members appends the members of the array or object whose opening bracket was read.
+func (t *textReader) members(b []byte, list jsonscan.Kind, depth int) []byte {
 	if depth > maxTextDepth {
 		t.tooDeep = true
 	}
-	if of == jsonscan.Array {
+	if list == jsonscan.Array {
 		for !t.tooDeep && t.s.Elem() {
 			b = t.member(b, schema.DebugAnnotation_ArrayValues, nil, depth)
 		}
@@ -252,7 +250,7 @@ func (t *textReader) member(b []byte, as int, key []byte, depth int) []byte {
 	return wire.EndMessage(b, mark)
 }
 
-// appendNumberOfText appends a number as an integer if it is one of 64 bits.
+// appendNumberOfText appends a number, as an integer if it fits 64 bits.
 func appendNumberOfText(b, text []byte) []byte {
 	if v, ok := jsonscan.Int64(text); ok {
 		return wire.AppendInt(b, schema.DebugAnnotation_IntValue, v)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -12,49 +13,48 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Args are the arguments of one event, encoded by an ArgsEncoder. They stay encoded on their way to the output:
-// the bytes are a sequence of debug_annotations fields of a Perfetto TrackEvent, with argument names as KeyIDs of the
-// timeline that they belong to, perhaps preceded by the text given to Correlate. Timeline.ArgList reads them.
+// Args are the arguments of one event, encoded by an ArgsEncoder: a sequence of debug_annotations fields of a Perfetto
+// TrackEvent with argument names as KeyIDs of their timeline, perhaps preceded by the text given to Correlate. They stay
+// encoded on their way to the output. Timeline.ArgList decodes them.
 type Args []byte
 
-// ArgsEncoder encodes the arguments of events. A value inside a dictionary, or at the top level, needs a Key before it;
-// null has no representation, see Null. Dictionaries and arrays that end up empty vanish, because Perfetto
-// cannot hold them, except in arrays, where they keep their places. Of two values with one key in the same dictionary the
-// last one counts.
+// ArgsEncoder encodes the arguments of events. A value at the top level or inside a dictionary needs a Key before it; null has
+// no representation, see Null. Empty dictionaries and arrays vanish, because Perfetto cannot represent them, except in arrays,
+// where they keep their positions. The last of several values with the same key in a dictionary wins.
 type ArgsEncoder struct {
 	keys        *stringTable
-	values      *stringTable // of InternedString; nil: texts are written as they are
-	correlated  *stringTable // of Correlate; nil: it does nothing
+	values      *stringTable // of InternedString; nil: strings are written inline
+	correlated  *stringTable // of Correlate; nil: Correlate does nothing
 	buf         []byte
-	open        []container // the top level first
+	open        []container // the first is the top level
 	entries     []entry     // of all open dictionaries
 	key         KeyID
 	keyInline   []byte
 	underscores int // see asInInput
 	duplicates  int
-	extended    int    // calls of ExtendDict that found something
-	removed     bool   // since Reset a value was removed, see arrayAsText
-	text        []byte // of arrayAsText
-	inline      []byte // the keys since Reset that are not interned
-	fixed       bool   // keys does not grow
+	extended    int    // calls of ExtendDict that found an earlier value
+	removed     bool   // a value was removed since Reset, see arrayAsText
+	text        []byte // scratch of arrayAsText
+	inline      []byte // keys since Reset that are not interned
+	fixed       bool   // new names are not added to keys
 	missed      bool
-	cut         int // values of arrays that were left out since Reset, see maxArrayArgs
+	omitted     int // array values omitted since Reset, see maxArrayArgs
 }
 
-// container is the top level, a dictionary or an array that is not yet complete.
+// container is the top level, or an open dictionary or array.
 type container struct {
 	array bool
 
 	keepsPlaces bool   // an outermost array with an empty member inside, see arrayAsText
-	start       int    // where its own field starts in buf
+	start       int    // start of its own field in buf
 	mark        int    // for wire.EndMessage; 0 at the top level
 	firstEntry  int    // index of its first member in entries
 	size        int    // number of values inside
-	last        int    // where the last value of an array starts in buf
-	seen        uint64 // the keyBit of every key that was used: nearly all keys are seen to be new by it
+	last        int    // start of the last value of an array in buf
+	seen        uint64 // keyBits of all its keys, to recognize most keys as new without a search
 }
 
-// entry is one member of an open dictionary: its key and the bytes of buf that hold it.
+// entry is a member of an open dictionary: its key and its range in buf.
 type entry struct {
 	key         KeyID
 	text        []byte // of a key that is not interned
@@ -62,11 +62,10 @@ type entry struct {
 	start, end  int    // end is 0 while the member is the last of its dictionary
 }
 
-// Keys are the argument names that a Builder knew at some time. They never change, so that other goroutines may encode
-// arguments with them.
+// Keys is a snapshot of the argument names of a Builder. It never changes, so other goroutines can encode arguments with it.
 type Keys struct{ table *stringTable }
 
-// Keys returns the argument names that are known now. It costs nothing if there are no new ones since the last call.
+// Keys returns the current argument names. It is free if there are no new ones since the last call.
 func (b *Builder) Keys() Keys {
 	if b.snapshot.table == nil || b.snapshot.table.len() != b.keys.len() {
 		b.snapshot = Keys{b.keys.snapshot()}
@@ -74,47 +73,46 @@ func (b *Builder) Keys() Keys {
 	return b.snapshot
 }
 
-// NewArgsEncoder returns an encoder that knows certain argument names only, see ResetKeys.
+// NewArgsEncoder returns an encoder that knows only the argument names given to ResetKeys.
 func NewArgsEncoder() *ArgsEncoder { return &ArgsEncoder{fixed: true} }
 
-// ResetKeys is Reset with other known argument names.
+// ResetKeys is Reset with a new set of argument names.
 func (e *ArgsEncoder) ResetKeys(k Keys) {
 	e.keys = k.table
 	e.Reset()
 }
 
-// Missed reports whether a name since Reset is not among the Keys. The arguments are of no use then.
+// Missed reports whether a name used since Reset is not among the Keys. The arguments are then unusable.
 func (e *ArgsEncoder) Missed() bool { return e.missed }
 
-// Load begins the arguments of the next event with some that were encoded before, for the same Builder. Their keys are
-// not known to the search for duplicates.
+// Load starts the arguments of the next event with arguments encoded before for the same Builder. Duplicates of their keys are
+// not detected.
 func (e *ArgsEncoder) Load(args Args) {
 	e.Reset()
 	e.buf = append(e.buf, args...)
 }
 
-// Reset begins the arguments of the next event.
+// Reset starts the arguments of the next event.
 func (e *ArgsEncoder) Reset() {
 	e.buf = e.buf[:0]
 	e.open = append(e.open[:0], container{})
 	e.entries = e.entries[:0]
 	e.key, e.keyInline, e.inline = 0, nil, e.inline[:0]
 	e.duplicates, e.extended, e.removed = 0, 0, false
-	e.missed, e.cut = false, 0
+	e.missed, e.omitted = false, 0
 }
 
 // Args returns what was encoded since Reset. It is valid until the next Reset.
 func (e *ArgsEncoder) Args() Args { return Args(e.buf) }
 
-// Duplicates returns how many values were replaced since Reset because their key came again.
+// Duplicates returns the number of values replaced since Reset because their key was repeated.
 func (e *ArgsEncoder) Duplicates() int { return e.duplicates }
 
-// Depth returns how many dictionaries and arrays are open.
+// Depth returns the number of open dictionaries and arrays.
 func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
 
-// Key names the next value. An empty name becomes "_", because Perfetto has no nameless annotations. Where one dictionary
-// has both, the second one gets one more underscore. At the top level, a name that is reserved for weft (IsOwnName) gets an
-// leading underscore.
+// Key names the next value. An empty name becomes "_", because Perfetto has no nameless annotations; in a dictionary with both,
+// the second gets one more underscore. At the top level, a name reserved for weft (IsOwnName) gets a leading underscore.
 func (e *ArgsEncoder) Key(name []byte) {
 	e.underscores = asInInput
 	switch {
@@ -126,8 +124,8 @@ func (e *ArgsEncoder) Key(name []byte) {
 	e.intern(name)
 }
 
-// KeyID returns the id of the current key if KeyWithID can name other values by it, otherwise 0. Names reserved for weft have no
-// id: what Key makes of them depends on where they are.
+// KeyID returns the id of the current key for KeyWithID; 0 if it has none. Names reserved for weft have none, because Key changes
+// them depending on the level.
 func (e *ArgsEncoder) KeyID() KeyID {
 	if e.underscores != asInInput || IsOwnName(bytes.TrimLeft(e.keys.get(uint32(e.key)), "_")) {
 		return 0
@@ -135,29 +133,29 @@ func (e *ArgsEncoder) KeyID() KeyID {
 	return e.key
 }
 
-// KeyWithID is Key for a name whose id is known: one that KeyID gave for the same Builder. It need not be looked up.
+// KeyWithID is Key without the lookup, for an id that KeyID returned for the same Builder.
 func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = id, nil, asInInput }
 
-// maxArrayArgs bounds the arguments of one event that has long arrays: a value of two bytes of JSON takes four here. Beyond it, each value
-// of an array takes the place of the one before.
+// maxArrayArgs limits the arguments of an event with long arrays: a value of two bytes of JSON takes four here. Beyond it, each
+// value of an array replaces the one before.
 const maxArrayArgs = 64 << 20
 
-// Cut returns how many values of arrays were left out since Reset.
-func (e *ArgsEncoder) Cut() int { return e.cut }
+// Cut returns the number of array values omitted since Reset.
+func (e *ArgsEncoder) Cut() int { return e.omitted }
 
-// CountCut counts, once, that there are such values. Builder.Add does so for arguments that its own encoder has just encoded.
+// CountCut counts omitted array values as a problem, once. Builder.Add calls it for its own encoder.
 func (e *ArgsEncoder) CountCut(log *problem.Log, at problem.Position) {
-	if e.cut > 0 {
-		log.Add(problem.EventSizeLimit, at, fmt.Sprintf("%d values of an array", e.cut))
-		e.cut = 0
+	if e.omitted > 0 {
+		log.Add(problem.EventSizeLimit, at, fmt.Sprintf("%d values of an array", e.omitted))
+		e.omitted = 0
 	}
 }
 
-// asInInput means a key written as in the input. Otherwise a key is underscores, and their number in the input is kept.
+// asInInput marks a key that is written as in the input. Any other key consists of underscores, counted as in the input.
 const asInInput = -1
 
-// intern makes name the current key. A number is not interned: it is not a name but data, an id that is mostly used once, and a
-// table of all of them would be longer than what refers to it.
+// intern makes name the current key. Numbers are not interned: they are ids that mostly occur once, and a table of them would
+// be larger than what refers to it.
 func (e *ArgsEncoder) intern(name []byte) {
 	if isID(name) {
 		e.setInline(name)
@@ -171,17 +169,17 @@ func (e *ArgsEncoder) intern(name []byte) {
 	}
 }
 
-// setInline makes name the current key, which is written as it is.
+// setInline makes name the current key without interning it.
 func (e *ArgsEncoder) setInline(name []byte) {
 	at := len(e.inline)
 	e.inline = append(e.inline, name...)
 	e.key, e.keyInline = 0, e.inline[at:len(e.inline):len(e.inline)]
 }
 
-// minIDLength is the length from which on a key of digits is an id. Shorter ones, of which there are few, are interned.
+// minIDLength is the length from which a key of digits counts as an id. Shorter ones are few and are interned.
 const minIDLength = 3
 
-// isID reports whether a key consists of digits, and is not short.
+// isID reports whether a key is an id: digits only, and not short.
 func isID(name []byte) bool {
 	if len(name) < minIDLength {
 		return false
@@ -207,8 +205,8 @@ var (
 	nullText = []byte("null")
 )
 
-// begin appends the tag of the next value, one byte for its length and its name. It returns where the value starts
-// and the mark for wire.EndMessage.
+// begin appends the tag, one byte for the length and the name of the next value. It returns the start of the value and the mark
+// for wire.EndMessage.
 func (e *ArgsEncoder) begin() (start, mark int) {
 	c := &e.open[len(e.open)-1]
 	field := schema.DebugAnnotation_DictEntries
@@ -224,7 +222,7 @@ func (e *ArgsEncoder) begin() (start, mark int) {
 	case c.size > 0 && len(e.buf) >= maxArrayArgs:
 		e.buf = e.buf[:c.last]
 		c.size--
-		e.cut++
+		e.omitted++
 	}
 	c.size++
 	start = len(e.buf)
@@ -241,47 +239,42 @@ func (e *ArgsEncoder) begin() (start, mark int) {
 	return start, mark
 }
 
-// maxRememberedKeys bounds the search for duplicate keys, which is quadratic in the size of a dictionary. Beyond it
-// both values are written; in Perfetto the last one wins.
+// maxRememberedKeys limits the search for duplicate keys, which is quadratic in the size of a dictionary. Beyond it both values
+// are written, and Perfetto uses the last one.
 const maxRememberedKeys = 512
 
-// remember enters the key of the next value in its dictionary and removes an earlier value with this key.
+// remember adds the key of the next value to its dictionary and removes an earlier value with this key.
 func (e *ArgsEncoder) remember(c *container) {
-	own := e.entries[c.firstEntry:]
-	if len(own) > 0 && own[len(own)-1].end == 0 {
-		own[len(own)-1].end = len(e.buf)
+	members := e.entries[c.firstEntry:]
+	if len(members) > 0 && members[len(members)-1].end == 0 {
+		members[len(members)-1].end = len(e.buf)
 	}
 	if c.seen&e.keyBit() != 0 {
-		if i := e.locate(own); i >= 0 {
+		if i := e.locate(members); i >= 0 {
 			e.remove(c, c.firstEntry+i)
 		}
 	}
-	c.seen |= e.keyBit() // of the key that locate has left
+	c.seen |= e.keyBit() // locate may have changed the key
 	if len(e.entries)-c.firstEntry < maxRememberedKeys {
 		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, underscores: e.underscores, start: len(e.buf)})
 	}
 }
 
-// find returns the index of the entry that has the current key; -1 if there is none.
-func (e *ArgsEncoder) find(own []entry) int {
-	for i := range own {
-		if e.isKey(&own[i]) {
-			return i
-		}
-	}
-	return -1
+// find returns the index of the entry with the current key; -1 if there is none.
+func (e *ArgsEncoder) find(members []entry) int {
+	return slices.IndexFunc(members, func(m entry) bool { return e.isKey(&m) })
 }
 
 // isKey reports whether an entry has the current key.
-func (e *ArgsEncoder) isKey(own *entry) bool {
-	return own.key == e.key && (e.key != 0 || bytes.Equal(own.text, e.keyInline))
+func (e *ArgsEncoder) isKey(m *entry) bool {
+	return m.key == e.key && (e.key != 0 || bytes.Equal(m.text, e.keyInline))
 }
 
-// locate returns the index of the entry that the next value replaces; -1 if there is none. A key whose name in the output
-// equals another key's gets one more underscore: one of the two is the empty name.
-func (e *ArgsEncoder) locate(own []entry) int {
-	i := e.find(own)
-	if i < 0 || own[i].underscores == e.underscores {
+// locate returns the index of the entry that the next value replaces; -1 if there is none. Where an empty name and another key
+// have the same name in the output, the later one gets one more underscore.
+func (e *ArgsEncoder) locate(members []entry) int {
+	i := e.find(members)
+	if i < 0 || members[i].underscores == e.underscores {
 		return i
 	}
 	if e.underscores == asInInput {
@@ -290,20 +283,20 @@ func (e *ArgsEncoder) locate(own []entry) int {
 			e.underscores = len(e.keys.get(uint32(e.key)))
 		}
 	}
-	for n := range own {
+	for n := range members {
 		e.intern(bytes.Repeat(emptyKey, n+2))
-		if i = e.find(own); i < 0 || own[i].underscores == e.underscores {
+		if i = e.find(members); i < 0 || members[i].underscores == e.underscores {
 			break
 		}
 	}
 	return i
 }
 
-// remove takes the value of entry i, which is complete, out of the open dictionary c.
+// remove removes the complete value of entry i from the open dictionary c.
 func (e *ArgsEncoder) remove(c *container, i int) {
 	start, end := e.entries[i].start, e.entries[i].end
-	e.buf = append(e.buf[:start], e.buf[end:]...)
-	e.entries = append(e.entries[:i], e.entries[i+1:]...)
+	e.buf = slices.Delete(e.buf, start, end)
+	e.entries = slices.Delete(e.entries, i, i+1)
 	for j := i; j < len(e.entries); j++ {
 		e.entries[j].start -= end - start
 		e.entries[j].end -= end - start
@@ -313,20 +306,20 @@ func (e *ArgsEncoder) remove(c *container, i int) {
 	e.removed = true
 }
 
-// Null sets the value of the current key to nothing: an earlier value of that key no longer counts. In an array it is the text
-// "null", so that what follows keeps its place.
+// Null discards an earlier value of the current key. In an array it is the text "null", so that later members keep their
+// positions.
 func (e *ArgsEncoder) Null() {
 	c := &e.open[len(e.open)-1]
 	if c.array {
 		e.String(nullText)
 		return
 	}
-	own := e.entries[c.firstEntry:]
-	if len(own) == 0 {
+	members := e.entries[c.firstEntry:]
+	if len(members) == 0 {
 		return
 	}
-	if i := e.locate(own); i >= 0 {
-		if last := &own[len(own)-1]; last.end == 0 {
+	if i := e.locate(members); i >= 0 {
+		if last := &members[len(members)-1]; last.end == 0 {
 			last.end = len(e.buf)
 		}
 		e.remove(c, c.firstEntry+i)
@@ -339,7 +332,7 @@ func (e *ArgsEncoder) Int(v int64) {
 	e.buf = wire.EndMessage(wire.AppendInt(e.buf, schema.DebugAnnotation_IntValue, v), mark)
 }
 
-// Uint writes an unsigned integer. Values that fit an int64 are written as by Int.
+// Uint writes an unsigned integer. Values that fit an int64 are written like Int.
 func (e *ArgsEncoder) Uint(v uint64) {
 	if v <= math.MaxInt64 {
 		e.Int(int64(v))
@@ -349,26 +342,26 @@ func (e *ArgsEncoder) Uint(v uint64) {
 	e.buf = wire.EndMessage(wire.AppendUint(e.buf, schema.DebugAnnotation_UintValue, v), mark)
 }
 
-// Double writes a floating point number; infinities and NaN are allowed.
+// Double writes a floating-point number, including infinities and NaN.
 func (e *ArgsEncoder) Double(v float64) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendDouble(e.buf, schema.DebugAnnotation_DoubleValue, v), mark)
 }
 
-// Bool writes a truth value.
+// Bool writes a boolean.
 func (e *ArgsEncoder) Bool(v bool) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendBool(e.buf, schema.DebugAnnotation_BoolValue, v), mark)
 }
 
-// String writes a text, which must be UTF-8.
+// String writes a string, which must be UTF-8.
 func (e *ArgsEncoder) String(v []byte) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_StringValue, v), mark)
 }
 
-// Correlate groups the slice with all others of the same text: viewers show them in one color. It is not an argument, and must come
-// before all arguments. Encoders made by NewArgsEncoder leave it out.
+// Correlate groups the slice with all others that have the same text: viewers show them in one color. It is not an argument and
+// must precede all arguments. Encoders made by NewArgsEncoder ignore it.
 func (e *ArgsEncoder) Correlate(text string) {
 	if e.correlated == nil || text == "" {
 		return
@@ -378,8 +371,8 @@ func (e *ArgsEncoder) Correlate(text string) {
 	}
 }
 
-// CorrelateFunction gives the calls of a function a color of their own, see Correlate. Viewers choose the color of a slice by its
-// name without digits, so this matters for functions without a name, and for those whose name has digits.
+// CorrelateFunction gives the calls of a function their own color, see Correlate. Viewers derive a slice's color from its name
+// without digits, so this matters for functions without a name or with digits in it.
 func (e *ArgsEncoder) CorrelateFunction(name, file string, line, column int64) {
 	switch {
 	case name == "" && line > 0:
@@ -391,8 +384,8 @@ func (e *ArgsEncoder) CorrelateFunction(name, file string, line, column int64) {
 	}
 }
 
-// InternedString is String for texts that come again and again. The encoders of a Builder and those made by
-// Timeline.NewArgs write them once for the whole trace.
+// InternedString is String for repeated texts. The encoders of a Builder and those made by Timeline.NewArgs write each text once
+// for the whole trace.
 func (e *ArgsEncoder) InternedString(v string) { e.InternedText([]byte(v)) }
 
 // InternedText is InternedString for bytes.
@@ -401,7 +394,7 @@ func (e *ArgsEncoder) InternedText(v []byte) {
 	if e.values != nil {
 		id, _ = e.values.intern(v)
 	}
-	if id == 0 { // it is empty, or has no room
+	if id == 0 { // the text is empty or the table is full
 		e.String(v)
 		return
 	}
@@ -432,15 +425,15 @@ func (e *ArgsEncoder) beginContainer(array bool) {
 	e.open = append(e.open, container{array: array, start: start, mark: mark, firstEntry: len(e.entries)})
 }
 
-// maxExtended bounds how often ExtendDict copies what was there before, for one event.
+// maxExtended limits how often ExtendDict copies an earlier value, for one event.
 const maxExtended = 64
 
-// ExtendDict opens a dictionary like BeginDict. If its key was there before, it begins with what that had: the members
-// of a dictionary, or any other value as a member of the same name.
+// ExtendDict opens a dictionary like BeginDict. If its key was used before, it starts with the earlier value: the members of a
+// dictionary, or any other value as a member of the same name.
 func (e *ArgsEncoder) ExtendDict() {
 	var before []byte
 	if e.extended < maxExtended {
-		before = e.take()
+		before = e.removeEarlier()
 	}
 	key, keyInline := e.key, e.keyInline
 	e.BeginDict()
@@ -460,34 +453,29 @@ func (e *ArgsEncoder) ExtendDict() {
 	}
 }
 
-// take removes the earlier value of the current key from the open dictionary and returns it; nil if there is none.
-func (e *ArgsEncoder) take() []byte {
+// removeEarlier removes the earlier value of the current key from the open dictionary and returns it; nil if there is none.
+func (e *ArgsEncoder) removeEarlier() []byte {
 	c := &e.open[len(e.open)-1]
-	if c.array {
+	if c.array || c.seen>>(e.key&63)&1 == 0 {
 		return nil
 	}
-	if c.seen>>(e.key&63)&1 == 0 {
+	i := e.find(e.entries[c.firstEntry:])
+	if i < 0 {
 		return nil
 	}
-	own := e.entries[c.firstEntry:]
-	for i := range own {
-		if !e.isKey(&own[i]) {
-			continue
-		}
-		if own[i].end == 0 {
-			own[i].end = len(e.buf)
-		}
-		r := wire.NewReader(e.buf[own[i].start:own[i].end])
-		r.Next()
-		value := bytes.Clone(r.Bytes())
-		e.remove(c, c.firstEntry+i)
-		e.duplicates-- // nothing is replaced
-		return value
+	m := &e.entries[c.firstEntry+i]
+	if m.end == 0 {
+		m.end = len(e.buf)
 	}
-	return nil
+	r := wire.NewReader(e.buf[m.start:m.end])
+	r.Next()
+	value := bytes.Clone(r.Bytes())
+	e.remove(c, c.firstEntry+i)
+	e.duplicates-- // the caller adds the value to the new dictionary
+	return value
 }
 
-// member adds an encoded value, which has a name, to the open dictionary.
+// member adds an encoded value with a name to the open dictionary.
 func (e *ArgsEncoder) member(value []byte) {
 	var a message.Annotation
 	a.ParseHead(value)
@@ -495,7 +483,7 @@ func (e *ArgsEncoder) member(value []byte) {
 	e.appendMember(value)
 }
 
-// appendMember adds an encoded value that has the current key.
+// appendMember adds an encoded value with the current key.
 func (e *ArgsEncoder) appendMember(value []byte) {
 	c := &e.open[len(e.open)-1]
 	e.remember(c)
@@ -535,7 +523,7 @@ func (e *ArgsEncoder) endContainer() {
 	}
 }
 
-// AppendWithout appends to dst what is encoded in a without the arguments, each as it is encoded, that drop reports.
+// AppendWithout appends a to dst, without the encoded arguments for which drop returns true.
 func (a Args) AppendWithout(dst []byte, drop func(arg []byte) bool) []byte {
 	for r := wire.NewReader(a); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations || !drop(r.Bytes()) {

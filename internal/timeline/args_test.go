@@ -20,16 +20,16 @@ import (
 	"github.com/weft-trace/weft/internal/tracetext"
 )
 
-// value is one argument in the form in which the tests think of it: what is encoded, and what must come out.
+// value is an argument: the data to encode, which must be read back.
 type value struct {
 	key     string
 	kind    timeline.ArgKind
-	bits    uint64 // of numbers and truth values
+	bits    uint64 // of numbers and booleans
 	text    string
 	members []value
 }
 
-// encode hands a value to an encoder as a reader would.
+// encode encodes a value like a reader.
 func encode(e *timeline.ArgsEncoder, v *value, keyed bool) {
 	if keyed {
 		e.Key([]byte(v.key))
@@ -64,8 +64,8 @@ func encode(e *timeline.ArgsEncoder, v *value, keyed bool) {
 	}
 }
 
-// stored returns what Perfetto can hold of the members of a dictionary or array: of equal keys the last one, at its own
-// place; "_" for an empty key; no keys in arrays; no empty containers except inside of arrays.
+// stored returns what Perfetto can represent of the members of a dictionary or array: the last of equal keys, at its own position; "_" for
+// an empty key; no keys in arrays; no empty containers except inside arrays.
 func stored(members []value, keyed, inArray bool) []value {
 	var out []value
 	for _, v := range members {
@@ -97,7 +97,7 @@ func stored(members []value, keyed, inArray bool) []value {
 	return out
 }
 
-// hasEmpty reports whether a member of an array, or one inside of it, has no value.
+// hasEmpty reports whether a member of an array, at any depth, has no value.
 func hasEmpty(members []value) bool {
 	for _, v := range members {
 		if isContainer := v.kind == timeline.ArgDict || v.kind == timeline.ArgArray; isContainer &&
@@ -108,7 +108,7 @@ func hasEmpty(members []value) bool {
 	return false
 }
 
-// jsonText is the text as which an array with empty members is stored.
+// jsonText is the text that represents an array with empty members.
 func jsonText(v *value) string {
 	quoted := func(v any) string { b, _ := json.Marshal(v); return string(b) }
 	switch v.kind {
@@ -151,7 +151,7 @@ func jsonText(v *value) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// allOfText is ofText of all JSON text in members.
+// allOfText applies ofText to all JSON text in members.
 func allOfText(members []value) []value {
 	for i := range members {
 		if v := &members[i]; v.kind == timeline.ArgJSON {
@@ -163,7 +163,7 @@ func allOfText(members []value) []value {
 	return members
 }
 
-// ofText reads JSON text that is an array with encoding/json; other text stays as it is.
+// ofText decodes JSON text that is an array with encoding/json; other text is unchanged.
 func ofText(v value) value {
 	if !strings.HasPrefix(v.text, "[") || !json.Valid([]byte(v.text)) {
 		return v
@@ -288,8 +288,7 @@ func fromProto(tl *timeline.Timeline, a *protos.DebugAnnotation) value {
 	return v
 }
 
-// difference describes how two lists of values differ. Looking for a description is slow where values are deep, so
-// equal ones are recognised first.
+// difference describes how two lists of values differ. Describing deep values is slow, so it checks for equality first.
 func difference(want, got []value) string {
 	if fmt.Sprintf("%#v", want) == fmt.Sprintf("%#v", got) {
 		return ""
@@ -312,7 +311,7 @@ func checkArgs(t *testing.T, members []value) {
 	if err := b.Add(&timeline.Event{Kind: timeline.Instant, Track: b.GlobalInstants(), Args: e.Args()}); err != nil {
 		t.Fatal(err)
 	}
-	e.Reset() // what was added is a copy
+	e.Reset() // the added arguments are a copy
 	e.Key([]byte("other"))
 	e.Int(1)
 	tl, err := b.Finish(context.Background())
@@ -324,7 +323,7 @@ func checkArgs(t *testing.T, members []value) {
 		t.Fatal(err)
 	}
 	want := allOfText(stored(members, true, false))
-	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		var got []value
 		for a := range tl.ArgList(it.Args) {
 			got = append(got, fromArg(tl, a))
@@ -346,14 +345,10 @@ func checkArgs(t *testing.T, members []value) {
 		if diff := difference(want, got); diff != "" {
 			t.Errorf("proto.Unmarshal: -want +got\n%s", diff)
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
-// choices makes random values from the bytes of a fuzzer.
+// choices generates random values from the bytes of a fuzzer.
 type choices []byte
 
 // next returns a number below n.
@@ -374,7 +369,7 @@ func (c *choices) members(depth int) []value {
 	return out
 }
 
-// maxTestDepth bounds how deep random values nest.
+// maxTestDepth limits the nesting of random values.
 const maxTestDepth = 12
 
 func (c *choices) value(depth int) value {
@@ -399,8 +394,8 @@ func (c *choices) value(depth int) value {
 	return v
 }
 
-// FuzzArgs encodes random arguments: ArgList and the generated structs read the same, which is what was encoded, without
-// duplicates and those empty containers that are in no array.
+// FuzzArgs encodes random arguments: ArgList and the generated structs read the same as was encoded, without duplicates and without empty
+// containers outside arrays.
 func FuzzArgs(f *testing.F) {
 	for i := range 100 {
 		seed := make([]byte, 3*i)
@@ -606,8 +601,8 @@ func TestArgsEncoder(t *testing.T) {
 	}
 }
 
-// 600 keys are more than are searched for duplicates: the first are still replaced, of the others both values are
-// written and Perfetto takes the last.
+// 600 keys are too many for the search for duplicates: the first are still replaced; of the others both values are written and Perfetto
+// uses the last.
 func TestArgsWithManyKeys(t *testing.T) {
 	const keys, remembered = 600, 512
 	text, duplicates := encodeText(t, func(e *timeline.ArgsEncoder) {
@@ -637,7 +632,7 @@ func TestArgsWithManyKeys(t *testing.T) {
 	}
 }
 
-// Lengths of nested messages around the values at which they take one more byte.
+// Lengths of nested messages around the values at which they need another byte.
 func TestArgsNestedLengths(t *testing.T) {
 	for _, n := range []int{100, 120, 121, 122, 123, 124, 125, 126, 127, 128, 16370, 16380, 16384, 2 << 20} {
 		v := value{key: "a", kind: timeline.ArgString, text: strings.Repeat("x", n)}
@@ -648,7 +643,7 @@ func TestArgsNestedLengths(t *testing.T) {
 	}
 }
 
-// Names that are numbers are data: they are written with the argument, and duplicates are found among them as well.
+// Names that are numbers are data: they are written inline, and duplicates are found among them too.
 func TestNumbersAsNamesAreNotInterned(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	e := b.Args()

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Attached are values that a pass has found for the slices and instants of a nested timeline, such as their flows, or arguments
-// for them. They are sorted by ordinal.
+// Attached are values that a pass computed for the slices and instants of a nested timeline, such as flows or arguments, sorted
+// by ordinal.
 type Attached[T any] interface {
-	// From returns a reader of the values from an ordinal on. It stores the next one and returns false if there is none. Values
-	// stay valid when the next one is read, and several readers may be used at once.
+	// From returns a reader of the values from an ordinal on, which stores the next value and returns false at the end. Values
+	// stay valid when the next one is read, and several readers can be used at once.
 	From(ordinal uint64) (next func(*T) (bool, error), err error)
-	// Close frees what is held.
+	// Close frees memory and files.
 	Close() error
 }
 
-// readAhead reads values one by one. The zero readAhead has none.
+// readAhead reads values one by one. The zero readAhead is empty.
 type readAhead[T any] struct {
 	next  func(*T) (bool, error) // nil at the end
 	value T
 	have  bool
 }
 
-// peek returns the next value, nil if there is none. It is valid until have is cleared, which takes it.
+// peek returns the next value, nil if there is none. It is valid until the caller clears have to consume it.
 func (a *readAhead[T]) peek() (*T, error) {
 	if !a.have && a.next != nil {
 		var err error
@@ -39,7 +39,7 @@ func (a *readAhead[T]) peek() (*T, error) {
 	return &a.value, nil
 }
 
-// attachedCursor gives a walk the values of the records of a group.
+// attachedCursor reads the values attached to the records of each group, for a walk.
 type attachedCursor[T interface{ ordinal() uint64 }] struct {
 	ahead readAhead[T]
 	group []T
@@ -66,8 +66,8 @@ func (c *attachedCursor[T]) read(end uint64) error {
 	}
 }
 
-// of returns the values of one record of the group.
-func (c *attachedCursor[T]) of(ordinal uint64) []T {
+// find returns the values of one record of the group.
+func (c *attachedCursor[T]) find(ordinal uint64) []T {
 	i, found := slices.BinarySearchFunc(c.group, ordinal, func(v T, ordinal uint64) int { return cmp.Compare(v.ordinal(), ordinal) })
 	if !found {
 		return nil

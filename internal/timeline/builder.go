@@ -12,26 +12,26 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// DefaultMemory is the memory budget that is used when Options does not name one.
+// DefaultMemory is the memory budget if Options has none.
 const DefaultMemory = 256 << 20
 
 // Options configure a Builder.
 type Options struct {
-	// Memory is the budget in bytes for records, beyond which they are sorted in runs on disk. 0: DefaultMemory. The
-	// tables of names, tracks and call stacks come on top; they are bounded by limits of their own.
+	// Memory is the budget in bytes for records; beyond it they are sorted in runs on disk. 0: DefaultMemory. The tables of
+	// names, tracks and call stacks are extra and have their own limits.
 	Memory int64
-	// TempDir is where temporary files are made; "": the system's directory for them.
+	// TempDir is the directory for temporary files; "": the system's default.
 	TempDir string
-	// Problems counts what is found wrong. Required.
+	// Problems counts data problems. Required.
 	Problems *problem.Log
-	// KnownName reports whether a name of events says something to attribution or a report. Those are found by the ids of names, so known
-	// names are interned even if the table of names is full. nil: none is known.
+	// KnownName reports whether attribution or a report uses a name of events. They find names by id, so these names are
+	// interned even if the table of names is full. nil: no names are used.
 	KnownName func(name string) bool
-	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
+	// KeepFlowIDs keeps textual flow ids for Timeline.FlowIDText. Resolving flows does not need them.
 	KeepFlowIDs bool
-	// Moved is by how much events are later than in the recording, as their reader moves them.
+	// Moved is the offset that the reader adds to the times of the recording.
 	Moved Nanos
-	// Observer gets what is added, and what ties the input to others. nil: the Builder keeps what is added.
+	// Observer receives what is added, and what relates the input to others. nil: the Builder stores what is added.
 	Observer Observer
 }
 
@@ -41,26 +41,26 @@ type Builder struct {
 	known
 	attributes lastOf[string, Attribute]
 	pages      *lastOf[pageKey, Page]
-	anySample  bool // one was added
+	anySample  bool // a sample was added
 	args       *ArgsEncoder
 	snapshot   Keys   // of keys
-	intake     Intake // gets what is added; nil: it is kept
+	intake     Intake // receives what is added; nil: the Builder stores it
 
-	records memory
-	sampled *sampleTable
-	scratch []byte // payload under construction
-	runs    *runs  // nil until something is spilled
-	limit   int64
-	aside   *int64 // of limit, see SetAside
+	records  memory
+	sampled  *sampleTable
+	scratch  []byte // scratch for a payload
+	runs     *runs  // nil until something is spilled
+	limit    int64
+	reserved *int64 // part of limit, see SetAside
 
-	pictured []byte // arguments with a picture under construction
-	derived  bool   // what is added follows from records of a timeline, see Timeline.Extend
+	pictured []byte // scratch for arguments with a picture
+	derived  bool   // added events are derived from records of a timeline, see Timeline.Extend
 	part     PartOptions
-	first    TrackID // of a part: its first track
+	first    TrackID // first track of a part
 }
 
-// tables are what a Builder shares with the Timeline that it makes, and with Builders that extend that: the kinds of things
-// that records refer to.
+// tables are the names, tracks and other things that records refer to. A Builder shares them with its Timeline, and with
+// Builders that extend it.
 type tables struct {
 	opts       Options
 	names      *stringTable
@@ -73,36 +73,36 @@ type tables struct {
 	templates  *templateTable
 }
 
-// encoder returns an encoder of arguments with the names and texts of the tables.
+// encoder returns an argument encoder that uses the names and texts of the tables.
 func (t *tables) encoder() *ArgsEncoder {
 	e := &ArgsEncoder{keys: t.keys, values: t.values, correlated: t.correlated}
 	e.Reset()
 	return e
 }
 
-// known is what a Builder has learned of the trace as a whole when it is finished.
+// known is what a Builder knows of the whole trace when it is finished.
 type known struct {
 	next        uint32 // event index after the last one
 	clocks      Clocks
 	samples     SampleDescription
 	spaces      [LastFlowSpace + 1]bool
 	flowIDs     flowIDs
-	unmatched   bool // there are records that the matcher has to look at
-	endings     bool // there are ends with arguments or CPU times
+	unmatched   bool // some records need the matcher
+	endings     bool // some ends have arguments or CPU times
 	ordered     bool // see SetOrdered
 	fractions   fractions
 	screenshots Screenshots
-	inputs      []uint32 // the index of the first event of each input; nil: there is one
-	joinFlows   bool     // ids of flows mean the same in all inputs
+	inputs      []uint32 // the index of the first event of each input; nil: a single input
+	joinFlows   bool     // flow ids mean the same in all inputs
 }
 
-// lastOf holds a value for each key, in the order in which the keys were first set. Of several values the last one counts.
+// lastOf stores the last value set for each key, in the order in which keys were first set.
 type lastOf[K comparable, V any] struct {
 	list  []V
 	index map[K]int
 }
 
-// set sets a value. It returns false if there are maxAttributes keys already.
+// set sets a value. It returns false if there are maxAttributes other keys.
 func (l *lastOf[K, V]) set(key K, v V) bool {
 	if i, ok := l.index[key]; ok {
 		l.list[i] = v
@@ -119,15 +119,15 @@ func (l *lastOf[K, V]) set(key K, v V) bool {
 	return true
 }
 
-// fractions says where there are times that are not whole microseconds, and whether there are thread times that are negative or
-// beyond exactInDoubles.
+// fractions records whether any time is not a whole microsecond, and whether any thread time is negative or beyond
+// exactInDoubles.
 type fractions struct{ times, threadTimes, largeThreadTimes bool }
 
-// exactInDoubles bounds a thread time, and the time that a slice used, so that their sum is exact in a double: 52 days.
+// exactInDoubles limits a thread time and the CPU time of a slice so that their sum is exact in a double: 52 days.
 const exactInDoubles = 1 << 52
 
-// see looks at an event that becomes r.
-func (f *fractions) see(ev *Event, r *record) {
+// add records the times of an event that becomes r.
+func (f *fractions) add(ev *Event, r *record) {
 	if !f.times {
 		f.times = r.ts%Microsecond != 0 || r.Kind() == Slice && r.dur%Microsecond != 0
 	}
@@ -141,7 +141,7 @@ func (f *fractions) see(ev *Event, r *record) {
 	}
 }
 
-// Attribute is a fact about the whole trace: a key with a text or a number.
+// Attribute is a fact about the whole trace: a key with a string or an integer.
 type Attribute struct {
 	Key   string
 	Text  string
@@ -149,7 +149,7 @@ type Attribute struct {
 	IsInt bool
 }
 
-// minRunMemory is the least memory that a run may have, however small the budget: it bounds the number of runs.
+// minRunMemory is the least memory of a run, however small the budget, which limits the number of runs.
 const minRunMemory = 64 << 10
 
 // NewBuilder returns an empty Builder.
@@ -169,10 +169,10 @@ func NewBuilder(opts Options) *Builder {
 			stacks:     newStackTable(),
 			templates:  new(templateTable),
 		},
-		pages:   new(lastOf[pageKey, Page]),
-		sampled: new(sampleTable),
-		limit:   max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
-		aside:   new(int64),
+		pages:    new(lastOf[pageKey, Page]),
+		sampled:  new(sampleTable),
+		limit:    max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
+		reserved: new(int64),
 	}
 	if opts.Observer != nil {
 		b.intake = opts.Observer
@@ -182,8 +182,8 @@ func NewBuilder(opts Options) *Builder {
 	return b
 }
 
-// InternName interns the name of an event. It returns false if its table has no room: then each event has its name with it.
-// InternCategory, InternKey and InternText do so for categories and for names and texts of arguments.
+// InternName interns the name of an event. It returns false if the table is full; events then store their names inline.
+// InternCategory, InternKey and InternText do the same for categories, and for names and texts of arguments.
 func (b *Builder) InternName(text []byte) bool { return b.names.has(text) }
 
 // InternCategory is InternName for categories.
@@ -195,11 +195,11 @@ func (b *Builder) InternKey(text []byte) bool { return b.keys.has(text) }
 // InternText is InternName for texts of arguments, see ArgsEncoder.InternedText.
 func (b *Builder) InternText(text []byte) bool { return b.values.has(text) }
 
-// Args returns the encoder for arguments of events of this Builder. There is only one: Reset begins new arguments.
+// Args returns the Builder's only encoder for arguments of events. Reset starts new arguments.
 func (b *Builder) Args() *ArgsEncoder { return b.args }
 
-// SetAttribute sets a fact about the whole trace. Of several values for a key the last one counts. A key that is reserved for
-// weft (IsOwnName) gets a leading underscore.
+// SetAttribute sets a fact about the whole trace. The last value of a key wins. A key reserved for weft (IsOwnName) gets a
+// leading underscore.
 func (b *Builder) SetAttribute(key, text string) {
 	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Text: text})
 }
@@ -209,10 +209,10 @@ func (b *Builder) SetIntAttribute(key string, v int64) {
 	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Int: v, IsInt: true})
 }
 
-// maxAttributes bounds the attributes and the pages that are kept of a trace.
+// maxAttributes limits the attributes and the pages of a trace.
 const maxAttributes = 10_000
 
-// SetOwnAttribute sets a fact that weft itself has written. Its key is kept as it is.
+// SetOwnAttribute sets a fact written by weft itself, keeping its key.
 func (b *Builder) SetOwnAttribute(a Attribute) {
 	before, _ := b.Attribute(a.Key)
 	b.Hold(len(a.Text) - len(before.Text))
@@ -230,7 +230,7 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 	return b.attributes.list[i], true
 }
 
-// Attributes returns the facts that were set, in the order in which they were first set.
+// Attributes returns the facts in the order in which their keys were first set.
 func (b *Builder) Attributes() []Attribute { return b.attributes.list }
 
 // countSample counts a sample of a thread.
@@ -240,7 +240,7 @@ func (b *Builder) countSample(track TrackID) {
 	}
 }
 
-// Add adds an event. The error is one of the temporary files; data problems are counted.
+// Add adds an event. Errors come from temporary files; data problems are counted.
 func (b *Builder) Add(ev *Event) error {
 	if b.intake != nil {
 		b.next = max(b.next, ev.Event+1)
@@ -294,7 +294,7 @@ func (b *Builder) Add(ev *Event) error {
 	if b.derived {
 		r.flags |= flagDerived
 	}
-	b.fractions.see(ev, r)
+	b.fractions.add(ev, r)
 	b.next = max(b.next, ev.Event+1)
 	b.endings = b.endings || ev.Kind == End && (len(p.args) > 0 || ev.ThreadTS != CPUTime{})
 	row := &b.table.tracks[ev.Track]
@@ -304,7 +304,7 @@ func (b *Builder) Add(ev *Event) error {
 	switch r.flags & flagPayload {
 	case 0:
 	case flagArgs:
-		r.payload = b.records.addPayload(p.args) // by far the most common payload, which needs no encoding
+		r.payload = b.records.addPayload(p.args) // by far the most common payload; it needs no encoding
 	default:
 		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
 		r.payload = b.records.addPayload(b.scratch)
@@ -312,7 +312,7 @@ func (b *Builder) Add(ev *Event) error {
 	return b.added()
 }
 
-// internTexts gives a record the name and the category of its event; p takes those that the tables have no room for.
+// internTexts gives a record the name and category of its event; p gets those for which a table is full.
 func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
 	if id, ok := b.names.intern(ev.Name); ok {
 		r.name = NameID(id)
@@ -359,7 +359,7 @@ func (ev *Event) flags() (f recordFlags) {
 	return f
 }
 
-// withScreenshot returns the arguments of an event with its picture, which is another field of the event in the output.
+// withScreenshot returns the arguments of an event followed by its picture, which is a separate field of the output's event.
 func (b *Builder) withScreenshot(ev *Event) Args {
 	b.screenshots.Count++
 	b.screenshots.Bytes += int64(len(ev.Screenshot))
@@ -368,7 +368,7 @@ func (b *Builder) withScreenshot(ev *Event) Args {
 	return Args(b.pictured)
 }
 
-// addToTable adds a sample to the table.
+// addToTable adds a sample to the sample table.
 func (b *Builder) addToTable(ev *Event) error {
 	if ev.Callstack != 0 {
 		b.useCallstack(ev)
@@ -383,11 +383,11 @@ func (b *Builder) addToTable(ev *Event) error {
 	return b.added()
 }
 
-// SetOrdered declares that, if nothing is added after it, simultaneous events were added in the order in which Walk gave them
-// before: they stay in that order.
+// SetOrdered declares that simultaneous events were added in the order of an earlier Walk and must stay in it. Adding anything
+// else revokes it.
 func (b *Builder) SetOrdered() { b.ordered = true }
 
-// NextEvent returns the event index after the last one that was added, for events derived from the input's.
+// NextEvent returns the first unused event index, for events derived from the input's.
 func (b *Builder) NextEvent() uint32 { return b.next }
 
 // IsEmpty reports whether nothing was added.
@@ -396,7 +396,7 @@ func (b *Builder) IsEmpty() bool { return b.next == 0 }
 // Problems returns the log of the Builder.
 func (b *Builder) Problems() *problem.Log { return b.opts.Problems }
 
-// AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
+// AddFlow adds one end of a flow. For BindCarrier, the slice or instant that carries it must be added just before.
 func (b *Builder) AddFlow(f *FlowEvent) error {
 	if b.intake != nil {
 		b.next = max(b.next, f.Event+1)
@@ -418,7 +418,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	if f.Space == FlowV1 {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))
-		// Should it bind to nothing, it will show here.
+		// If it binds to nothing, it is shown on this track.
 		fallback := f.Fallback
 		if fallback == 0 {
 			fallback = b.RoleTrack(f.Track, RoleOther)
@@ -429,7 +429,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	return b.addRecord(&r)
 }
 
-// keyOf is the id of a text for comparing: its id in the table, or a hash if the table is full.
+// keyOf returns a text's id for comparisons: its id in the table, or a hash if the table is full.
 func keyOf(t *stringTable, text []byte) uint32 {
 	if id, ok := t.intern(text); ok {
 		return id
@@ -444,18 +444,18 @@ func (b *Builder) addRecord(r *record) error {
 	return b.added()
 }
 
-// added is called when there is one more record or sample.
+// added must be called after each new record or sample.
 func (b *Builder) added() error {
 	b.ordered = false
-	if b.records.size()+b.sampled.size() < b.limit-*b.aside {
+	if b.records.size()+b.sampled.size() < b.limit-*b.reserved {
 		return nil
 	}
 	return b.spill()
 }
 
-// SetAside says how many bytes of the budget others hold who read into the Builder. They come off what records may take, of
-// which half is left in any case.
-func (b *Builder) SetAside(bytes int64) { *b.aside = min(max(bytes, 0), b.limit/2) }
+// SetAside sets how much of the budget readers into the Builder use themselves, in bytes. It reduces the memory for records, at
+// most by half.
+func (b *Builder) SetAside(bytes int64) { *b.reserved = min(max(bytes, 0), b.limit/2) }
 
 // spill writes the records and samples in memory to disk, as one sorted run of each.
 func (b *Builder) spill() error {
@@ -474,31 +474,31 @@ func (b *Builder) spill() error {
 		b.records.reset()
 	}
 	err := b.sampled.spill(b.opts.TempDir)
-	// From here on little is allocated, so the next collection is far away, and what has piled up until now would stay.
+	// Little is allocated after this, so the next collection is far away and existing garbage would stay.
 	if b.limit >= collectAfter {
 		runtime.GC()
 	}
 	return err
 }
 
-// collectAfter is the size of a run after which garbage is collected: that takes a hundredth of the time of writing such a run, but
-// more with smaller runs.
+// collectAfter is the run size from which garbage is collected: collecting takes 1 % of the time of writing such a run, and a
+// larger share for smaller runs.
 const collectAfter = 64 << 20
 
-// MakeRoom frees the memory of what was added, if something is on disk already: then Finish moves the rest there anyhow. It is
-// called before work that takes memory of its own.
+// MakeRoom frees the memory of what was added before other work needs it, if a run is on disk already: Finish would write the
+// rest to disk anyway.
 func (b *Builder) MakeRoom() error {
 	if b.runs == nil {
 		return nil
 	}
 	err := b.spill()
 	b.records = memory{}
-	b.sampled.held = collections.List[sampleRow]{}
+	b.sampled.rows = collections.List[sampleRow]{}
 	runtime.GC()
 	return err
 }
 
-// Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
+// Finish sorts what was added and returns it as a Timeline, which must be closed. The Builder cannot be used afterwards.
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	if b.table.full != nil {
 		return nil, errors.Join(b.table.full, b.Close())
@@ -523,8 +523,8 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 		b.sampled = new(sampleTable)
 		return t, ctx.Err()
 	}
-	// Everything that was held is on disk, and the passes take memory of their own. Without a collection just here, what they
-	// take would come on top: the next one would be due at twice what was held.
+	// Everything is on disk, and the passes need memory of their own. Collect now: the next collection would be due only at
+	// twice the memory just freed.
 	b.records, b.scratch = memory{}, nil
 	runtime.GC()
 	store, err := b.runs.merge(b.opts)

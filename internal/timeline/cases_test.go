@@ -18,14 +18,13 @@ import (
 
 var update = flag.Bool("update", false, "write the expected results of the cases in testdata")
 
-// The budgets of the tests: everything in memory, and everything that can be on disk.
+// The budgets of the tests: everything in memory, and as much as possible on disk.
 const (
 	largeMemory = timeline.DefaultMemory
 	smallMemory = 1
 )
 
-// nest builds a timeline from its text form (package tracetext) and nests it. Temporary files go to a folder of their
-// own; when the test is over, all of them must be gone.
+// nest builds a timeline from its text form (package tracetext) and nests it. Its temporary files must be gone at the end of the test.
 func nest(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
 	return nestWith(t, memory, text, func(tl *timeline.Timeline) error { return tl.Nest(context.Background()) })
@@ -55,7 +54,7 @@ func nestWith(t testing.TB, memory int64, text string, nest func(*timeline.Timel
 	return tl, log
 }
 
-// dump returns the walk of a timeline as text.
+// dump returns a walk of a timeline as text.
 func dump(t testing.TB, tl *timeline.Timeline) string {
 	t.Helper()
 	text, err := tracetext.Dump(context.Background(), tl)
@@ -76,8 +75,8 @@ func dirIsEmpty(t testing.TB, dir string) {
 	}
 }
 
-// TestCases compares what Walk gives for the inputs in testdata with what is expected. A file is named by the property
-// that it shows and may have several pairs of input and walk; problems follow a walk if there are any.
+// TestCases compares walks of the inputs in testdata with the expected ones. A file is named after the property that it shows and may have
+// several pairs of input and walk; problems, if any, follow a walk.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -112,5 +111,17 @@ func TestCases(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// walk calls fn for every item.
+func walk(t testing.TB, tl *timeline.Timeline, fn func(it *timeline.Item)) {
+	t.Helper()
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		fn(it)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -2,70 +2,69 @@ package timeline
 
 import "strings"
 
-// Readers say what ties their input to others: which clock its times are of (SetClocks), which events name the same thing as events elsewhere
-// (AddLink), and whatever else an Observer asks for. A conversion of one input ignores all of it; package merge reads it.
+// Readers report what relates their input to others: the clock of its times (SetClocks), events that name the same thing as
+// events elsewhere (AddLink), and whatever an Observer receives. Converting one input ignores all of it; package merge uses it.
 
-// Anchor says when a time of the input was by the wall clock of its host.
+// Anchor relates a time of the input to the wall clock of its host.
 type Anchor struct {
-	At        Nanos // on the clock of the input
-	Wall      Nanos // since 1970, in UTC
-	Low, High Nanos // Wall is wrong by Low (at most 0) to High (at least 0): the truth is between Wall+Low and Wall+High
-	By        string
-	Counted   bool // others say the same: how many is worth saying
+	At        Nanos  // on the clock of the input
+	Wall      Nanos  // since 1970, in UTC
+	Low, High Nanos  // bounds of the error of Wall: the true time is between Wall+Low (Low ≤ 0) and Wall+High (High ≥ 0)
+	By        string // the source of the information
+	Counted   bool   // other anchors agree, and their number is worth reporting
 }
 
-// HostSync says how the monotonic clocks of two hosts compare. A host is told from others by how far its wall clock is from its monotonic
-// one.
+// HostSync compares the monotonic clocks of two hosts. A host is identified by the difference of its wall and monotonic clocks.
 type HostSync struct {
-	Own, Host Nanos // wall clock − monotonic clock of both
-	Low, High Nanos // by how much the monotonic clock of the first is ahead of the second's
+	Own, Host Nanos // wall clock − monotonic clock of each
+	Low, High Nanos // bounds of the lead of the first monotonic clock over the second
 }
 
-// LinkRole says what an event that carries a key does with what the key names.
+// LinkRole is what an event does with the thing that its key names.
 type LinkRole uint8
 
 // The roles of links.
 const (
-	LinkMember   LinkRole = iota // it belongs together with the others; no direction is known
-	LinkSend                     // it sends: whatever receives does so later than it begins
-	LinkReceive                  // it receives: whatever has sent began earlier than it begins
-	LinkServe                    // a slice: it receives when it begins, and answers later than that
-	LinkCall                     // a slice: it sends when it begins, and has the answer when it ends
-	LinkMeet                     // a slice: it does not end before all others with the key have begun
-	LinkSync                     // it happens at the same moment as the others, to within the steps of both clocks
-	LinkSyncSent                 // the same, of one that was issued at Issued and is over at TS
+	LinkMember   LinkRole = iota // belongs with the others, in no known direction
+	LinkSend                     // sends: every receiver receives after the event begins
+	LinkReceive                  // receives: every sender began before the event begins
+	LinkServe                    // a slice: receives at its start, and answers later
+	LinkCall                     // a slice: sends at its start, and has the answer at its end
+	LinkMeet                     // a slice: does not end before all others with the key have begun
+	LinkSync                     // happens at the same moment as the others, within the steps of both clocks
+	LinkSyncSent                 // like LinkSync, for an event that was issued at Issued and is over at TS
 )
 
-// LinkReference says whether the key of a link is the event's own.
+// LinkReference is whether the key of a link is the event's own.
 type LinkReference uint8
 
-// What the key of a link is to the event.
+// How the key of a link relates to the event.
 const (
-	LinkOwn      LinkReference = iota // it names the event, or the request that the event is part of
-	LinkToCaller                      // it names the span whose request the event serves
-	LinkToParent                      // it names the span that the event is any other child of
-	LinkToLinked                      // it names a span to which the event refers
+	LinkOwn      LinkReference = iota // names the event, or the request that the event is part of
+	LinkToCaller                      // names the span whose request the event serves
+	LinkToParent                      // names the parent span of any other child
+	LinkToLinked                      // names a span that the event refers to
 )
 
-// Link is a key that an event carries, which events of other inputs may carry too.
+// Link is a key of an event that events of other inputs may have too.
 type Link struct {
 	Key    string // with its kind as a prefix: "w3c:4bf92f….00f0…", "id:…"
 	Role   LinkRole
 	To     LinkReference
 	Track  TrackID
-	Event  uint32 // as in Event; that with it was added before
+	Event  uint32 // as in Event; the event itself must be added before
 	Offset int64
 	TS     Nanos
-	Dur    Nanos // NoTime: it has no length, or the length is not known
+	Dur    Nanos // NoTime: no length, or an unknown one
 	Issued Nanos // of LinkSyncSent
-	Step   Nanos // in which the times count: each may be later by less than that; 0: they are exact
+	Step   Nanos // the unit of the times: each may be later by less than this; 0: exact
 
-	// Request is set by an event that carries no key itself, with an id that another event of the same input has together with
-	// a key: LinkedBy. The pair then has the same key.
+	// Request is set for an event without a key, to an id that it shares with another event of the same input, which has the
+	// key and the id as LinkedBy. Both then have the same key.
 	Request, LinkedBy string
 }
 
-// TraceContextKey returns the key of a span of the W3C trace context, whose ids are hexadecimal; "" if one is missing.
+// TraceContextKey returns the key of a span of a W3C trace context, from its hexadecimal ids; "" if one is missing.
 func TraceContextKey(traceID, spanID string) string {
 	if strings.Trim(traceID, "0") == "" || strings.Trim(spanID, "0") == "" {
 		return ""
@@ -73,7 +72,7 @@ func TraceContextKey(traceID, spanID string) string {
 	return "w3c:" + strings.ToLower(traceID) + ":" + strings.ToLower(spanID)
 }
 
-// Traceparent returns the ids of the span that a traceparent names, "00-TRACE-SPAN-01"; they are empty if the text is not a traceparent.
+// Traceparent returns the span ids in a traceparent header, "00-TRACE-SPAN-01"; they are empty if the text is not one.
 func Traceparent(text string) (traceID, spanID string) {
 	parts := strings.Split(strings.TrimSpace(text), "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || len(parts[2]) != 16 || !isHex(parts[1]) || !isHex(parts[2]) {
@@ -82,23 +81,23 @@ func Traceparent(text string) (traceID, spanID string) {
 	return parts[1], parts[2]
 }
 
-// TraceparentKey returns the key of the span that a traceparent names; "" if the text is not a traceparent.
+// TraceparentKey returns the key of the span in a traceparent header; "" if the text is not one.
 func TraceparentKey(text string) string { return TraceContextKey(Traceparent(text)) }
 
 func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
-// Observer is an Intake that is told as well what ties an input to others.
+// Observer is an Intake that also receives what relates an input to others.
 type Observer interface {
 	Intake
-	Anchor(a *Anchor)        // when a time of the input was by the wall clock
-	HostSync(s *HostSync)    // how the clocks of two hosts compare
-	Host(name string)        // on which the input was recorded; "": not known
-	Rank(n int64)            // of the input, among the processes of a distributed program
-	ClockDomain(name string) // of the times, where several systems have such a clock, as Chrome names it: "LINUX_CLOCK_MONOTONIC"
-	Step(n Nanos)            // the unit in which the time of an event was counted; the input's is the shortest
+	Anchor(a *Anchor)        // wall-clock time of a time of the input
+	HostSync(s *HostSync)    // relation of the clocks of two hosts
+	Host(name string)        // the host of the recording; "": unknown
+	Rank(n int64)            // rank of the input among the processes of a distributed program
+	ClockDomain(name string) // Chrome's name of the clock, where several systems have such a clock: "LINUX_CLOCK_MONOTONIC"
+	Step(n Nanos)            // the unit of an event's time; the shortest one is the input's
 }
 
-// StepOf returns the step in which a clock seems to count that has shown a time: 1 ms, 1 µs or 1 ns.
+// StepOf guesses the step of a clock from one of its times: 1 ms, 1 µs or 1 ns.
 func StepOf(ts Nanos) Nanos {
 	switch {
 	case ts%(1000*Microsecond) == 0:
@@ -109,13 +108,13 @@ func StepOf(ts Nanos) Nanos {
 	return 1
 }
 
-// Observer returns the observer of how the input relates to others; nil if not requested.
+// Observer returns the observer of the input's relations to others; nil if there is none.
 func (b *Builder) Observer() Observer { return b.opts.Observer }
 
 // WantsLinks reports whether AddLink has an effect.
 func (b *Builder) WantsLinks() bool { return b.intake != nil }
 
-// AddLink records a key that an added event carries. Events of several inputs with one key become a flow.
+// AddLink records a key of an added event. Events of several inputs with the same key become a flow.
 func (b *Builder) AddLink(l *Link) error {
 	if b.intake == nil {
 		return nil
@@ -123,8 +122,8 @@ func (b *Builder) AddLink(l *Link) error {
 	return b.intake.Link(l)
 }
 
-// IDs returns the ids of the thread that a track is, or is below, and of its process; false if it is below neither. A track of a
-// process has the zero thread id.
+// IDs returns the ids of the thread that a track is or belongs to, and of its process; false if it belongs to neither. For a track
+// of a process the thread id is zero.
 func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok bool) {
 	t := b.table
 	for hops := 0; track != 0 && hops < maxParents; hops++ {
@@ -140,7 +139,7 @@ func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok b
 	return process, thread, ok
 }
 
-// IsThread reports whether a track is the main one of a thread.
+// IsThread reports whether a track is the main track of a thread.
 func (b *Builder) IsThread(track TrackID) bool {
 	return b.table.tracks[b.table.resolve(track)].kind == ThreadTrack
 }

@@ -9,36 +9,36 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// eventIDs numbers the events of a timeline, from 1 on and without gaps, in the order in which Walk gives them. Ordinals also count ends
-// and the steps of flows, of which other forms of the same trace have others: these numbers are the same in all of them.
+// eventIDs numbers the events of a timeline from 1 without gaps, in the order of Walk. Unlike ordinals, which also count ends
+// and steps of flows, these numbers are the same in every form of a trace.
 //
-// They take a bit for each record, and eight bytes for each record of a time at which a flow changes the order.
+// They take one bit per record, and eight bytes for each record of a time at which a flow changes the order.
 type eventIDs struct {
 	events ordinalSet
-	before []uint64 // by block: the events before it
+	before []uint64 // number of events before each block
 	moved  []movedGroup
 	total  uint64
 }
 
-// ordinalSet is a set of ordinals: bit i of word i/64 is ordinal i.
+// ordinalSet is a set of ordinals: bit i%64 of word i/64 is ordinal i.
 type ordinalSet []uint64
 
 func (s ordinalSet) add(ordinal uint64)    { s[ordinal/64] |= 1 << (ordinal % 64) }
 func (s ordinalSet) remove(ordinal uint64) { s[ordinal/64] &^= 1 << (ordinal % 64) }
 
-// idBlock is how many words are counted together.
+// idBlock is the number of words counted together.
 const idBlock = 8
 
-// movedGroup are the records of one time whose events do not come in the order of their ordinals, because of flows.
+// movedGroup is the records of one time whose events flows take out of the order of their ordinals.
 type movedGroup struct {
 	first  uint64   // ordinal of the first record
-	ids    uint64   // the events before it
-	order  []uint32 // the events in the order of Walk: their ordinals, from first on
-	places []uint32 // by record: the place of an event in order
+	ids    uint64   // number of events before it
+	order  []uint32 // the events in the order of Walk, as ordinals relative to first
+	places []uint32 // by record: the index of its event in order
 }
 
-// NumberEvents finds the numbers of events, for EventID: of all that are not hidden. Nest, which has found the records that are events,
-// comes first, and AttachFlows if there are flows.
+// NumberEvents computes the numbers of all events that are not hidden, for EventID. It requires Nest, and AttachFlows if there
+// are flows.
 func (t *Timeline) NumberEvents(ctx context.Context) error {
 	if t.ids != nil {
 		return nil
@@ -66,7 +66,7 @@ func (t *Timeline) NumberEvents(ctx context.Context) error {
 	return nil
 }
 
-// forgetHidden takes what is on hidden tracks out of the events.
+// forgetHidden removes what is on hidden tracks from the events.
 func (t *Timeline) forgetHidden(ctx context.Context) error {
 	ordinal := uint64(0)
 	return t.groups(ctx, false, func(g *group) error {
@@ -80,15 +80,15 @@ func (t *Timeline) forgetHidden(ctx context.Context) error {
 	})
 }
 
-// idCounter finds what flows do to the numbers of events.
+// idCounter computes how flows change the numbers of events.
 type idCounter struct {
 	t     *Timeline
 	ids   *eventIDs
-	w     walker   // of a segment
-	order []uint32 // of the events of a group
+	w     walker   // for the current segment
+	order []uint32 // the events of the current group
 }
 
-// flows adds the ends of flows that show as instants, and returns the segments in which a flow leads to a lower ordinal.
+// flows adds the flow ends shown as instants, and returns the segments in which a flow leads to a lower ordinal.
 func (n *idCounter) flows() (segments []int, err error) {
 	var all attachedCursor[FlowRef]
 	if err := all.open(n.t.flows, 0); err != nil {
@@ -146,7 +146,7 @@ func (n *idCounter) group(g *group) error {
 	return nil
 }
 
-// next takes the next record of a group that flows reorder.
+// next adds the next record of a reordered group.
 func (n *idCounter) next(ordinal uint64) {
 	if n.ids.events[ordinal/64]>>(ordinal%64)&1 != 0 {
 		n.order = append(n.order, uint32(ordinal-n.w.ordinal))
@@ -175,11 +175,11 @@ func (ids *eventIDs) rank(ordinal uint64) uint64 {
 	return n + uint64(bits.OnesCount64(ids.events[word]&(1<<(ordinal%64)-1)))
 }
 
-// EventCount returns the number of events other than samples. NumberEvents comes first.
+// EventCount returns the number of events other than samples. It requires NumberEvents.
 func (t *Timeline) EventCount() uint64 { return t.ids.total }
 
-// EventID returns the number of a slice, an instant or a counter value, by its ordinal: 1 for the first event that Walk gives.
-// Samples have no numbers. NumberEvents comes first.
+// EventID returns the number of the slice, instant or counter value with an ordinal: 1 for the first event of Walk. Samples have
+// no numbers. It requires NumberEvents.
 func (t *Timeline) EventID(ordinal uint64) uint64 {
 	ids := t.ids
 	if g := ids.movedBefore(func(g *movedGroup) bool { return g.first <= ordinal }); g != nil && ordinal-g.first < uint64(len(g.places)) {
@@ -188,7 +188,7 @@ func (t *Timeline) EventID(ordinal uint64) uint64 {
 	return ids.rank(ordinal) + 1
 }
 
-// EventOrdinal returns the ordinal of the event of a number; false if there is none. NumberEvents comes first.
+// EventOrdinal returns the ordinal of the event with a number; false if there is none. It requires NumberEvents.
 func (t *Timeline) EventOrdinal(id uint64) (ordinal uint64, ok bool) {
 	ids := t.ids
 	if id == 0 || ids == nil || id > ids.total {
@@ -198,24 +198,24 @@ func (t *Timeline) EventOrdinal(id uint64) (ordinal uint64, ok bool) {
 		return g.first + uint64(g.order[id-g.ids-1]), true
 	}
 	block := sort.Search(len(ids.before), func(i int) bool { return ids.before[i] >= id }) - 1
-	left := id - ids.before[block]
+	rest := id - ids.before[block]
 	for i := block * idBlock; ; i++ {
 		word := ids.events[i]
 		n := uint64(bits.OnesCount64(word))
-		if left > n {
-			left -= n
+		if rest > n {
+			rest -= n
 			continue
 		}
-		for ; left > 1; left-- {
+		for ; rest > 1; rest-- {
 			word &= word - 1
 		}
 		return uint64(i)*64 + uint64(bits.TrailingZeros64(word)), true
 	}
 }
 
-// movedBefore returns the last group that is reports as at or before the target; nil if there is no such group.
-func (ids *eventIDs) movedBefore(is func(*movedGroup) bool) *movedGroup {
-	i := sort.Search(len(ids.moved), func(i int) bool { return !is(&ids.moved[i]) })
+// movedBefore returns the last group for which reached is true; nil if there is none.
+func (ids *eventIDs) movedBefore(reached func(*movedGroup) bool) *movedGroup {
+	i := sort.Search(len(ids.moved), func(i int) bool { return !reached(&ids.moved[i]) })
 	if i == 0 {
 		return nil
 	}

@@ -11,25 +11,22 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Sampling is what a pass must know of an event that sees it and the samples of its thread as one sequence
-// (profile-calls.md 5).
+// Sampling is what a pass needs of an event to merge it with the samples of its thread into one sequence (profile-calls.md 5).
 type Sampling struct {
-	// TraceID is the id under which a sampler recorded the stack of the thread for this event; 0: none.
+	// TraceID is the id under which a sampler recorded the thread's stack for this event; 0: none.
 	TraceID uint64
-	// Thread is the thread on which the event happened, if it is shown elsewhere; 0: the event's Track.
+	// Thread is the thread on which the event happened, if the event is on another track; 0: Track.
 	Thread TrackID
-	// Skip is set if the event does not take part: an instant of phase I without a TraceID.
+	// Skip excludes the event from the sequence: an instant of phase I without a TraceID.
 	Skip bool
 }
 
-// Extend lets a pass add slices that follow from the records: fn gets the starts of slices and instants, one timestamp
-// after the other, and is called once more without any at the end. Within a timestamp they are ordered by their end,
-// the last first, and otherwise as in the input; ordinals are not known yet. It must be called before Nest, at most once. An
-// error of fn is returned.
+// Extend lets a pass add slices derived from the records. fn receives the starts of slices and instants of one timestamp after
+// another, and no starts in a last call at the end. Within a timestamp the starts are ordered by their end, latest first, and
+// then as in the input; ordinals are not known yet. Extend must be called before Nest, at most once. It returns errors of fn.
 //
-// The Builder takes slices on tracks that the timeline has, in any order. Added slices enclose the input's slices with the same
-// start and end, and among added ones the lowest Event encloses the others. Added ones without length are in none with a higher
-// Event.
+// The Builder accepts slices on existing tracks, in any order. Added slices enclose the input's slices with the same start and
+// end; of several added ones the lowest Event is outermost. Added slices without length are outside those with a higher Event.
 func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
@@ -63,15 +60,15 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 	t.fractions.threadTimes = t.fractions.threadTimes || b.fractions.threadTimes
 	t.endings = t.endings || b.endings
 	t.fractions.largeThreadTimes = t.fractions.largeThreadTimes || b.fractions.largeThreadTimes
-	return t.takeOver(ctx, b)
+	return t.mergeExtension(ctx, b)
 }
 
 // extensionBuilder returns a Builder for records that join the timeline's.
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
-		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory), aside: new(int64),
+		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory), reserved: new(int64),
 	}
-	b.next = t.next // what is added is numbered after what is there
+	b.next = t.next // new events are numbered after the existing ones
 	if base, ok := t.store.(*memory); ok {
 		b.limit = max(b.limit, extendedMemory(t.opts)-base.size()-t.sampled.size())
 		b.records.arenaBase = len(base.arena) // see memory.join
@@ -79,7 +76,7 @@ func (t *Timeline) extensionBuilder() *Builder {
 	return b
 }
 
-// extendedMemory is what the records of a timeline and of its extension may take together.
+// extendedMemory is the limit for the records of a timeline and its extension together.
 func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 6 }
 
 // starts returns the starts of a group for Extend.
@@ -95,7 +92,7 @@ func (o *occurrences) starts(g *group) ([]Head, error) {
 			return nil, err
 		}
 		if len(o.t.inputs) > 1 && o.t.BindsFlows(r.track) {
-			o.out[len(o.out)-1].Thread = r.track // the events that one input has on a thread
+			o.out[len(o.out)-1].Thread = r.track // the track of one input's events on the thread
 		}
 	}
 	if len(o.out) > 1 {
@@ -104,7 +101,7 @@ func (o *occurrences) starts(g *group) ([]Head, error) {
 	return o.out, nil
 }
 
-// endOrStart is the end of a slice; what never ends, and an instant, has no length (profile-calls.md 5).
+// endOrStart is the end of a slice. Instants, and slices that never end, count as having no length (profile-calls.md 5).
 func (o *Head) endOrStart() Nanos {
 	if o.End == NoTime {
 		return o.TS
@@ -112,8 +109,8 @@ func (o *Head) endOrStart() Nanos {
 	return o.End
 }
 
-// takeOver merges the records of an extension with the timeline's.
-func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
+// mergeExtension merges the records of an extension with the timeline's.
+func (t *Timeline) mergeExtension(ctx context.Context, b *Builder) error {
 	if b.records.len() == 0 && b.runs == nil {
 		return nil
 	}
@@ -130,9 +127,9 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 			return err
 		}
 	}
-	b.records = memory{} // all is on disk, see Finish
+	b.records = memory{} // everything is on disk, see Finish
 	if inMemory {
-		// The records of the timeline come first of those at one time, so they are a run of their own before the others.
+		// The timeline's records precede simultaneous records of the extension, so they form the first run.
 		d, err := base.toDisk(t.opts)
 		if err != nil {
 			return err
@@ -150,8 +147,8 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join takes over the records of another buffer, leaving it empty, and their payloads: they come after simultaneous records of m.
-// Both are sorted, and the payloads of other are numbered after m's.
+// join moves the records and payloads of another buffer to m and empties it: its records come after simultaneous records of m.
+// Both must be sorted, with the payloads of other numbered after m's.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))
 	for i := range other.order {
@@ -165,7 +162,7 @@ func (m *memory) join(other *memory) {
 	*other = memory{}
 }
 
-// toDisk writes everything to disk as one run, which is in the order of time, and leaves the memory empty.
+// toDisk writes everything to disk as one run in time order, and empties the memory.
 func (m *memory) toDisk(opts Options) (*disk, error) {
 	r, err := newRuns(opts.TempDir)
 	if err != nil {
@@ -178,7 +175,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 	return d, nil
 }
 
-// mergeWith adds sorted runs to the records of the store, which takes over their file: their payloads go after the store's.
+// mergeWith merges sorted runs into the store, which takes over their record file: their payloads go after the store's.
 func (d *disk) mergeWith(r *runs, opts Options) error {
 	added, err := r.sequences(opts)
 	if err != nil {

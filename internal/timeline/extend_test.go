@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// dumpItems is a walk as text.
+// dumpItems returns a walk as text.
 func dumpItems(t *testing.T, tl *Timeline) string {
 	t.Helper()
 	var b strings.Builder
@@ -20,7 +20,7 @@ func dumpItems(t *testing.T, tl *Timeline) string {
 	return b.String()
 }
 
-// Extending a timeline by slices gives the same as adding them to its builder, on disk and in memory.
+// Extending a timeline by slices has the same result as adding them to its Builder, on disk and in memory.
 func TestExtend(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 20, 1 << 30} {
 		r := rand.New(rand.NewPCG(7, 7))
@@ -35,7 +35,7 @@ func TestExtend(t *testing.T) {
 		}
 		for i := range n {
 			for _, b := range []*Builder{plain, base} {
-				// The slices of the input lie at odd times, the added ones at even times, so that none are equal.
+				// Input slices have odd times, added ones even times, so that none are equal.
 				b.Args().Reset()
 				b.Args().Key([]byte("number"))
 				b.Args().Int(int64(i))
@@ -97,7 +97,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// A timeline that was in memory is sorted also if an extension makes it spill, whatever order its records came in.
+// A timeline in memory is sorted even if an extension makes it spill, whatever the order of its records.
 func TestExtendUnsorted(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	thread := threadOf(b, 0)
@@ -148,8 +148,8 @@ func threadOf(b *Builder, i int) TrackID {
 	return b.Thread(b.Process(ProcessKey{Num: 1}), ThreadKey{Num: int64(10 + i)})
 }
 
-// What Extend hands out: pairs with their lengths, the longest first, the id of a sampler, the thread of what is shown
-// elsewhere; not what is marked Skip. An added slice encloses one of the input of the same extent.
+// Extend passes pairs with their lengths, longest first, the id of a sampler, and the thread of events shown elsewhere; not events with
+// Skip. An added slice encloses an equal one of the input.
 func TestExtendStarts(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 30} {
 		b := testBuilder(t, memory)
@@ -193,7 +193,7 @@ func TestExtendStarts(t *testing.T) {
 	}
 }
 
-// nestedBegins nests a timeline and returns the names of its slices in the order of their starts.
+// nestedBegins nests a timeline and returns the names of its slices in the order of starts.
 func nestedBegins(t *testing.T, tl *Timeline) (names []string) {
 	t.Helper()
 	if err := tl.Nest(context.Background()); err != nil {
@@ -239,7 +239,7 @@ func TestExtendError(t *testing.T) {
 	}
 }
 
-// The unit of times is the microsecond unless something needs a smaller one.
+// The unit of times is the microsecond unless some time needs a smaller one.
 func TestTimeUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		ev               Event
@@ -264,8 +264,8 @@ func TestTimeUnit(t *testing.T) {
 	}
 }
 
-// Of added slices with the same begin and end the one with the lowest Event encloses the others, whatever the order in
-// which they were added, on disk and in memory.
+// Of added slices with the same start and end, the one with the lowest Event encloses the others, whatever the order in which they were
+// added, on disk and in memory.
 func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 30} {
 		b := testBuilder(t, memory)

@@ -1,28 +1,29 @@
 package timeline
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// Page is a document that was shown in a window of a browser (firefox.md 10).
+// Page is a document shown in a browser window (firefox.md 10).
 type Page struct {
-	Window   int64 // the inner window: each document has its own
+	Window   int64 // inner window: each document has its own
 	Tab      int64 // 0: unknown
-	Embedder int64 // the inner window of the document around this one; 0: none
+	Embedder int64 // inner window of the embedding document; 0: none
 	URL      string
-	Private  bool   // its window is a private one
+	Private  bool   // in a private window
 	IDSpace  string // id space of its windows and its tab; "": the trace's own
 }
 
-// pageKey tells pages apart.
+// pageKey identifies a page.
 type pageKey struct {
 	window  int64
 	idSpace string
 }
 
-// AddPage adds a page. Of several pages of one window the last one counts.
+// AddPage adds a page. The last of several pages of a window wins.
 func (b *Builder) AddPage(p Page) {
 	n, ok := b.table.number(b.idSpaceName(p.IDSpace))
 	if p.IDSpace = b.table.spaceName(n); !ok || !b.pages.set(pageKey{p.Window, p.IDSpace}, p) {
@@ -30,18 +31,18 @@ func (b *Builder) AddPage(p Page) {
 	}
 }
 
-// Pages returns the pages of the trace, in the order in which they were first added.
+// Pages returns the pages in the order in which they were first added.
 func (t *Timeline) Pages() []Page { return t.pages }
 
-// FactKind says what a Fact is about. The numbers are written into files: they never change their meaning.
+// FactKind is what a Fact is about. The numbers are written into files and must not change.
 type FactKind uint8
 
 // The kinds of facts.
 const (
-	FactCPU         FactKind = 1 // how much of a processor's time the thread used, in percent
-	FactEventDelay  FactKind = 2 // how long the event that runs has kept others waiting, in ms
-	FactCategory    FactKind = 3 // what the thread was doing: the name of a category of Firefox
-	FactSubcategory FactKind = 4 // the subcategory of that
+	FactCPU         FactKind = 1 // CPU usage of the thread, in percent
+	FactEventDelay  FactKind = 2 // how long the running event has delayed others, in ms
+	FactCategory    FactKind = 3 // what the thread was doing: a category of Firefox
+	FactSubcategory FactKind = 4 // its subcategory
 	lastFactKind             = FactSubcategory
 )
 
@@ -57,7 +58,7 @@ var factKinds = [...]struct {
 // IsFactKind reports whether a number is a kind of facts.
 func IsFactKind(n uint64) bool { return n >= 1 && n <= uint64(lastFactKind) }
 
-// String returns the name of the kind, which is also the name of the track that shows such values where they change.
+// String returns the name of the kind, which is also the name of the track that shows such values if they change.
 func (k FactKind) String() string { return factKinds[k].name }
 
 // Unit returns the unit of the values.
@@ -66,13 +67,13 @@ func (k FactKind) Unit() string { return factKinds[k].unit }
 // IsText reports whether the values are texts.
 func (k FactKind) IsText() bool { return factKinds[k].isText }
 
-// Fact is a value that all samples of a thread have, so that it has no track of its own.
+// Fact is a value that all samples of a thread share, so that it needs no track.
 type Fact struct {
 	Kind       FactKind
-	Number     Number // of kinds that have numbers
-	Text       string // of kinds that have texts
-	Samples    int64  // how many there are
-	Start, End Nanos  // of these samples
+	Number     Number // of numeric kinds
+	Text       string // of textual kinds
+	Samples    int64  // number of samples
+	Start, End Nanos  // time range of the samples
 }
 
 // Value returns the value as text.
@@ -86,14 +87,13 @@ func (f *Fact) Value() string {
 	return strconv.FormatFloat(f.Number.Float(), 'g', -1, 64)
 }
 
-// AddFact adds a fact about a thread. Of several of one kind the last one counts.
+// AddFact adds a fact about a thread. The last of several of one kind wins.
+
 func (b *Builder) AddFact(thread TrackID, f Fact) {
 	th := b.table.thread(b.sampleThread(thread))
-	for i := range th.facts {
-		if th.facts[i].Kind == f.Kind {
-			th.facts[i] = f
-			return
-		}
+	if i := slices.IndexFunc(th.facts, func(g Fact) bool { return g.Kind == f.Kind }); i >= 0 {
+		th.facts[i] = f
+	} else {
+		th.facts = append(th.facts, f)
 	}
-	th.facts = append(th.facts, f)
 }

@@ -5,16 +5,16 @@ import (
 	"encoding/binary"
 )
 
-// HashFlowID returns the number that stands for the id of a flow that is a text.
+// HashFlowID returns the number used for a textual flow id.
 func HashFlowID(text []byte) uint64 {
 	sum := sha256.Sum256(text)
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// maxFlowIDBytes bounds the memory for ids of flows that are texts.
+// maxFlowIDBytes limits the memory for textual flow ids.
 const maxFlowIDBytes = 32 << 20
 
-// flowIDs are the ids of flows that are texts, by their hash.
+// flowIDs are textual flow ids by their hash.
 type flowIDs struct {
 	texts map[uint64]string
 	bytes int
@@ -24,7 +24,7 @@ func (f *flowIDs) keep(id uint64, text []byte) {
 	if _, ok := f.texts[id]; ok {
 		return
 	}
-	const entry = 64 // of the map
+	const entry = 64 // overhead of the map
 	if f.bytes += len(text) + entry; f.bytes > maxFlowIDBytes {
 		return
 	}
@@ -34,8 +34,8 @@ func (f *flowIDs) keep(id uint64, text []byte) {
 	f.texts[id] = string(text)
 }
 
-// FlowIDText returns the id of a flow that is a text, given its hash. It is not known without Options.KeepFlowIDs, and
-// where all ids together are too large for memory, 32 MiB.
+// FlowIDText returns the text of a textual flow id, given its hash. It is known only with Options.KeepFlowIDs, and only for the
+// first 32 MiB of ids.
 func (t *Timeline) FlowIDText(id uint64) (text string, ok bool) {
 	text, ok = t.flowIDs.texts[id]
 	return text, ok

@@ -2,8 +2,8 @@ package timeline
 
 import "context"
 
-// Handle holds a timeline for a public type that embeds it in an unexported field. weft's own packages get at the timeline with Of; a program
-// that uses weft does not see the engine, because a Handle has no exported methods.
+// Handle holds a timeline for a public type, which embeds it in an unexported field. weft's packages get the timeline with Of;
+// programs that use weft cannot, because a Handle has no exported methods.
 type Handle struct {
 	ctx context.Context
 	tl  *Timeline
@@ -14,7 +14,7 @@ type Holder interface{ handle() *Handle }
 
 func (h *Handle) handle() *Handle { return h }
 
-// Hold puts a timeline into an empty holder, which owns it from now on. ctx governs what the holder does with it.
+// Hold puts a timeline into an empty holder, which then owns it. ctx governs the holder's operations.
 func Hold(ctx context.Context, in Holder, tl *Timeline) { *in.handle() = Handle{ctx, tl} }
 
 // Of returns the timeline of a holder.

@@ -10,12 +10,11 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// InputID is the id of a process, or of a thread in its process, as the input has it: a number, or a text that is its
-// name as well.
+// InputID is the id of a process, or of a thread in its process, in the input: a number, or a text that is also its name.
 type InputID struct {
 	Num      int64
 	Text     string
-	IsNumber bool // Text is a number beyond Num, and no name
+	IsNumber bool // Text is a number too large for Num, not a name
 }
 
 // The ids of processes and of threads have the same form.
@@ -43,7 +42,7 @@ func (id InputID) Number() string {
 	return id.String()
 }
 
-// MarshalJSON writes a number, or the text of one beyond 64 bits. An id that is a name is null: the name is written elsewhere.
+// MarshalJSON writes a number, or the text of one beyond 64 bits; null for a name, which is written elsewhere.
 func (id InputID) MarshalJSON() ([]byte, error) {
 	switch {
 	case !id.HasNumber():
@@ -54,7 +53,7 @@ func (id InputID) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, id.Num, 10), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. What null was is not known: it leaves the id as it is.
+// UnmarshalJSON reads the output of MarshalJSON. null leaves the id unchanged.
 func (id *InputID) UnmarshalJSON(text []byte) error {
 	switch {
 	case string(text) == "null":
@@ -75,7 +74,7 @@ func (id InputID) nameOr(name string) string {
 	return name
 }
 
-// Unlabelled is the name of a track without the label that nameAlike has put after it.
+// Unlabelled is the name of a track without the label appended by labelNamesakes.
 func (tr *Track) Unlabelled() string {
 	if len(tr.Labels) == 0 {
 		return tr.Name
@@ -83,8 +82,8 @@ func (tr *Track) Unlabelled() string {
 	return strings.TrimSuffix(tr.Name, " ("+tr.Labels[0]+")")
 }
 
-// FullName is the name of a track for people. Where the output has an assigned number for a process or a thread, the name says
-// which one it is: by the first label of the process, or the input's id, unless the number shows it.
+// FullName is the display name of a track. If the output uses an assigned number for a process or thread, the name identifies it
+// by the first label of the process or the input's id, unless the assigned number shows the id.
 func (tr *Track) FullName() string {
 	if !tr.Assigned || !tr.InputID.HasNumber() {
 		return tr.Name
@@ -104,12 +103,12 @@ func (tr *Track) FullName() string {
 	case tr.Name == "" || tr.Name == which:
 		return which
 	case tr.Kind == ThreadTrack && tr.InputID == InputID{}:
-		return tr.Name // a main thread, with the process around it
+		return tr.Name // a main thread; its process is displayed around it
 	}
 	return tr.Name + " (" + which + ")"
 }
 
-// number is the pid or tid of the output.
+// number is the pid or tid in the output.
 func (tr *Track) number() int64 {
 	if tr.Kind == ThreadTrack {
 		return tr.TID
@@ -117,12 +116,12 @@ func (tr *Track) number() int64 {
 	return int64(tr.PID)
 }
 
-// SeenIn reports whether people see an id in the number that the output has in its place, as 48213 in 10048213.
+// SeenIn reports whether the decimal digits of an output's number end in the id, as 10048213 does in 48213.
 func (id InputID) SeenIn(number int64) bool {
 	return id.Text == "" && id.Num >= 0 && number > id.Num && (number-id.Num)%madeUp == 0
 }
 
-// Title is FullName with the number that the input has, where it has one: "python (GPU 0) [pid 0]".
+// Title is FullName followed by the input's number, if any: "python (GPU 0) [pid 0]".
 func (tr *Track) Title() string {
 	kind := "pid"
 	switch {
@@ -134,21 +133,21 @@ func (tr *Track) Title() string {
 	return tr.InputID.Title(tr.FullName(), kind)
 }
 
-// Title is a name with the number that the input has after it, if it has one: "main [tid 7]".
+// Title is a name followed by the id if it is a number: "main [tid 7]".
 func (id InputID) Title(name, kind string) string {
 	if !id.HasNumber() {
 		return name
 	}
 	number := kind + " " + id.String()
-	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may say it already
+	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may include it already
 	case "", number:
 		return "[" + number + "]"
 	}
 	return name + " [" + number + "]"
 }
 
-// WriteAs says by which number the output names a process or a thread whose id Perfetto cannot hold, as a trace did that weft
-// wrote before. A number that is taken is not used.
+// WriteAs requests the number that stands in the output for an id that Perfetto cannot represent, as recorded in a trace written
+// by weft. It has no effect if the number is used.
 func (b *Builder) WriteAs(id TrackID, number int64) {
 	switch t := b.table; {
 	case number <= 0:
@@ -159,36 +158,36 @@ func (b *Builder) WriteAs(id TrackID, number int64) {
 	}
 }
 
-// idTable gives out ids that the input does not have.
+// idTable allocates ids that the input does not use.
 type idTable struct {
-	taken map[int64]bool
-	next  int64
-	last  int64 // the lowest one that was given to a process or thread of several inputs; 0: none was
+	taken    map[int64]bool
+	next     int64
+	lastHigh int64 // the lowest id allocated downwards from 2^31; 0: none
 }
 
-// madeUp is the distance of made-up ids from the input's. No pid or tid of Linux is as high.
+// madeUp is the distance of allocated ids from the input's. No pid or tid of Linux is as high.
 const madeUp = 10_000_000
 
-// like returns a number from which people see an id of the input: the lowest that nothing has, a multiple of madeUp above the id, from the given one
-// on. For ids that are too high it is the highest number below 2^31 that nothing has.
-func (t *idTable) like(id, multiple int64) int64 {
+// resembling allocates an id whose last digits are an id of the input: the lowest free one that is a multiple of madeUp above it, starting
+// at the given multiple. For ids that are too high, it is the highest free number below 2^31.
+func (t *idTable) resembling(id, multiple int64) int64 {
 	for number := id + max(multiple, 1)*madeUp; id >= 0 && id <= math.MaxInt32 && number <= math.MaxInt32; number += madeUp {
 		if t.reserve(number) != 0 {
 			return number
 		}
 	}
-	if t.last == 0 {
-		t.last = math.MaxInt32 + 1
+	if t.lastHigh == 0 {
+		t.lastHigh = math.MaxInt32 + 1
 	}
-	for t.last--; t.taken[t.last]; {
-		t.last--
+	for t.lastHigh--; t.taken[t.lastHigh]; {
+		t.lastHigh--
 	}
-	t.taken[t.last] = true
-	return t.last
+	t.taken[t.lastHigh] = true
+	return t.lastHigh
 }
 
-// free returns the smallest number that nothing has.
-func (t *idTable) free() int64 {
+// lowest allocates the lowest free number.
+func (t *idTable) lowest() int64 {
 	for t.next++; t.taken[t.next]; {
 		t.next++
 	}
@@ -196,7 +195,7 @@ func (t *idTable) free() int64 {
 	return t.next
 }
 
-// reserve returns a number for the one that asks for it, or 0 if something has it.
+// reserve allocates a number; it returns 0 if the number is used.
 func (t *idTable) reserve(number int64) int64 {
 	if t.taken[number] {
 		return 0
@@ -205,11 +204,11 @@ func (t *idTable) reserve(number int64) int64 {
 	return number
 }
 
-// IsPID reports whether Perfetto can hold the id of a process, and it means there what it means in the input.
+// IsPID reports whether Perfetto can represent the id of a process with the same meaning.
 func (id InputID) IsPID() bool { return id.Text == "" && id.Num > 0 && id.Num <= math.MaxInt32 }
 
-// assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
-// something else there, are replaced by numbers that the input does not use (chrome-json.md 7).
+// assignIDs sets the pid and tid of every used process and thread. Numbers that Perfetto cannot represent, or interprets
+// differently, are replaced by numbers that the input does not use (chrome-json.md 7).
 func (t *trackTable) assignIDs(problems *problem.Log) {
 	ids := idTable{taken: map[int64]bool{}}
 	for i := range t.processes {
@@ -218,7 +217,7 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 	for i := range t.threads {
 		ids.taken[t.threads[i].key.Num] = true
 	}
-	for i := range t.processes { // what WriteAs asks for comes first
+	for i := range t.processes { // requests of WriteAs come first
 		if p := &t.processes[i]; p.pid != 0 {
 			p.pid = int32(ids.reserve(int64(p.pid)))
 		}
@@ -238,12 +237,12 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 			t.assignTID(row, &ids, problems)
 		}
 	}
-	t.nameAlike()
+	t.labelNamesakes()
 }
 
-// nameAlike adds labels to the names of processes if another process of the name has one (Track.FullName): "python (GPU 1)" beside
-// "python (GPU 0)".
-func (t *trackTable) nameAlike() {
+// labelNamesakes appends labels to the names of processes if another process of that name has one (Track.FullName), as in
+// "python (GPU 0)" and "python (GPU 1)".
+func (t *trackTable) labelNamesakes() {
 	labelled := map[string]bool{}
 	for i := range t.processes {
 		if p := &t.processes[i]; p.assigned && p.key.HasNumber() && len(p.labels) > 0 && p.name.text != "" {
@@ -251,15 +250,15 @@ func (t *trackTable) nameAlike() {
 		}
 	}
 	for i := range t.processes {
-		if p := &t.processes[i]; labelled[p.name.text] && !p.assigned && p.shown == "" && len(p.labels) > 0 {
-			p.shown = p.name.text + " (" + p.labels[0] + ")"
+		if p := &t.processes[i]; labelled[p.name.text] && !p.assigned && p.displayName == "" && len(p.labels) > 0 {
+			p.displayName = p.name.text + " (" + p.labels[0] + ")"
 		}
 	}
 }
 
 func (p *process) assignPID(ids *idTable, problems *problem.Log) {
-	if p.taken { // what reads the output has to tell both apart by their numbers alone
-		p.pid = int32(ids.like(p.key.Num, p.madeUp))
+	if p.taken { // readers of the output distinguish both by number alone
+		p.pid = int32(ids.resembling(p.key.Num, p.madeUp))
 		problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("%s is written as %d", p.whose(), p.pid))
 		if !p.renumbered {
 			p.recorded, p.renumbered = p.key.Num, true
@@ -271,13 +270,13 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 		p.pid = int32(p.key.Num)
 		return
 	}
-	if p.assigned = true; p.pid != 0 { // and so it was in the input
+	if p.assigned = true; p.pid != 0 { // the number of WriteAs
 		return
 	}
 	if p.key == (ProcessKey{}) {
-		p.pid = int32(ids.like(0, p.madeUp))
+		p.pid = int32(ids.resembling(0, p.madeUp))
 	} else {
-		p.pid = int32(ids.free())
+		p.pid = int32(ids.lowest())
 	}
 	if p.key.HasNumber() {
 		at := problem.NoPosition
@@ -288,7 +287,7 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 	}
 }
 
-// assignTID finds the tid of a thread, when all pids are known.
+// assignTID sets the tid of a thread. All pids must be assigned.
 func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) {
 	th := &t.threads[row.index]
 	switch {
@@ -297,14 +296,14 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 		th.key.Num = th.tid
 		return
 	case th.key.Text == "" && th.taken && th.key.Num > 0:
-		th.tid = ids.like(th.key.Num, t.process(row.parent).madeUp)
+		th.tid = ids.resembling(th.key.Num, t.process(row.parent).madeUp)
 	case th.key.Text == "" && th.key.Num != 0:
 		th.tid = th.key.Num
 		return
-	case th.key.Text == "" && t.tracks[row.parent].kind == ProcessTrack: // a main thread has the number of its process
+	case th.key.Text == "" && t.tracks[row.parent].kind == ProcessTrack: // Perfetto numbers a main thread like its process
 		th.tid = int64(t.process(row.parent).pid)
 	case th.tid == 0:
-		th.tid = ids.free()
+		th.tid = ids.lowest()
 		if th.key.IsNumber {
 			problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("tid %s is written as %d", th.key, th.tid))
 		}
@@ -321,13 +320,13 @@ func (t *trackTable) isMain(row *track) bool {
 	return p.taken && p.was == key || p.key == key
 }
 
-// shownName returns the name of a process.
+// shownName returns the display name of a process.
 func (p *process) shownName() string {
-	if p.shown != "" {
-		return p.shown
+	if p.displayName != "" {
+		return p.displayName
 	}
 	return p.key.nameOr(p.name.text)
 }
 
-// whose says which process one is whose number an earlier input has as well.
-func (p *process) whose() string { return "pid " + p.key.String() + " of " + p.of }
+// whose describes a process whose number an earlier input uses too.
+func (p *process) whose() string { return "pid " + p.key.String() + " of " + p.input }

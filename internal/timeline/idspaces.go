@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Some ids belong not to one process but to a whole recording: frames, windows and tabs of a browser, its requests and input
-// events. A trace of several inputs has an id space for each recording, with all its processes and its other tracks below the root:
-// there the window 7 of one input is not the window 7 of another one. The id space without a name is the trace's own.
+// Some ids belong to a whole recording rather than to one process: frames, windows, tabs, requests and input events of a browser. A trace
+// of several inputs has an id space for each recording, with its processes and its other tracks below the root, so that window 7
+// of one input differs from window 7 of another. The id space without a name is the trace's own.
 
-// idSpaces are the id spaces of the tracks below the root, processes among them. Tracks below these share their id space.
+// idSpaces are the id spaces of processes and other tracks below the root. Tracks below these inherit them.
 type idSpaces struct {
-	space      uint32             // of what is read now
-	spaceOf    map[TrackID]uint32 // 0 where there is none
-	spaceNames []string           // by number, from 1 on
+	space      uint32             // of the current input
+	spaceOf    map[TrackID]uint32 // missing: 0
+	spaceNames []string           // by number, from 1
 	spaceByIDs map[string]uint32  // by the name as given
 	spaceTaken map[string]bool    // spaceNames
-	lastSuffix uint32             // that tells equal names apart
+	lastSuffix uint32             // the last number appended to a duplicate name
 }
 
-// Limits of id spaces. A name is an input's.
+// Limits of id spaces. Names come from an input.
 const (
 	maxIDSpaces    = 1 << 16
 	maxIDSpaceName = 1 << 10
 )
 
-// number returns the number of an id space; not ok if there are too many.
+// number returns the number of an id space, creating it if it is new; not ok if there are too many.
 func (s *idSpaces) number(name string) (n uint32, ok bool) {
 	if n, ok := s.spaceByIDs[name]; ok || name == "" {
 		return n, true
@@ -45,53 +45,53 @@ func (s *idSpaces) number(name string) (n uint32, ok bool) {
 	return n, true
 }
 
-// idSpaceText returns a name of an id space as it may be written: UTF-8, not too long, and not a number, because after an id that would be a pid.
+// idSpaceText returns a name that is safe to write: UTF-8, not too long, and not a number, which would look like a pid after an id.
 func idSpaceText(name string) string {
-	name = cutText(strings.ToValidUTF8(name, "\uFFFD"), maxIDSpaceName)
+	name = truncate(strings.ToValidUTF8(name, "\uFFFD"), maxIDSpaceName)
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
-		name = cutText("input "+name, maxIDSpaceName)
+		name = truncate("input "+name, maxIDSpaceName)
 	}
 	return name
 }
 
-// cutText returns the first bytes of a text, as far as they are whole runes.
-func cutText(text string, size int) string {
+// truncate returns at most size bytes of a text, without splitting a rune.
+func truncate(text string, size int) string {
 	if len(text) <= size {
 		return text
 	}
 	return strings.ToValidUTF8(text[:size], "")
 }
 
-// uniqueSpace returns a name that no id space has. No suffix is tried twice, so that many alike names take no longer than others.
+// uniqueSpace returns an unused name. It tries no suffix twice, so many equal names take linear time.
 func (s *idSpaces) uniqueSpace(name string) string {
 	unique := name
 	for s.spaceTaken[unique] {
 		s.lastSuffix = max(s.lastSuffix, 1) + 1
 		suffix := fmt.Sprint("#", s.lastSuffix)
-		unique = cutText(name, maxIDSpaceName-len(suffix)) + suffix
+		unique = truncate(name, maxIDSpaceName-len(suffix)) + suffix
 	}
 	return unique
 }
 
-// placeIDs notes of which id space a track below the root is.
-func (s *idSpaces) placeIDs(id TrackID, space uint32) {
+// setSpace sets the id space of a track below the root.
+func (s *idSpaces) setSpace(id TrackID, space uint32) {
 	if s.spaceOf == nil {
 		s.spaceOf = map[TrackID]uint32{}
 	}
 	s.spaceOf[id] = space
 }
 
-// SetIDSpace sets the input's id space of a track below the root. It reports whether there is room for that.
+// SetIDSpace sets the input's id space of a track below the root. It returns false if there are too many id spaces.
 func (b *Builder) SetIDSpace(track TrackID, name string) (ok bool) {
 	t := b.table
 	n, ok := t.number(b.idSpaceName(name))
 	if track = t.resolve(track); n != 0 && t.tracks[track].parent == 0 && track >= b.first {
-		t.placeIDs(track, n)
+		t.setSpace(track, n)
 	}
 	return ok
 }
 
-// idSpaceName returns the name of an id space of the input in the output.
+// idSpaceName returns the output's name for an id space of the input.
 func (b *Builder) idSpaceName(name string) string {
 	if name == "" {
 		return b.part.IDSpace
@@ -99,15 +99,20 @@ func (b *Builder) idSpaceName(name string) string {
 	return b.part.IDSpaces + name
 }
 
-// IDSpace returns the name of the id space of a track; "" is the trace's own.
+// IDSpace returns the name of the id space of a track; "": the trace's own.
 func (t *Timeline) IDSpace(id TrackID) string {
 	if len(t.table.spaceOf) == 0 {
 		return ""
 	}
-	for t.table.tracks[id].parent != 0 {
-		id = t.table.tracks[id].parent
+	return t.table.spaceName(t.table.spaceOf[t.table.top(id)])
+}
+
+// top returns the ancestor of a track directly below the root.
+func (t *trackTable) top(id TrackID) TrackID {
+	for t.tracks[id].parent != 0 {
+		id = t.tracks[id].parent
 	}
-	return t.table.spaceName(t.table.spaceOf[id])
+	return id
 }
 
 func (s *idSpaces) spaceName(n uint32) string {
@@ -117,13 +122,12 @@ func (s *idSpaces) spaceName(n uint32) string {
 	return s.spaceNames[n-1]
 }
 
-// SetMoved says by how much the events of a process are later than in its recording, as in a trace that weft merged.
+// SetMoved sets how much later the events of a process are than in its recording, for a trace merged by weft.
 func (b *Builder) SetMoved(process TrackID, by Nanos) {
 	b.table.process(process).moved = by + b.opts.Moved
 }
 
-// Renumber records the number that a process had in its recording, because of which it got its present one, as in a trace that weft
-// merged.
+// Renumber sets the number that a process had in its recording before it was replaced, for a trace merged by weft.
 func (b *Builder) Renumber(process TrackID, from int64) {
 	p := b.table.process(process)
 	p.recorded, p.renumbered = from, true

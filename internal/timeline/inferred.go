@@ -6,51 +6,51 @@ import (
 	"sort"
 )
 
-// inferred finds where the tasks of a stack end that have no End. That is where the next task of their name begins, but not before
-// what was measured in them: the first time from then on at which no slice is open that has an end of its own and began after
-// the task. An end that weft makes up never makes a measured slice overlap (chrome-json.md 9).
+// inferred computes the ends of the tasks of a stack that have no End: the start of the next task of the same name, but not before
+// the end of measured slices inside. It is the first time from that start on at which no slice is open that began after the task
+// and has an end of its own. So an inferred end never makes a measured slice overlap (chrome-json.md 9).
 //
-// Whether a Begin is a slice with an end is known when the end comes, so an end that was found may turn out to be too early.
+// Whether a Begin has an end is known only when the End comes, so an inferred end may have to be extended.
 type inferred struct {
-	open    int       // tasks that wait for their ends
-	begins  uint32    // so far, which numbers them
-	slices  []reach   // that began while a task was open; the longest first, so that numbers increase
+	open    int       // tasks without an end so far
+	begins  uint32    // number of Begins so far
+	slices  []reach   // complete slices that began while a task was open, longest first, so numbers increase
 	closing []closing // in the order in which the next tasks began
-	growing int       // of these, which may still become longer with what begins
-	settled uint32    // the number of the first begin that is in none of the others
+	growing int       // those in closing whose end may still be extended by later events
+	settled uint32    // number of the first Begin that is not inside any of the others
 }
 
-// reach says how far slices reach that came with their lengths.
+// reach is the time covered by complete slices.
 type reach struct {
-	number   uint32 // of the Begin that comes after them
+	number   uint32 // of the Begin after them
 	from, to Nanos
 }
 
-// closing is a task after which the next one of its name began.
+// closing is a task after which another one of its name began.
 type closing struct {
 	number uint32
-	inside uint32 // the number of the first begin at or after end; maxNumber: none has come
+	inside uint32 // number of the first Begin at or after end; maxNumber: none yet
 	end    Nanos
 }
 
 const maxNumber = math.MaxUint32
 
-// maxClosing bounds the tasks of a stack that may turn out to be longer. Recordings that follow each other in a file leave
-// two or three open each, and only the latest of them do.
+// maxClosing limits the tasks of a stack whose end may be extended. Concatenated recordings leave two or three of them open each,
+// of which only the latest ones are extended.
 const maxClosing = 1 << 10
 
-// begin records a Begin and returns its number.
+// begin adds a Begin and returns its number.
 func (f *inferred) begin(ts Nanos, task bool) uint32 {
 	if task {
 		f.open++
 	}
-	f.grown(ts)
+	f.settle(ts)
 	f.begins++
 	return f.begins - 1
 }
 
-// grown settles which begins lie in the tasks that have ended by a time.
-func (f *inferred) grown(ts Nanos) {
+// settle fixes which Begins are inside the tasks that ended by a time.
+func (f *inferred) settle(ts Nanos) {
 	if f.growing == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func (f *inferred) grown(ts Nanos) {
 	}
 }
 
-// slice takes in a slice that came with its length.
+// slice adds a complete slice.
 func (f *inferred) slice(from, dur Nanos) {
 	if f.open == 0 || dur == 0 {
 		return
@@ -70,12 +70,12 @@ func (f *inferred) slice(from, dur Nanos) {
 	r := reach{f.begins, from, from + dur}
 	n := len(f.slices)
 	for ; n > 0 && f.slices[n-1].to < r.to; n-- {
-		if f.slices[n-1].to > from { // who has that slice in it has this one as well
+		if f.slices[n-1].to > from { // whatever contains that slice contains this one too
 			r.from = f.slices[n-1].from
 		}
 	}
 	f.slices = append(f.slices[:n], r)
-	f.grown(from)
+	f.settle(from)
 	if f.growing == 0 {
 		return
 	}
@@ -86,7 +86,7 @@ func (f *inferred) slice(from, dur Nanos) {
 	}
 }
 
-// end records the end of a Begin: whatever encloses it reaches at least as far.
+// end records the end of a Begin: whatever encloses it ends no earlier.
 func (f *inferred) end(o *openBegin, end Nanos) {
 	if o.task {
 		f.open--
@@ -111,8 +111,8 @@ func (f *inferred) end(o *openBegin, end Nanos) {
 	}
 }
 
-// close takes in that the next task begins after one without an end so far. If there are too many, it returns the first one, to
-// which nothing is added any more.
+// close records that another task begins after one without an end so far. If there are too many, it returns the first one, whose
+// end is then final.
 func (f *inferred) close(number uint32, next Nanos) (first closing, full bool) {
 	if full = len(f.closing) == maxClosing; full {
 		first = f.closing[0]
@@ -126,7 +126,7 @@ func (f *inferred) close(number uint32, next Nanos) (first closing, full bool) {
 	return first, full
 }
 
-// reachOf returns the latest end of a slice that began after a Begin and before a time, at least that time.
+// reachOf returns the latest end of a complete slice that began after a Begin and before ts; at least ts.
 func (f *inferred) reachOf(number uint32, ts Nanos) Nanos {
 	i := sort.Search(len(f.slices), func(i int) bool { return f.slices[i].number > number })
 	if i < len(f.slices) && f.slices[i].from < ts {

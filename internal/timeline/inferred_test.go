@@ -1,7 +1,6 @@
 package timeline_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,12 +10,12 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// unfinishedLines returns measured slices on one thread, which overlap and cross, and begins without an end among them. Names that
-// start with an m are measured. The lines come in any order.
+// unfinishedLines returns complete slices on one thread, which overlap and cross, and begins without an end among them. The names of complete
+// ones start with m. The lines are in random order.
 func unfinishedLines(seed uint64, n int) (measured, unfinished []string) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	span := 1 + r.IntN(4*n)
-	pairs := 1 + r.IntN(4) // one in so many is a Begin with its End
+	pairs := 1 + r.IntN(4) // one in so many is a Begin with an End
 	for i := range n {
 		ts, name := r.IntN(span), fmt.Sprint("m", i)
 		switch dur := r.IntN(1 + r.IntN(span)); {
@@ -24,7 +23,7 @@ func unfinishedLines(seed uint64, n int) (measured, unfinished []string) {
 			task := []string{"run", "active"}[r.IntN(2)]
 			if r.IntN(2) == 0 {
 				unfinished = append(unfinished, fmt.Sprintf("B 1/1 %s %d task=yes", task, ts))
-			} else { // the next task, with another name than a Begin could be paired with
+			} else { // the next task, with a name that no Begin has
 				unfinished = append(unfinished, fmt.Sprintf("B 1/1 %s %d task=yes", task, ts), fmt.Sprintf("X 1/1 %s %d 0 task=yes", task, ts+dur))
 			}
 		case r.IntN(6) == 0:
@@ -38,28 +37,24 @@ func unfinishedLines(seed uint64, n int) (measured, unfinished []string) {
 	return measured, unfinished
 }
 
-// measuredPlaces returns for each measured slice its time, length and lane, and checks that all nest.
+// measuredPlaces returns time, length and lane of each complete slice, and checks that all nest.
 func measuredPlaces(t *testing.T, memory int64, lines []string) []string {
 	t.Helper()
 	tl, _ := nest(t, memory, strings.Join(lines, "\n"))
 	var places []string
 	nesting := nestChecker{t: t}
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		nesting.item(it)
 		if it.Kind == timeline.ItemBegin && it.Name[0] == 'm' {
 			places = append(places, fmt.Sprintf("%s at %d for %d, lane %d", it.Name, it.TS, it.Dur, it.Lane))
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	nesting.finish()
 	slices.Sort(places)
 	return places
 }
 
-// Begins without an end, wherever their ends are supposed, change no measured slice and move none to another lane.
+// Begins without an end, wherever their ends are inferred, neither change a complete slice nor move it to another lane.
 func TestUnfinishedSlicesMoveNothing(t *testing.T) {
 	for seed := range uint64(1000) {
 		measured, unfinished := unfinishedLines(seed, 5+int(seed%40))

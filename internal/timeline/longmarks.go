@@ -11,21 +11,21 @@ import (
 
 // LongTaskCategory is the category of the marks of long tasks.
 //
-// A mark is a slice and no instant, so that it can be seen at any zoom, and selected with the time of the task. It has a category of
-// its own, and is on a track of its own, so that it adds to no sum over tasks. No flow leads to the task, because flows are the
-// input's; the task is above it, at the same time.
+// A mark is a slice rather than an instant, so that it is visible at any zoom and selecting it shows the time of the task. Its own
+// category and track keep it out of sums over tasks. No flow leads to the task, because flows are the input's; the task is shown
+// above, at the same time.
 const LongTaskCategory = "weft.long_task"
 
-// Arguments of a mark: how much of the task is beyond LongTaskLength, what took longest in it, and that this is the recorder's own work.
+// Arguments of a mark: the time beyond LongTaskLength, the longest part, and whether that is the profiler's own work.
 const (
 	blockingKey = "blocking"
 	partKey     = "longest_part"
 	recorderKey = "recorder"
 )
 
-// MarkLongTasks adds marks of long tasks to what a nested timeline hands out from now on, on tracks beside the other tracks of
-// their threads. Marks that an earlier run of weft has written stay as they are, and their threads get no others. isRecorder tells
-// whether a slice with a name is the recorder's own work; describe, if there is one, adds arguments to a mark.
+// MarkLongTasks adds marks of long tasks to a nested timeline, on tracks next to the other tracks of their threads. Threads that
+// have marks from an earlier run of weft keep them and get no others. isRecorder reports whether a slice is the profiler's own
+// work, by its name; describe, if not nil, adds arguments to a mark.
 func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe func(LongTask, *ArgsEncoder)) {
 	found, more := t.longTasks.list, t.longTasks.more
 	if more > 0 {
@@ -61,7 +61,7 @@ func (t *Timeline) MarkLongTasks(isRecorder func(name string) bool, describe fun
 	t.AttachOverlay(m, int64(len(m.rows)/2), 0)
 }
 
-// HideLongTasks leaves out the marks of a timeline that was read from weft's output.
+// HideLongTasks hides the marks of a timeline that was read from weft's output.
 func (t *Timeline) HideLongTasks() error {
 	ids := t.markTracks()
 	if len(ids) == 0 {
@@ -72,7 +72,7 @@ func (t *Timeline) HideLongTasks() error {
 	return err
 }
 
-// markTracks returns the tracks that hold marks already, in order.
+// markTracks returns the tracks with existing marks, in order.
 func (t *Timeline) markTracks() (ids []TrackID) {
 	for id := range TrackID(t.TrackCount()) {
 		if t.Role(id) == RoleLongTasks {
@@ -82,20 +82,20 @@ func (t *Timeline) markTracks() (ids []TrackID) {
 	return ids
 }
 
-// longMarks are the marks of a timeline, as an overlay.
+// longMarks are the marks of a timeline as an overlay.
 type longMarks struct {
 	t        *Timeline
-	category CategoryID // 0: not interned
+	category CategoryID // 0: the table is full
 	names    map[Nanos]NameID
 	rows     []markRow
 
 	args       *ArgsEncoder
 	isRecorder func(name string) bool
-	describe   func(LongTask, *ArgsEncoder) // nil: nothing is known
-	held       int                          // bytes of arguments
+	describe   func(LongTask, *ArgsEncoder) // nil: adds nothing
+	argBytes   int
 }
 
-// maxMarkArgs bounds the bytes of arguments. The texts in them are interned, as far as there is room.
+// maxMarkArgs limits the bytes of arguments. The texts in them are interned if possible.
 const maxMarkArgs = 8 << 20
 
 // markRow is the start or the end of a mark.
@@ -106,7 +106,7 @@ type markRow struct {
 	args    Args // of a start
 }
 
-// markRowKind is the order of rows of one time.
+// markRowKind orders rows of one time.
 type markRowKind uint8
 
 const (
@@ -137,19 +137,19 @@ func (m *longMarks) encode(task LongTask, part longPart) Args {
 	}
 	switch {
 	case m.describe == nil:
-	case m.held >= maxMarkArgs:
+	case m.argBytes >= maxMarkArgs:
 		m.t.Problems().Add(problem.ContextLimit, problem.NoPosition, "contexts of long tasks")
 	default:
 		m.describe(task, m.args)
 	}
 	args := slices.Clone(m.args.Args())
-	m.held += len(args)
+	m.argBytes += len(args)
 	return args
 }
 
 const milli = 1000 * Microsecond
 
-// Readable writes a length of time with one decimal, rounded, for people: "211.3 ms", "0.1 µs".
+// Readable formats a duration with one decimal, rounded: "211.3 ms", "0.1 µs".
 func Readable(t Nanos) string {
 	unit, name := milli, " ms"
 	if t < milli && t > -milli {
@@ -158,7 +158,7 @@ func Readable(t Nanos) string {
 	return strconv.FormatFloat(float64(t)/float64(unit), 'f', 1, 64) + name
 }
 
-// Duration writes a length of time as two members of a dictionary: exactly, in nanoseconds, with _ns after the key, and for people.
+// Duration writes a duration as two members of a dictionary: key_ns, in nanoseconds, and key, for people.
 func (e *ArgsEncoder) Duration(key string, t Nanos) {
 	e.Key([]byte(key + "_ns"))
 	e.Int(int64(t))

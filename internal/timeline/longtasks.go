@@ -2,49 +2,49 @@ package timeline
 
 import "context"
 
-// LongTask is a task of an event loop that takes LongTaskLength or longer, or the requested time.
+// LongTask is a task of an event loop that takes LongTaskLength, or the requested time, or longer.
 type LongTask struct {
 	Thread  TrackID
 	TS, Dur Nanos
 }
 
-// LongTaskLength is the length from which on a task is long, as in the Long Tasks API of the web platform
-// (https://w3c.github.io/longtasks). What is beyond it is called blocking time.
+// LongTaskLength is the least duration of a long task, as in the Long Tasks API of the web platform
+// (https://w3c.github.io/longtasks). The time beyond it is called blocking time.
 const LongTaskLength = 50 * 1000 * Microsecond
 
-// maxLongTasks bounds the long tasks that are kept. On one thread as many take 54 minutes.
+// maxLongTasks limits the long tasks of a timeline. On one thread, as many take at least 54 minutes.
 const maxLongTasks = 1 << 16
 
 // longTasks finds the long tasks of event loops among records in the order of time.
 type longTasks struct {
-	min     Nanos // from this length on a task is long
+	min     Nanos // least duration of a long task
 	list    []LongTask
-	parts   []longPart        // of list
-	threads map[TrackID]Nanos // with tasks of an event loop: when their latest long task ends, NoTime if none was long
-	more    int64             // that are not kept
+	parts   []longPart        // parallel to list
+	threads map[TrackID]Nanos // threads with tasks of an event loop: end of their latest long task, NoTime if none was long
+	more    int64             // long tasks beyond maxLongTasks
 }
 
-// longPart is what took longest in a long task: the innermost of the slices that take half of it or more, otherwise the longest slice in it.
+// longPart is the longest part of a long task: the innermost slice that takes at least half of it, otherwise the longest slice inside.
 type longPart struct {
-	name NameID // 0: there is none, or its name is not interned
+	name NameID // 0: no part, or its name is not interned
 	dur  Nanos
 }
 
-// partOf takes over a slice of a track on which a long task runs: task is its index, counted from 1. It returns 0 when the task is over.
+// partOf adds a slice of the track of a long task: task is the task's index plus 1. It returns 0 when the task is over.
 func (f *longTasks) partOf(task int, r *record) int {
 	t, part := &f.list[task-1], &f.parts[task-1]
 	switch {
 	case r.ts >= t.TS+t.Dur:
 		return 0
-	case r.dur > part.dur || 2*r.dur >= t.Dur: // what lies within another slice comes after it
+	case r.dur > part.dur || 2*r.dur >= t.Dur: // an inner slice comes after the slice around it
 		*part = longPart{r.name, r.dur}
 	}
 	return task
 }
 
-// LongTasks returns the slices and begins with Event.LoopTask that take min or longer, in the order of time; of tasks that run within a
-// long one, or overlap it, only that. Slices without an end in the input are not among them, because their length is unknown. There are at
-// most 65,536; more is the number of others. Nest comes first. Nest finds the ones of LongTaskLength; any other length takes a pass.
+// LongTasks returns the slices and begins with Event.LoopTask that take min or longer, in time order; tasks inside or overlapping a long one
+// are left out, as are slices without an end in the input, whose duration is unknown. The list has at most 65,536 tasks; more is the
+// number of others. It requires Nest, which finds tasks of LongTaskLength; any other length takes a pass.
 func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, more int64, err error) {
 	if min == t.longTasks.min {
 		return t.longTasks.list, t.longTasks.more, nil
@@ -59,16 +59,15 @@ func (t *Timeline) LongTasks(ctx context.Context, min Nanos) (list []LongTask, m
 	return f.list, f.more, err
 }
 
-// HasLoopTasks reports whether the input marks some slices of a thread as tasks of its event loop, long or not. Nest
-// comes first.
+// HasLoopTasks reports whether the input marks slices of a thread as tasks of its event loop, long or not. It requires Nest.
 func (t *Timeline) HasLoopTasks(thread TrackID) bool {
 	_, ok := t.longTasks.threads[thread]
 	return ok
 }
 
-// add keeps a record if it is a long task of an event loop. Records come in the order of time, at one time the longest first. Those that a
-// further input has of a thread do not count as its tasks, see Recorders. It reports whether it kept the task.
-func (f *longTasks) add(t *Timeline, r *record) (kept bool) {
+// add adds a record if it is a long task of an event loop, and reports whether it was added. Records come in time order, and the longest
+// first at one time. Records of a thread from a further input do not count, see Recorders.
+func (f *longTasks) add(t *Timeline, r *record) (added bool) {
 	thread := r.track
 	if r.flags&flagLoopTask == 0 || r.Kind() != Slice && r.Kind() != Begin || t.Role(thread) == RoleInput {
 		return false

@@ -6,36 +6,36 @@ import (
 	"slices"
 )
 
-// A trace can hold what several machines have recorded. Each has its own pids, and its own tracks below the root; a flow does not lead
-// from one to another, because viewers follow none there. Machine 0 is the trace's own.
+// A trace can have recordings of several machines. Each has its own pids and its own tracks below the root; no flow leads from one
+// to another, because viewers do not follow those. Machine 0 is the trace's own.
 
-// Machine is one of the further machines of a trace.
+// Machine is a machine of a trace other than its own.
 type Machine struct {
 	ID   uint32
-	Name string // "": not known
+	Name string // "": unknown
 }
 
-// machines are the machines of the tracks below the root, processes among them. Tracks below these share their machine.
+// machines are the machines of processes and other tracks below the root. Tracks below these inherit them.
 type machines struct {
-	reading   uint32                // the machine of the input that is being read
-	writeOn   uint32                // what it is in the output
-	machineOf map[TrackID]uint32    // 0 where there is none
-	named     map[uint32]string     // by machine of the output
-	keys      map[uint32]*trackKeys // by machine of the input that is being read; nil: it has only the one
+	reading   uint32                // machine of the current input
+	writeOn   uint32                // its number in the output
+	machineOf map[TrackID]uint32    // missing: 0
+	named     map[uint32]string     // by number in the output
+	keys      map[uint32]*trackKeys // by machine of the current input; nil: it has only one
 }
 
-// MaxMachines bounds how many machines a trace has; what comes from more is assigned to the trace's own.
+// MaxMachines limits the machines of a trace; tracks of further machines are assigned to the trace's own.
 const MaxMachines = 1 << 10
 
-// place notes of which machine a track below the root is.
-func (m *machines) place(id TrackID) {
+// setMachine sets the machine of a track below the root.
+func (m *machines) setMachine(id TrackID) {
 	if m.machineOf == nil {
 		m.machineOf = map[TrackID]uint32{}
 	}
 	m.machineOf[id] = m.writeOn
 }
 
-// SetMachine sets the machine of what comes from now on, by its number in the input.
+// SetMachine sets the machine of whatever is added next, by its number in the input.
 func (b *Builder) SetMachine(machine uint32) {
 	t := b.table
 	if machine == t.reading {
@@ -57,7 +57,7 @@ func (b *Builder) SetMachine(machine uint32) {
 	t.trackKeys, t.reading, t.writeOn = keys, machine, b.machineOut(machine, "")
 }
 
-// machineOut returns what a machine of the input is in the output.
+// machineOut returns the output's number of a machine of the input.
 func (b *Builder) machineOut(machine uint32, name string) uint32 {
 	if b.intake != nil {
 		return b.intake.Machine(machine, name)
@@ -80,7 +80,7 @@ func (b *Builder) NameMachine(machine uint32, name string) {
 	}
 }
 
-// processesRead returns the processes of the input that is being read.
+// processesRead returns the processes of the current input.
 func (t *trackTable) processesRead() []TrackID {
 	all := slices.Collect(maps.Values(t.processByKey))
 	for _, keys := range t.keys {
@@ -91,18 +91,15 @@ func (t *trackTable) processesRead() []TrackID {
 	return all
 }
 
-// Machine returns the machine that a track is of.
+// Machine returns the machine of a track.
 func (t *Timeline) Machine(id TrackID) uint32 {
 	if len(t.table.machineOf) == 0 {
 		return 0
 	}
-	for t.table.tracks[id].parent != 0 {
-		id = t.table.tracks[id].parent
-	}
-	return t.table.machineOf[id]
+	return t.table.machineOf[t.table.top(id)]
 }
 
-// Machines returns the machines of which the trace has tracks, beside its own, in the order of their numbers.
+// Machines returns the machines with tracks, other than the trace's own, in the order of their numbers.
 func (t *Timeline) Machines() []Machine {
 	var all []Machine
 	known := map[uint32]bool{0: true}

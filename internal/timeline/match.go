@@ -9,19 +9,19 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// matcher pairs begins with ends, in the order of time and, at one time, of the input (chrome-json.md 8, 9, 11).
+// matcher pairs begins with ends, in the order of time and then of the input (chrome-json.md 8, 9, 11).
 //
-// Begins wait on a stack: one for every thread and other track, and one for every asynchronous id over all processes.
-// An end takes the innermost begin that fits its name and category; it need not be the innermost one of all. So these
-// stacks are not OpenSlices: nothing is known to nest, and no end is known.
+// Open begins are kept on stacks: one for every thread and other track, and one for every asynchronous id over all processes. An
+// end takes the innermost begin that fits its name and category, which may not be the innermost of all. These stacks are therefore
+// not OpenSlices: slices may not nest, and ends are unknown.
 type matcher struct {
 	t       *Timeline
 	stackOf []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack
-	stacks  []openStack // the first is always empty
-	spare   []int32     // stacks that are empty and belong to no track
+	stacks  []openStack // index 0 is always empty
+	spare   []int32     // empty stacks that belong to no track
 
 	ordinal uint64
-	// found takes the lengths of Begins that are on disk, for the next pass to join with their records.
+	// found collects the lengths of Begins on disk, which the next pass joins with their records.
 	found *extsort.Sorter[foundEnd]
 }
 
@@ -32,15 +32,15 @@ type openBegin struct {
 	event    uint32
 	track    TrackID
 	ts       Nanos
-	record   *record // where it is, in memory
-	ordinal  uint64  // which one it is, on disk
+	record   *record // if it is in memory
+	ordinal  uint64  // of a record on disk
 	number   uint32  // among the Begins of its stack
-	next     Nanos   // of a task: where it ends if no End comes, see closing; NoTime: nowhere so far
+	next     Nanos   // of a task: where it ends if no End comes, see closing; NoTime: unknown so far
 	task     bool
-	gone     bool // its end was found while others after it stay open
+	gone     bool // its end was found while later ones stay open
 }
 
-// foundEnd says how long the slice that the record with the given ordinal begins is: flagMatched, with flagClosed where the next task begins.
+// foundEnd is the length of the slice that starts at a record: flagMatched, with flagClosed if it ends where the next task begins.
 type foundEnd struct {
 	ordinal uint64
 	dur     Nanos
@@ -49,19 +49,19 @@ type foundEnd struct {
 
 var byOrdinal = extsort.Order[foundEnd]{Compare: func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) }}
 
-// openStack are the Begins that wait, the innermost last. Ends mostly take the last one or one near it. In a stack of many Begins
-// they are found by name, so that no End takes longer than another.
+// openStack is a stack of open Begins, the innermost last. Ends mostly take the last one or one near it. Large stacks are indexed
+// by name, so that no End takes longer than others.
 type openStack struct {
 	open   []openBegin
-	gone   int                // number of those in open that are gone
-	byName map[NameID][]int32 // places in open, some of them gone; nil in a small stack
+	gone   int                // number of entries of open that are gone
+	byName map[NameID][]int32 // indexes into open, some of them gone; nil in a small stack
 	tasks  inferred
 }
 
 const (
-	// indexedStack is the size from which on a stack has an index.
+	// indexedStack is the size from which a stack has an index.
 	indexedStack = 64
-	// maxSearch bounds how many begins of the right name are looked at that are of another category or process.
+	// maxSearch limits the search among begins of the right name in other categories or processes.
 	maxSearch = 1 << 14
 )
 
@@ -76,7 +76,7 @@ func (s *openStack) push(o openBegin) {
 	}
 }
 
-// remove removes the Begin at place i, which ends at a time.
+// remove removes the Begin at index i, which ends at a time.
 func (s *openStack) remove(i int, end Nanos) {
 	s.tasks.end(&s.open[i], end)
 	s.open[i].gone = true
@@ -90,25 +90,25 @@ func (s *openStack) remove(i int, end Nanos) {
 	}
 }
 
-// compact forgets what is gone, and makes the index anew if the stack is still large.
+// compact removes entries that are gone, and rebuilds the index if the stack is still large.
 func (s *openStack) compact() {
-	kept := s.open[:0]
+	live := s.open[:0]
 	for i := range s.open {
 		if !s.open[i].gone {
-			kept = append(kept, s.open[i])
+			live = append(live, s.open[i])
 		}
 	}
-	s.open, s.gone, s.byName = kept, 0, nil
-	if len(kept) < indexedStack {
+	s.open, s.gone, s.byName = live, 0, nil
+	if len(live) < indexedStack {
 		return
 	}
 	s.byName = map[NameID][]int32{}
-	for i := range kept {
-		s.byName[kept[i].name] = append(s.byName[kept[i].name], int32(i))
+	for i := range live {
+		s.byName[live[i].name] = append(s.byName[live[i].name], int32(i))
 	}
 }
 
-// named calls fn with the places of Begins of the given name, the innermost first, until it returns true.
+// named calls fn with the indexes of Begins of a name, the innermost first, until it returns true.
 func (s *openStack) named(name NameID, fn func(i int) bool) {
 	if s.byName == nil {
 		for i := len(s.open) - 1; i >= 0; i-- {
@@ -118,26 +118,26 @@ func (s *openStack) named(name NameID, fn func(i int) bool) {
 		}
 		return
 	}
-	places := s.byName[name]
-	for n := len(places); n > 0 && !s.is(places[n-1], name); n = len(places) {
-		places = places[:n-1] // gone for good
+	entries := s.byName[name]
+	for n := len(entries); n > 0 && !s.is(entries[n-1], name); n = len(entries) {
+		entries = entries[:n-1]
 	}
-	if s.byName[name] = places; len(places) == 0 {
+	if s.byName[name] = entries; len(entries) == 0 {
 		delete(s.byName, name)
 	}
-	for n := len(places) - 1; n >= 0; n-- {
-		if s.is(places[n], name) && fn(int(places[n])) {
+	for n := len(entries) - 1; n >= 0; n-- {
+		if s.is(entries[n], name) && fn(int(entries[n])) {
 			return
 		}
 	}
 }
 
-// is reports whether a Begin of this name is at a place of the index, which may have been used again.
-func (s *openStack) is(place int32, name NameID) bool {
-	return int(place) < len(s.open) && s.open[place].name == name && !s.open[place].gone
+// is reports whether an index entry is still valid: positions are reused.
+func (s *openStack) is(i int32, name NameID) bool {
+	return int(i) < len(s.open) && s.open[i].name == name && !s.open[i].gone
 }
 
-// any is named for begins of all names.
+// any is named for Begins of all names.
 func (s *openStack) any(fn func(i int) bool) {
 	for i := len(s.open) - 1; i >= 0; i-- {
 		if !s.open[i].gone && fn(i) {
@@ -146,7 +146,7 @@ func (s *openStack) any(fn func(i int) bool) {
 	}
 }
 
-// match runs the pass. Afterwards every End and, unless found is returned, every Begin knows the length of its slice.
+// match runs the pass. Afterwards every End and, unless found is returned, every Begin has the length of its slice.
 func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error) {
 	if !t.unmatched {
 		return nil, nil
@@ -172,9 +172,9 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 	return m.found, err
 }
 
-// closeTasks ends the tasks without end where the next task of their name begins, or later (chrome-json.md 9). What is open in them
-// ends with them, as in every slice that ends. A task that begins together with the one around it ends with it as well: with a
-// later end it would be the one outside.
+// closeTasks ends the tasks without an end where the next task of their name begins, or later (chrome-json.md 9). Begins that are
+// open in a task end with it. A task that begins together with the one around it ends with it too: a later end would make it the
+// outer one.
 func (m *matcher) closeTasks() error {
 	for i := range m.stacks {
 		stack := &m.stacks[i]
@@ -199,7 +199,7 @@ func (m *matcher) closeTasks() error {
 	return nil
 }
 
-// setLength gives a Begin its length.
+// setLength sets the length of a Begin.
 func (m *matcher) setLength(o *openBegin, dur Nanos, flags recordFlags) error {
 	if o.record == nil {
 		return m.found.Add(foundEnd{o.ordinal, dur, flags})
@@ -209,7 +209,7 @@ func (m *matcher) setLength(o *openBegin, dur Nanos, flags recordFlags) error {
 	return nil
 }
 
-// nextTask tells the open tasks of the name of r that the next one begins with it.
+// nextTask ends the open tasks named like r, where r begins.
 func (m *matcher) nextTask(r *record, scope TrackID) {
 	stack := &m.stacks[m.stackOf[scope]]
 	stack.named(r.name, func(i int) bool {
@@ -225,7 +225,7 @@ func (m *matcher) nextTask(r *record, scope TrackID) {
 	})
 }
 
-// close notes where a task ends.
+// close sets the end of a task.
 func (s *openStack) close(c closing) {
 	if i := sort.Search(len(s.open), func(i int) bool { return s.open[i].number >= c.number }); i < len(s.open) && s.open[i].number == c.number {
 		s.open[i].next = c.end
@@ -274,7 +274,7 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	return nil
 }
 
-// end closes the Begin that belongs to r.
+// end closes the Begin matching r.
 func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	at := m.stackOf[scope]
 	stack := &m.stacks[at]
@@ -310,7 +310,7 @@ func (m *matcher) newStack() int32 {
 	return int32(len(m.stacks) - 1)
 }
 
-// unmatched removes an End without a Begin from the trace, or makes it an instant.
+// unmatched drops an End without a Begin, or makes it an instant.
 func (m *matcher) unmatched(r *record, row *track) {
 	switch {
 	case r.flags&flagKeepEnd != 0:
@@ -325,46 +325,45 @@ func (m *matcher) unmatched(r *record, row *track) {
 	r.setKind(dropped)
 }
 
-// find returns the place of the Begin that r ends, or -1. Asynchronous Begins of the own process come first.
+// find returns the index of the Begin that r ends, or -1. Asynchronous Begins of the same process are preferred.
 func (m *matcher) find(stack *openStack, r *record, row *track) int {
-	own, foreign, looked := -1, -1, 0
+	same, foreign, tried := -1, -1, 0
 	fits := func(i int) bool {
 		o := &stack.open[i]
-		looked++
+		tried++
 		switch {
 		case row.kind != AsyncTrack && r.category != 0 && o.category != r.category && r.flags&flagKeepEnd == 0:
 		case o.track == r.track:
-			own = i
+			same = i
 		case foreign < 0:
 			foreign = i
 		}
-		return own >= 0 || looked == maxSearch
+		return same >= 0 || tried == maxSearch
 	}
 	if r.name == 0 || row.kind == AsyncTrack && m.t.table.asyncs[row.index].key.kind.isLegacy() {
 		stack.any(fits)
 	} else {
 		stack.named(r.name, fits)
 	}
-	if own >= 0 {
-		return own
+	if same >= 0 {
+		return same
 	}
 	return foreign
 }
 
-// moveToOpen puts an instant of an asynchronous id into the process in which a slice of the id is open, if its own
-// process has none.
+// moveToOpen moves an instant of an asynchronous id to the process with an open slice of the id, if its own process has none.
 func (m *matcher) moveToOpen(r *record, scope TrackID) {
 	stack := &m.stacks[m.stackOf[scope]]
-	own, other, looked := false, -1, 0
+	same, other, tried := false, -1, 0
 	stack.any(func(i int) bool {
-		looked++
-		own = stack.open[i].track == r.track
+		tried++
+		same = stack.open[i].track == r.track
 		if other < 0 {
 			other = i
 		}
-		return own || looked == maxSearch
+		return same || tried == maxSearch
 	})
-	if !own && other >= 0 {
+	if !same && other >= 0 {
 		r.track = stack.open[other].track
 		m.t.table.tracks[r.track].used = true
 	}

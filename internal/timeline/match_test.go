@@ -46,15 +46,11 @@ func TestManyOpenBegins(t *testing.T) {
 			t.Errorf("%s: %d begins or ends are alone", name, n)
 		}
 		dur := map[string]Nanos{}
-		err = tl.Walk(context.Background(), func(it *Item) error {
+		walk(t, tl, func(it *Item) {
 			if it.Kind == ItemBegin {
 				dur[string(it.Name)] = it.Dur
 			}
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for i := range many {
 			n := begun(i)
 			if got, want := dur[fmt.Sprintf("n%d", n)], Nanos(many+i-n); got != want {
@@ -64,7 +60,7 @@ func TestManyOpenBegins(t *testing.T) {
 	}
 }
 
-// Beyond the lanes that are tried in turn, slices that nest in the lane used last do not get a lane each.
+// Beyond the lanes that are tried in turn, slices that nest in the most recently used lane do not get separate lanes.
 func TestNeverEndingSlicesShareLanes(t *testing.T) {
 	log := new(problem.Log)
 	b := NewBuilder(Options{Problems: log})

@@ -10,8 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Slices in order lie one after the other even where some have no length; other slices that begin at one time nest, the
-// longest outside.
+// Slices with InOrder follow each other even if some have no length; others that begin at one time nest, longest outside.
 func TestInOrder(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -61,7 +60,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// The text that groups slices is not an argument, in memory and on disk, and for slices that a pass adds.
+// The text that groups slices is not an argument, in memory and on disk, and for slices added by a pass.
 func TestCorrelate(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})

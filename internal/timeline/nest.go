@@ -11,49 +11,49 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// maxDepth is the number of slices that Perfetto nests on one track; it drops deeper ones. Instants of one time nest in each
-// other as well, until a slice begins or ends (perfetto.md 6).
+// maxDepth is the number of nested slices that Perfetto shows on one track; it drops deeper ones. Simultaneous instants also nest
+// in each other, until a slice begins or ends (perfetto.md 6).
 const maxDepth = 512
 
-// nester orders the starts of every timestamp and finds the lane of every slice: 0 is the track itself, others are
-// tracks beside it. Intervals never change: of two that overlap without nesting, the one that starts later moves to a
-// lane (chrome-json.md 8, 9).
+// nester orders the starts of every timestamp and assigns a lane to every slice: 0 is the track itself, others are additional
+// tracks. Intervals never change: of two that overlap without nesting, the one that starts later moves to another lane
+// (chrome-json.md 8, 9).
 type nester struct {
 	t       *Timeline
 	tracks  []*lanes  // by TrackID; nil: nothing is open
-	live    []TrackID // those that are not nil
+	live    []TrackID // tracks with open slices
 	spare   []*lanes
 	sweepAt int
 	ordinal uint64 // of the first record of the group
 	sampled *sampleCursor
 
-	openCount int // slices that were open at the end of the last segment
+	openCount int // open slices at the end of the last segment
 
 	unboundAt Nanos
-	unbound   map[TrackID]uint32 // flow ends of that time that may show as instants on a track, see countUnbound
+	unbound   map[TrackID]uint32 // flow ends of that time that may be shown as instants, by track, see countUnbound
 }
 
 // lanes are the open slices of one track, lane by lane.
 type lanes struct {
 	lanes  []lane
-	free   collections.Heap[freeLane] // of those beyond maxLanesTried
-	recent uint32                     // the one of these that was used last
-	long   int                        // the long task that may be running, as longTasks.partOf takes it; 0: none is
+	free   collections.Heap[freeLane] // lanes beyond maxLanesTried
+	recent uint32                     // the most recently used of these
+	task   int                        // the long task that may be running, for longTasks.partOf; 0: none
 
-	now      Nanos
-	instants []uint32 // by lane: the instants of that time, until a slice comes after them
+	instantsTS Nanos
+	instants   []uint32 // by lane: the instants at instantsTS since the last slice
 }
 
-// lane are the open slices of a lane.
+// lane is the open slices of a lane.
 type lane = OpenSlices[pendingEnd]
 
 // noEnd is the end of a slice that never ends.
 const noEnd Nanos = math.MaxInt64
 
-// Nest pairs begins with ends and finds how slices nest. It must be called once, before Walk.
+// Nest pairs begins with ends and nests the slices. It must be called once, before Walk.
 func (t *Timeline) Nest(ctx context.Context) error { return t.NestAndScan(ctx, nil) }
 
-// NestAndScan is Nest and Scan at once, which saves going through all records once more.
+// NestAndScan is Nest and Scan in one pass over the records.
 func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
@@ -70,7 +70,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 	join := joiner{found: found}
 	t.segments = []segment{{after: math.MinInt64}}
 	t.events = make(ordinalSet, t.store.len()/64+1)
-	t.table.forgetUse()
+	t.table.clearUsed()
 	scan := scanner{t: t, fn: fn}
 	err = t.groups(ctx, true, func(g *group) error {
 		if err := join.group(g); err != nil {
@@ -97,7 +97,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 	return nil
 }
 
-// samplesBefore counts the samples of the table before a time.
+// samplesBefore counts samples before a time.
 func (n *nester) samplesBefore(ts Nanos) error {
 	for n.sampled.before(ts) {
 		if err := n.nextSamples(); err != nil {
@@ -107,7 +107,7 @@ func (n *nester) samplesBefore(ts Nanos) error {
 	return nil
 }
 
-// nextSamples counts the samples of the table at one time at which there is no record.
+// nextSamples counts the samples of a time at which there is no record.
 func (n *nester) nextSamples() error {
 	ts := n.sampled.ts
 	err := n.samplesAt(ts)
@@ -115,7 +115,7 @@ func (n *nester) nextSamples() error {
 	return err
 }
 
-// samplesAt counts the samples of the table of a time, which are the next ones.
+// samplesAt counts the samples of a time, which must be the next ones.
 func (n *nester) samplesAt(ts Nanos) error {
 	for n.sampled.more() && n.sampled.ts == ts {
 		n.t.totals.addSample(ts)
@@ -127,12 +127,11 @@ func (n *nester) samplesAt(ts Nanos) error {
 	return nil
 }
 
-// segmentLen is the number of records and samples after which the walk may be entered again, see segment.
+// segmentLen is the least number of records and samples in a segment.
 const segmentLen = 1 << 15
 
-// endSegment starts a new segment after the group of the given time, if the current one is long enough. What is open is noted
-// with it; so that all segments together stay small beside the records, a segment is at least eight times as long as
-// the next one's note.
+// endSegment starts a new segment after the group of the given time, if the current one is long enough. The new one stores the
+// open slices; a segment is at least eight times as long as the slices that the next one stores, so that segments stay small compared with records.
 func (n *nester) endSegment(now Nanos) {
 	last := &n.t.segments[len(n.t.segments)-1]
 	length := n.ordinal - last.first + uint64(n.sampled.at-last.firstSample)
@@ -153,7 +152,7 @@ func (n *nester) endSegment(now Nanos) {
 	n.t.segments = append(n.t.segments, next)
 }
 
-// joiner gives Begins on disk the lengths that the matcher found.
+// joiner copies the lengths found by the matcher to Begins on disk.
 type joiner struct {
 	found   *extsort.Sorter[foundEnd]
 	ordinal uint64
@@ -185,8 +184,7 @@ func (j *joiner) group(g *group) error {
 	return nil
 }
 
-// group brings the records of one timestamp into the order in which they start: first everything that starts nothing,
-// then track by track the slices and instants.
+// group orders the records of one timestamp: first everything that starts nothing, then the slices and instants, track by track.
 func (n *nester) group(g *group) {
 	if g.len() > 1 {
 		n.order(g)
@@ -199,7 +197,7 @@ func (n *nester) group(g *group) {
 		n.t.totals.add(r, n.t.table.isOwn(r.track))
 		switch {
 		case r.starts():
-			n.place(r, n.ordinal+uint64(i))
+			n.assignLane(r, n.ordinal+uint64(i))
 			n.t.events.add(n.ordinal + uint64(i))
 		case r.Kind() == Counter:
 			n.t.events.add(n.ordinal + uint64(i))
@@ -211,8 +209,8 @@ func (n *nester) group(g *group) {
 	n.ordinal += uint64(g.len())
 }
 
-// countUnbound gives the flow ends of one time lanes, should they bind to nothing and show as instants: they come before all
-// that starts. It is asked for only where so much happens at one time that a track may have too many instants.
+// countUnbound assigns lanes to the flow ends of one time for the case that they bind to nothing and are shown as instants, which
+// precede all starts. It is needed only if a track may have too many instants at one time.
 func (n *nester) countUnbound(g *group) {
 	if ts := g.at(0).ts; n.unbound == nil || n.unboundAt != ts {
 		n.unboundAt, n.unbound = ts, map[TrackID]uint32{}
@@ -226,15 +224,15 @@ func (n *nester) countUnbound(g *group) {
 	}
 }
 
-// instantsAt makes the lanes ready for what starts at a time.
+// instantsAt prepares the lanes for starts at a time.
 func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
-	if l.now == ts {
+	if l.instantsTS == ts {
 		return
 	}
-	l.now, l.instants = ts, l.instants[:0]
+	l.instantsTS, l.instants = ts, l.instants[:0]
 	if len(n.unbound) > 0 && n.unboundAt == ts {
-		for left := n.unbound[track]; left > 0; left -= min(left, maxDepth) {
-			l.instants = append(l.instants, min(left, maxDepth))
+		for rest := n.unbound[track]; rest > 0; rest -= min(rest, maxDepth) {
+			l.instants = append(l.instants, min(rest, maxDepth))
 		}
 	}
 	for i := len(l.lanes); i < len(l.instants); i++ {
@@ -245,8 +243,8 @@ func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
 	}
 }
 
-// rank is the place of a record among the records of its track and timestamp: things that start nothing, slices with a
-// length, then what has no length or no end.
+// rank orders the records of one track and timestamp: first records that start nothing, then slices with a length, then
+// instants and slices without a length or an end.
 func (r *record) rank() int {
 	switch {
 	case !r.starts():
@@ -257,8 +255,8 @@ func (r *record) rank() int {
 	return 2
 }
 
-// compareStarts compares two records of one time: first comes what starts nothing; then, of each track, what has a length, the
-// longest first, and what has none.
+// compareStarts orders two records of one time: first what starts nothing; then, by track, slices with a length, longest first, and
+// the rest.
 func compareStarts(a, b *record) int {
 	ra, rb := a.rank(), b.rank()
 	if ra == 0 || rb == 0 {
@@ -278,11 +276,11 @@ func compareStarts(a, b *record) int {
 	if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.event, b.event) // a reader or a pass may add a slice before the one around it
+	return cmp.Compare(a.event, b.event) // a reader or a pass may add a slice before the one that encloses it
 }
 
-// order sorts the records of a group. Mostly they are in order, or, being calls that a pass made as they ended, the other way
-// round.
+// order sorts the records of a group. Usually they are in order already, or in reverse order: calls that a pass added as they
+// ended.
 func (n *nester) order(g *group) {
 	if n.t.ordered {
 		endsFirst(g)
@@ -298,7 +296,7 @@ func (n *nester) order(g *group) {
 	case down:
 		slices.Reverse(g.order)
 	default:
-		slices.SortStableFunc(g.order, func(i, j uint32) int { return compareStarts(g.place(i), g.place(j)) })
+		slices.SortStableFunc(g.order, func(i, j uint32) int { return compareStarts(g.record(i), g.record(j)) })
 	}
 	for i := 0; i < g.len(); {
 		j := i + 1
@@ -306,20 +304,20 @@ func (n *nester) order(g *group) {
 			j++
 		}
 		if j-i > 1 && g.at(i).starts() {
-			mergeByPlace(g, g.order[i:j])
+			orderShort(g, g.order[i:j])
 		}
 		i = j
 	}
 }
 
-// endsFirst moves ends before all else.
+// endsFirst moves ends to the front.
 func endsFirst(g *group) {
 	others := 0
 	for i := range g.len() {
 		if g.at(i).Kind() != End {
 			others++
 		} else if others > 0 {
-			slices.SortStableFunc(g.order, func(i, j uint32) int { return cmp.Compare(g.place(i).isEnd(), g.place(j).isEnd()) })
+			slices.SortStableFunc(g.order, func(i, j uint32) int { return cmp.Compare(g.record(i).isEnd(), g.record(j).isEnd()) })
 			return
 		}
 	}
@@ -332,41 +330,41 @@ func (r *record) isEnd() int {
 	return 1
 }
 
-// mergeByPlace moves things of length 0 and Begins without an End before the Begins that come later in the input,
-// as far as no X with a length comes after (chrome-json.md 8: after every longer X, otherwise at their place).
-// order holds the starts of one track and timestamp: those with a length, longest first, then the others.
-func mergeByPlace(g *group, order []uint32) {
+// orderShort moves things of length 0 and Begins without an End before the Begins that come later in the input, unless an X with
+// a length comes after them (chrome-json.md 8: after every longer X, otherwise in input order). order has the starts of one track
+// and timestamp: those with a length, longest first, then the others.
+func orderShort(g *group, order []uint32) {
 	split := 0
-	for split < len(order) && g.place(order[split]).rank() == 1 {
+	for split < len(order) && g.record(order[split]).rank() == 1 {
 		split++
 	}
 	if split == len(order) {
 		return
 	}
-	split += callsByPlace(g, order, split)
-	openBehindX(g, order[split:])
+	split += orderShortCalls(g, order, split)
+	openAfterX(g, order[split:])
 	lastX := split
-	for lastX > 0 && !g.place(order[lastX-1]).goesFirst() {
+	for lastX > 0 && !g.record(order[lastX-1]).isUnorderedX() {
 		lastX--
 	}
 	mergeByEvent(g, order[lastX:], split-lastX)
 }
 
-// callsByPlace moves calls of length 0 before the calls that were made after them, with which they have nothing to do, as far as no
-// slice of the input comes after. It returns how many there are; they are the first of what has no length.
-func callsByPlace(g *group, order []uint32, split int) (calls int) {
-	for split+calls < len(order) && g.place(order[split+calls]).flags&flagDerived != 0 {
+// orderShortCalls moves calls of length 0 before later unrelated calls, unless a slice of the input comes after them. It returns
+// their number; they are the first of the starts without a length.
+func orderShortCalls(g *group, order []uint32, split int) (calls int) {
+	for split+calls < len(order) && g.record(order[split+calls]).flags&flagDerived != 0 {
 		calls++
 	}
 	first := split
-	for calls > 0 && first > 0 && g.place(order[first-1]).flags&flagDerived != 0 {
+	for calls > 0 && first > 0 && g.record(order[first-1]).flags&flagDerived != 0 {
 		first--
 	}
 	mergeByEvent(g, order[first:split+calls], split-first)
 	return calls
 }
 
-// mergeByEvent merges what is before and what is from a split on by the places in the input.
+// mergeByEvent merges order[:split] and order[split:] by the events' positions in the input.
 func mergeByEvent(g *group, order []uint32, split int) {
 	if split == 0 || split == len(order) {
 		return
@@ -374,7 +372,7 @@ func mergeByEvent(g *group, order []uint32, split int) {
 	long, short := slices.Clone(order[:split]), slices.Clone(order[split:])
 	out := order[:0]
 	for len(long) > 0 && len(short) > 0 {
-		if g.place(short[0]).event < g.place(long[0]).event {
+		if g.record(short[0]).event < g.record(long[0]).event {
 			out, short = append(out, short[0]), short[1:]
 		} else {
 			out, long = append(out, long[0]), long[1:]
@@ -383,21 +381,21 @@ func mergeByEvent(g *group, order []uint32, split int) {
 	copy(order[len(out):], append(long, short...))
 }
 
-// goesFirst reports whether the record is an X: a slice that came as one event and whose place is not its own.
-func (r *record) goesFirst() bool { return r.Kind() == Slice && r.flags&flagInOrder == 0 }
+// isUnorderedX reports whether the record is an X: a slice that came as one event, whose position does not order it.
+func (r *record) isUnorderedX() bool { return r.Kind() == Slice && r.flags&flagInOrder == 0 }
 
-// openBehindX moves begins without end after the last X among short, which are in the order of the input
+// openAfterX moves begins without end after the last X among short, which are in the order of the input
 // (chrome-json.md 8: after every X).
-func openBehindX(g *group, short []uint32) {
+func openAfterX(g *group, short []uint32) {
 	last := len(short) - 1
-	for last >= 0 && !g.place(short[last]).goesFirst() {
+	for last >= 0 && !g.record(short[last]).isUnorderedX() {
 		last--
 	}
 	if last < 0 {
 		return
 	}
 	slices.SortStableFunc(short[:last+1], func(i, j uint32) int {
-		return cmp.Compare(open(g.place(i)), open(g.place(j)))
+		return cmp.Compare(open(g.record(i)), open(g.record(j)))
 	})
 }
 
@@ -408,8 +406,8 @@ func open(r *record) int {
 	return 0
 }
 
-// place finds the lane of a slice or instant.
-func (n *nester) place(r *record, ordinal uint64) {
+// assignLane sets the lane of a slice or instant.
+func (n *nester) assignLane(r *record, ordinal uint64) {
 	l := n.tracks[r.track]
 	if l == nil {
 		n.sweep(r.ts)
@@ -420,7 +418,7 @@ func (n *nester) place(r *record, ordinal uint64) {
 	}
 	end, ends := r.end()
 	if !ends || r.flags&flagClosed != 0 {
-		end = n.withoutEnd(r, l)
+		end = n.inferEnd(r, l)
 	}
 	n.instantsAt(l, r.track, r.ts)
 	r.lane = l.find(r.ts, end, r.Kind() == Instant)
@@ -438,9 +436,9 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.t.table.useLane(r.track, r.lane)
 	}
 	if n.t.longTasks.add(n.t, r) {
-		l.long = len(n.t.longTasks.list)
-	} else if l.long != 0 && r.Kind() != Instant && r.lane == 0 && r.dur != NoTime {
-		l.long = n.t.longTasks.partOf(l.long, r)
+		l.task = len(n.t.longTasks.list)
+	} else if l.task != 0 && r.Kind() != Instant && r.lane == 0 && r.dur != NoTime {
+		l.task = n.t.longTasks.partOf(l.task, r)
 	}
 	l.follow(r)
 	if end > r.ts {
@@ -451,9 +449,9 @@ func (n *nester) place(r *record, ordinal uint64) {
 	}
 }
 
-// withoutEnd finds and counts where a Begin without an End ends: with the slice around it, where the matcher found that the next
-// task begins, or never.
-func (n *nester) withoutEnd(r *record, l *lanes) (end Nanos) {
+// inferEnd returns and counts the end of a Begin without an End: the end of the slice around it, the next task found by the
+// matcher, or never.
+func (n *nester) inferEnd(r *record, l *lanes) (end Nanos) {
 	end, kind := noEnd, problem.BeginWithoutEnd
 	if next, ok := r.end(); ok {
 		end, kind = next, problem.BeginClosedByNext
@@ -491,22 +489,21 @@ func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
 	n.t.count(kind, r)
 }
 
-// sweep forgets tracks on which nothing is open, each time their number has doubled: most asynchronous ids are used
-// once.
+// sweep releases tracks without open slices each time their number has doubled: most asynchronous ids are used once.
 func (n *nester) sweep(now Nanos) {
 	if len(n.live) < n.sweepAt {
 		return
 	}
-	kept := n.live[:0]
+	live := n.live[:0]
 	for _, id := range n.live {
 		l := n.tracks[id]
-		open := l.now == now && len(l.instants) > 0
+		open := l.instantsTS == now && len(l.instants) > 0
 		for i := range l.lanes {
 			l.lanes[i].Close(now)
 			open = open || l.lanes[i].Len() > 0
 		}
 		if open {
-			kept = append(kept, id)
+			live = append(live, id)
 			continue
 		}
 		n.tracks[id] = nil
@@ -514,26 +511,26 @@ func (n *nester) sweep(now Nanos) {
 			n.spare = append(n.spare, l)
 		}
 	}
-	n.live = kept
-	n.sweepAt = max(2*len(kept), 1<<12)
+	n.live = live
+	n.sweepAt = max(2*len(live), 1<<12)
 }
 
 func (n *nester) newLanes() *lanes {
 	if i := len(n.spare); i > 0 {
 		l := n.spare[i-1]
 		n.spare = n.spare[:i-1]
-		l.now, l.instants = NoTime, l.instants[:0]
+		l.instantsTS, l.instants = NoTime, l.instants[:0]
 		return l
 	}
-	return &lanes{lanes: make([]lane, 1), free: collections.NewHeap((*freeLane).before), now: NoTime}
+	return &lanes{lanes: make([]lane, 1), free: collections.NewHeap((*freeLane).before), instantsTS: NoTime}
 }
 
-// maxLanesTried bounds the search for a lane that is in use and has room.
+// maxLanesTried limits the search for a used lane in which a slice fits.
 const maxLanesTried = 64
 
-// find returns the first lane in which the interval nests properly, and makes one if there is none. Beyond
-// maxLanesTried it tries the lane that was used last, and then takes the one that has been free for longest, so that
-// the search stays short for any number of lanes.
+// find returns the first lane in which the interval nests, adding one if necessary. Beyond maxLanesTried it tries only the most
+// recently used lane, and then takes the one that has been free for longest, so that the search stays short for any number of
+// lanes.
 func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	for i := 0; i < len(l.lanes) && i < maxLanesTried; i++ {
 		if l.fits(i, start, end, instant) {
@@ -544,7 +541,7 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 		return l.recent
 	}
 	if instant {
-		end++ // until then the lane is not free for others
+		end++ // the instant occupies the lane until then
 	}
 	i, ok := l.takeFree(start)
 	if !ok {
@@ -558,7 +555,7 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	return i
 }
 
-// fits reports whether something nests in what is on a lane.
+// fits reports whether an interval nests in the open slices and instants of a lane.
 func (l *lanes) fits(i int, start, end Nanos, instant bool) bool {
 	lane := &l.lanes[i]
 	lane.Close(start)
@@ -572,7 +569,7 @@ func (l *lanes) fits(i int, start, end Nanos, instant bool) bool {
 	return depth < maxDepth && (lane.Len() == 0 || lane.End(lane.Len()-1) >= end)
 }
 
-// instantsOn returns the number of instants on a lane in which a further one of the same time would nest.
+// instantsOn returns the number of instants on a lane in which another instant of the same time would nest.
 func (l *lanes) instantsOn(lane int) int {
 	if lane >= len(l.instants) {
 		return 0
@@ -580,7 +577,7 @@ func (l *lanes) instantsOn(lane int) int {
 	return int(l.instants[lane])
 }
 
-// follow notes what has come after the instants of a lane: one more, or a slice, in which they are not.
+// follow counts an instant of a lane, or resets the count after a slice, which is outside the instants.
 func (l *lanes) follow(r *record) {
 	switch {
 	case r.Kind() == Instant:
@@ -593,7 +590,7 @@ func (l *lanes) follow(r *record) {
 	}
 }
 
-// freeLane is a lane and the time at which its last slice ends.
+// freeLane is a lane and the end of its last slice.
 type freeLane struct {
 	end  Nanos
 	lane uint32
@@ -603,7 +600,7 @@ func (a *freeLane) before(b *freeLane) bool {
 	return a.end < b.end || a.end == b.end && a.lane < b.lane
 }
 
-// takeFree returns the lane that is free since longest at the given time.
+// takeFree returns the lane that has been free for longest at a time.
 func (l *lanes) takeFree(now Nanos) (uint32, bool) {
 	if l.free.Len() == 0 || l.free.Top().end > now {
 		return 0, false

@@ -17,33 +17,29 @@ import (
 	"github.com/weft-trace/weft/internal/tracetext"
 )
 
-// laneCounts returns how many slices begin on every lane of the only track, and checks that each lane nests.
+// laneCounts returns the number of slices on every lane of the only track, and checks that each lane nests.
 func laneCounts(t *testing.T, tl *timeline.Timeline) map[uint32]int {
 	t.Helper()
 	counts := map[uint32]int{}
 	nesting := nestChecker{t: t}
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		if it.Kind == timeline.ItemBegin {
 			counts[it.Lane]++
 		}
 		nesting.item(it)
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	nesting.finish()
 	return counts
 }
 
-// nestChecker follows the stack of every track and lane like Perfetto: each end must close the innermost slice at the
-// time at which that slice ends, and time must not go back.
+// nestChecker keeps the stack of every track and lane like Perfetto: each end must close the innermost slice at that slice's end, and time
+// must not decrease.
 type nestChecker struct {
 	t     testing.TB
 	last  timeline.Nanos
 	stack map[string][]timeline.Nanos
 
-	instants map[string]int // of the time last, after which no slice has begun or ended
+	instants map[string]int // of the time last, since the last slice began or ended
 }
 
 const maxDepth = 512
@@ -76,7 +72,7 @@ func (c *nestChecker) item(it *timeline.Item) {
 			end = it.TS + it.Dur
 		}
 		if len(open) > 0 && open[len(open)-1] < end {
-			c.t.Errorf("event %d ends at %d, after the slice around it at %d", it.Event, end, open[len(open)-1])
+			c.t.Errorf("event %d ends at %d, after its parent at %d", it.Event, end, open[len(open)-1])
 		}
 		if len(open) > 0 && open[len(open)-1] == it.TS {
 			c.t.Errorf("event %d begins in a slice that ends at that time", it.Event)
@@ -107,7 +103,7 @@ func (c *nestChecker) finish() {
 	}
 }
 
-// From depth 512 on slices go to a lane, which takes 512 again (chrome-json.md 9).
+// Slices from depth 512 on are in another lane, which has space for 512 more (chrome-json.md 9).
 func TestDepthLimit(t *testing.T) {
 	var text strings.Builder
 	const deep = 1500
@@ -126,7 +122,7 @@ func TestDepthLimit(t *testing.T) {
 	}
 }
 
-// Instants of one time nest in each other like slices, but no slice nests in them (perfetto.md 6).
+// Simultaneous instants nest in each other like slices, but slices do not nest in them (perfetto.md 6).
 func TestDepthOfInstants(t *testing.T) {
 	repeat := func(n int, line string) string { return strings.Repeat(line+"\n", n) }
 	var deep strings.Builder
@@ -156,20 +152,16 @@ func TestDepthOfInstants(t *testing.T) {
 				tl, log := nest(t, memory, test.text)
 				got, total := map[string]int{}, 0
 				nesting := nestChecker{t: t}
-				err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+				walk(t, tl, func(it *timeline.Item) {
 					if it.Kind == timeline.ItemInstant {
 						total++
 						got[fmt.Sprint(tracetext.Path(tl, it.Track), "~", it.Lane)]++
 					}
 					if it.Lane > tl.LaneCount(it.Track) {
-						t.Errorf("lane %d is not there", it.Lane)
+						t.Errorf("lane %d does not exist", it.Lane)
 					}
 					nesting.item(it)
-					return nil
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
 				nesting.finish()
 				if test.lanes != nil && !maps.Equal(got, test.lanes) {
 					t.Errorf("instants by lane %v, want %v", got, test.lanes)
@@ -188,8 +180,7 @@ func TestDepthOfInstants(t *testing.T) {
 	}
 }
 
-// More lanes than are searched: each slice still gets one in which it nests, and lanes that have become free are used
-// again.
+// With more lanes than are searched, each slice still has a lane in which it nests, and free lanes are reused.
 func TestManyLanes(t *testing.T) {
 	const wide, rounds = 200, 5
 	var text strings.Builder
@@ -214,7 +205,7 @@ func TestManyLanes(t *testing.T) {
 	}
 }
 
-// A staircase, in which lanes become free one by one while others are in use.
+// A staircase: lanes become free one by one while others are in use.
 func TestFreeLanesAreReused(t *testing.T) {
 	const wide = 150
 	var text strings.Builder
@@ -227,7 +218,7 @@ func TestFreeLanesAreReused(t *testing.T) {
 	}
 }
 
-// The nester forgets tracks without open slices now and then; that must not show.
+// The nester releases tracks without open slices, which must not affect the result.
 func TestManyShortTracks(t *testing.T) {
 	var text strings.Builder
 	const ids = 20_000
@@ -239,14 +230,10 @@ func TestManyShortTracks(t *testing.T) {
 	tl, log := nest(t, largeMemory, text.String())
 	nesting := nestChecker{t: t}
 	n := 0
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		nesting.item(it)
 		n++
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	nesting.finish()
 	if want := 2 * (ids + 5); n != want {
 		t.Errorf("%d items, want %d", n, want)
@@ -274,8 +261,7 @@ func TestEndOfTime(t *testing.T) {
 	}
 }
 
-// randomLines returns random events of all kinds that overlap, cross and coincide, a few flows and payloads of many
-// sizes among them.
+// randomLines returns random events of all kinds that overlap, cross and coincide, including a few flows and payloads of many sizes.
 func randomLines(seed uint64, n int) []string {
 	r := rand.New(rand.NewPCG(seed, 3))
 	span := 1 + r.IntN(3*n)
@@ -314,7 +300,7 @@ func randomLines(seed uint64, n int) []string {
 	return lines
 }
 
-// resolve is nest and the resolution of flows.
+// resolve is nest and the binding of flows.
 func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
 	return nestWith(t, memory, text, func(tl *timeline.Timeline) error {
@@ -330,7 +316,7 @@ func TestSpillingChangesNothing(t *testing.T) {
 		want, wantProblems := dump(t, tl), tracetext.Problems(log)
 		for _, memory := range []int64{smallMemory, 400_000} {
 			tl, log := resolve(t, memory, text)
-			for range 2 { // Walk may come again
+			for range 2 { // Walk can be repeated
 				if got := dump(t, tl); got != want {
 					t.Errorf("seed %d: with %d bytes of memory\n%s", seed, memory, firstDifference(want, got))
 				}
@@ -355,8 +341,7 @@ func firstDifference(want, got string) string {
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
 
-// Whatever comes in: what walks out nests, and every slice, instant, counter and sample is there exactly once, with its
-// own times.
+// Whatever the input: the walk nests, and has every slice, instant, counter and sample exactly once, with its own times.
 func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(60) {
 		lines := randomLines(100+seed, 300)
@@ -364,13 +349,13 @@ func TestNothingIsLost(t *testing.T) {
 		nesting := nestChecker{t: t}
 		var got []string
 		ended := 0
-		err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		walk(t, tl, func(it *timeline.Item) {
 			nesting.item(it)
 			switch it.Kind {
 			case timeline.ItemBegin:
 				dur := it.Dur
 				if lines[it.Event][0] == 'B' {
-					dur = 0 // found by matching
+					dur = 0 // set by the matcher
 					if it.Dur != timeline.NoTime {
 						ended++
 					}
@@ -381,11 +366,7 @@ func TestNothingIsLost(t *testing.T) {
 					got = append(got, fmt.Sprintf("%c %d %d 0", lines[it.Event][0], it.Event, it.TS))
 				}
 			}
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		nesting.finish()
 		var want []string
 		ends := 0
@@ -403,9 +384,9 @@ func TestNothingIsLost(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d things come out, %d went in", len(got), len(want))
+			t.Errorf("the walk has %d items, want %d", len(got), len(want))
 		}
-		// A Begin has its length from an End or from its parent; an asynchronous one without an End is only unfinished.
+		// A Begin has its length from an End or its parent; an asynchronous one without an End is only unfinished.
 		matched := ends - int(log.Count(problem.EndWithoutBegin)+log.Count(problem.AsyncEndWithoutBegin))
 		closed := int(log.Count(problem.BeginClosedByParent) + log.Count(problem.AsyncUnfinished))
 		if ended < matched || ended > matched+closed {
@@ -417,7 +398,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// A canceled context stops every step; what is on disk is removed by Close.
+// A canceled context stops every step; Close removes what is on disk.
 func TestCancel(t *testing.T) {
 	var text strings.Builder
 	for i := range 40_000 {
@@ -449,7 +430,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// An error of the callback ends Walk and Scan and comes back as it is.
+// Walk and Scan return an error of the callback unchanged.
 func TestErrorsOfCallbacks(t *testing.T) {
 	tl, _ := nest(t, largeMemory, "X 1/1 a 0 5\nX 1/1 b 1 1\n")
 	broken := errors.New("broken")
@@ -471,7 +452,7 @@ func TestErrorsOfCallbacks(t *testing.T) {
 	}
 }
 
-// An empty timeline is one.
+// An empty timeline is valid.
 func TestEmptyTimeline(t *testing.T) {
 	tl, log := resolve(t, smallMemory, "")
 	if dump(t, tl) != "" || tl.Len() != 0 || tl.Start() != 0 || tracetext.Problems(log) != "" {

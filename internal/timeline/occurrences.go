@@ -7,10 +7,9 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call:
-// ends first, then the starts of each track, enclosing slices before slices in them. More than a million records
-// at one time come in several calls. Arguments are read if they are asked for; ReadArgs reads those beyond some MiB at one
-// time. Nest comes first.
+// Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call: ends first,
+// then the starts of each track, enclosing slices before inner ones. More than a million records of one time come in several
+// calls. Arguments are read if args is set; beyond some MiB at one time, ReadArgs must read them. It requires Nest.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
 	return t.groups(ctx, false, func(g *group) error {
@@ -22,39 +21,39 @@ func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []H
 	})
 }
 
-// occurrences makes occurrences of nested records.
+// occurrences converts nested records to occurrences.
 type occurrences struct {
 	t       *Timeline
 	args    bool
 	ordinal uint64
 	out     []Head
 
-	// held are copies of arguments that are valid for a moment only, of payloads on disk and of templates. What does not fit
-	// begins another chunk.
-	held      []byte
-	heldBytes int // in all chunks
+	// copied are copies of arguments that are valid only briefly, of payloads on disk and of templates. If it is full, another chunk is
+	// started.
+	copied      []byte
+	copiedBytes int // in all chunks
 
-	expanded []byte // arguments of a template
+	expanded []byte // scratch for the arguments of a template
 }
 
 const (
-	// maxHeld is how many bytes of arguments are held at once, but for the last ones.
-	maxHeld = 4 << 20
-	// heldChunk and keptOut are what is kept for the next groups: longer arguments, and more occurrences, are freed.
-	heldChunk = 256 << 10
-	keptOut   = 1 << 13
+	// maxCopied limits the bytes of arguments in memory, apart from the last occurrence.
+	maxCopied = 4 << 20
+	// copiedChunk and reusedOut are the sizes kept for the next groups; larger buffers are freed.
+	copiedChunk = 256 << 10
+	reusedOut   = 1 << 13
 )
 
-// reset forgets all occurrences.
+// reset removes all occurrences.
 func (o *occurrences) reset() {
-	if cap(o.out) > keptOut || o.heldBytes > heldChunk {
+	if cap(o.out) > reusedOut || o.copiedBytes > copiedChunk {
 		*o = occurrences{t: o.t, args: o.args, ordinal: o.ordinal}
 		return
 	}
-	o.out, o.held, o.heldBytes = o.out[:0], o.held[:0], 0
+	o.out, o.copied, o.copiedBytes = o.out[:0], o.copied[:0], 0
 }
 
-// append appends the occurrences of a group, the one after the latest call's.
+// append appends the occurrences of the next group.
 func (o *occurrences) append(g *group) error {
 	for i := range g.len() {
 		r := g.at(i)
@@ -70,7 +69,7 @@ func (o *occurrences) append(g *group) error {
 	return nil
 }
 
-// fill makes an item of a record. out is empty.
+// fill converts a record. out must be zero.
 func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) error {
 	out.Ordinal, out.Event, out.Offset, out.Track, out.TS = ordinal, r.event, r.offset, r.track, r.ts
 	out.Dur, out.End = NoTime, NoTime
@@ -103,7 +102,7 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	if r.hasTemplate() {
 		if o.args {
 			o.expanded = o.t.templates.appendArgs(o.expanded[:0], r)
-			o.hold(out, o.expanded, r)
+			o.copyArgs(out, o.expanded, r)
 		}
 		return nil
 	}
@@ -122,31 +121,31 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	switch {
 	case !o.args || len(p.args) == 0:
 	case onDisk:
-		o.hold(out, p.args, r)
+		o.copyArgs(out, p.args, r)
 	default:
 		out.Args = p.args
 	}
 	return nil
 }
 
-// hold gives an occurrence a copy of its arguments, valid while its group is. If too many are held already, it gets the record that
-// has them.
-func (o *occurrences) hold(out *Head, args Args, r *record) {
-	if o.heldBytes > maxHeld {
+// copyArgs sets the arguments of an occurrence to a copy that is valid while its group is. If there are too many already, it sets
+// the record for ReadArgs instead.
+func (o *occurrences) copyArgs(out *Head, args Args, r *record) {
+	if o.copiedBytes > maxCopied {
 		out.late = r
 		return
 	}
-	if cap(o.held)-len(o.held) < len(args) {
-		o.held = make([]byte, 0, max(heldChunk, len(args)))
+	if cap(o.copied)-len(o.copied) < len(args) {
+		o.copied = make([]byte, 0, max(copiedChunk, len(args)))
 	}
-	n := len(o.held)
-	o.held = append(o.held, args...)
-	o.heldBytes += len(args)
-	out.Args = o.held[n:len(o.held):len(o.held)]
+	n := len(o.copied)
+	o.copied = append(o.copied, args...)
+	o.copiedBytes += len(args)
+	out.Args = o.copied[n:len(o.copied):len(o.copied)]
 }
 
-// ReadArgs reads requested arguments that are not there yet, because the arguments of all that happens at one time are too long to
-// be held. They are valid until the next call. The error is one of the temporary files.
+// ReadArgs reads requested arguments that are missing because the arguments at one time are too long for memory. They are valid
+// until the next call. Errors come from temporary files.
 func (t *Timeline) ReadArgs(o *Head) error {
 	switch {
 	case o.late == nil:
@@ -162,39 +161,39 @@ func (t *Timeline) ReadArgs(o *Head) error {
 	return err
 }
 
-// AsyncID returns the id of an asynchronous track as the input has it; "" for other tracks.
+// AsyncID returns the input's id of an asynchronous track; "" for other tracks.
 func (t *Timeline) AsyncID(id TrackID) string {
-	switch row := &t.table.tracks[id]; row.kind {
-	case AsyncTrack:
-		return t.table.idText(&t.table.asyncs[row.index].key)
-	case NamedTrack:
-		if key := t.table.specs[row.index].async; key != nil {
-			return t.table.idText(key)
-		}
+	if key := t.asyncKey(id); key != nil {
+		return t.table.idText(key)
 	}
 	return ""
 }
 
-// AsyncScope returns the scope of the id of an asynchronous track; "" if it has none, and for other tracks.
+// AsyncScope returns the scope of an asynchronous track's id; "" if it has none, and for other tracks.
 func (t *Timeline) AsyncScope(id TrackID) string {
-	switch row := &t.table.tracks[id]; row.kind {
-	case AsyncTrack:
-		return t.table.textOf(t.table.asyncs[row.index].key.scope)
-	case NamedTrack:
-		if key := t.table.specs[row.index].async; key != nil {
-			return t.table.textOf(key.scope)
-		}
+	if key := t.asyncKey(id); key != nil {
+		return t.table.textOf(key.scope)
 	}
 	return ""
 }
 
-// ArgSelection is a set of argument names, for passes that look at few of the arguments of many events.
+func (t *Timeline) asyncKey(id TrackID) *asyncKey {
+	switch row := &t.table.tracks[id]; row.kind {
+	case AsyncTrack:
+		return &t.table.asyncs[row.index].key
+	case NamedTrack:
+		return t.table.specs[row.index].async
+	}
+	return nil
+}
+
+// ArgSelection is a set of argument names, for passes that need few of the arguments of many events.
 type ArgSelection struct {
 	t      *Timeline
 	wanted []bool // by KeyID
 }
 
-// SelectArgs returns the selection of the names for which wanted is true.
+// SelectArgs returns the selection of the names for which wanted returns true.
 func (t *Timeline) SelectArgs(wanted func(name string) bool) *ArgSelection {
 	s := &ArgSelection{t: t, wanted: make([]bool, t.keys.len()+1)}
 	for id := range s.wanted {
@@ -203,16 +202,16 @@ func (t *Timeline) SelectArgs(wanted func(name string) bool) *ArgSelection {
 	return s
 }
 
-// List is Timeline.ArgList without arguments that are not selected; those whose name is not interned are never left out.
+// List is Timeline.ArgList without unselected arguments; arguments whose name is not interned are always included.
 func (s *ArgSelection) List(args Args) iter.Seq[Arg] {
 	return s.t.annotations(args, schema.TrackEvent_DebugAnnotations, s.wanted)
 }
 
-// maxPathArgs bounds how deep Paths looks into dictionaries and arrays.
+// maxPathArgs limits the depth of dictionaries and arrays for Paths.
 const maxPathArgs = 4
 
-// Paths calls fn for the values in arguments with their paths, in which members of a dictionary follow a dot, and the elements of an array
-// have the path of the array with [] after it; until it returns false.
+// Paths calls fn for each value in arguments with its path, until fn returns false. A member of a dictionary adds a dot and its name
+// to the path, and an array adds [].
 func (s *ArgSelection) Paths(args Args, fn func(path string, arg *Arg) bool) {
 	for arg := range s.List(args) {
 		if !s.paths("", &arg, 0, fn) {
@@ -241,5 +240,5 @@ func (s *ArgSelection) paths(path string, arg *Arg, depth int, fn func(path stri
 	return true
 }
 
-// Members is Timeline.Members, of an ArgDict as List.
+// Members is Timeline.Members with List's selection for an ArgDict.
 func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.t.members(a, s.wanted) }

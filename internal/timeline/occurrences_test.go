@@ -30,8 +30,8 @@ func occurrencesOf(t *testing.T, tl *Timeline, args bool) (lines []string) {
 	return lines
 }
 
-// Occurrences gives slices with their ends as the input has them, instants, end events, and the thread that wrote what is
-// shown elsewhere; in memory and from disk.
+// Occurrences returns slices with their ends in the input, instants, end events, and the thread of events shown elsewhere, in memory and
+// from disk.
 func TestOccurrences(t *testing.T) {
 	for _, memory := range []int64{1 << 30, noMemory} {
 		b := testBuilder(t, memory)
@@ -73,7 +73,7 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
-// A selection gives the arguments whose names are wanted, inside of dictionaries as well.
+// A selection returns the arguments with wanted names, also inside dictionaries.
 func TestSelectArgs(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	e := b.Args()
@@ -141,8 +141,8 @@ func (c *listCursor[T]) Next(v *T) (bool, error) {
 	return true, nil
 }
 
-// Walk hands out notes with the slices that they are for, and merges the events of an overlay in the order of time, also
-// where the timeline is walked in segments: each once, whatever lies between the segments.
+// Walk returns notes with their slices, and merges the events of an overlay in time order, also if the timeline is walked in segments: each
+// event once, wherever the segments meet.
 func TestNotesAndOverlay(t *testing.T) {
 	const n = 3 * segmentLen
 	b := testBuilder(t, 1<<30)
@@ -207,7 +207,7 @@ func TestNotesAndOverlay(t *testing.T) {
 	}
 }
 
-// Hidden tracks are left out, with the ends of what is open on them at the start of a segment.
+// Hidden tracks are omitted, with the ends of what is open on them at the start of a segment.
 func TestHideTracks(t *testing.T) {
 	const n = 2 * segmentLen
 	b := testBuilder(t, 1<<30)
@@ -233,7 +233,7 @@ func TestHideTracks(t *testing.T) {
 	}
 }
 
-// An argument that is hidden is left out; facts are dropped by name.
+// A hidden argument is omitted; facts are dropped by name.
 func TestHideArg(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	thread := threadOf(b, 0)

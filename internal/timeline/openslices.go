@@ -5,11 +5,11 @@ import (
 	"sort"
 )
 
-// OpenSlices are slices that are open at some time of a pass: the outermost first, each with its end and what the pass knows of
-// it. Slices nest, so none ends after the one around it, and those that have ended are on the inside. The zero value is empty.
+// OpenSlices are the slices open at some time of a pass, outermost first, each with its end and a value of the pass. Slices nest,
+// so none ends after the one around it, and ended ones are innermost. The zero value is empty.
 //
-// Nest has OpenSlices for each lane of a track, attribution and the calls made of samples for each thread. WalkNested keeps
-// the ones of a walk. docs/architecture.md explains the similar structures.
+// Nest uses OpenSlices for each lane of a track, attribution and sampled calls for each thread, WalkNested for each lane of a
+// walk. docs/architecture.md explains the similar structures.
 type OpenSlices[T any] struct {
 	slices []openSlice[T]
 }
@@ -19,16 +19,16 @@ type openSlice[T any] struct {
 	value T
 }
 
-// Len returns how many slices are open.
+// Len returns the number of open slices.
 func (o *OpenSlices[T]) Len() int { return len(o.slices) }
 
 // At returns the value of an open slice; index 0 is the outermost.
 func (o *OpenSlices[T]) At(i int) *T { return &o.slices[i].value }
 
-// End returns when an open slice ends.
+// End returns the end of an open slice.
 func (o *OpenSlices[T]) End(i int) Nanos { return o.slices[i].end }
 
-// Innermost returns what is known of the slice that began last; nil if none is open.
+// Innermost returns the value of the slice that began last; nil if none is open.
 func (o *OpenSlices[T]) Innermost() *T {
 	if n := len(o.slices); n > 0 {
 		return &o.slices[n-1].value
@@ -36,8 +36,8 @@ func (o *OpenSlices[T]) Innermost() *T {
 	return nil
 }
 
-// Push opens a slice inside all others and returns its value for the caller to set. The value belonged to the slice last at this
-// depth, so that its memory can be reused.
+// Push opens a slice inside all others and returns its value for the caller to set. The value is left from the last slice at
+// this depth, so that its memory can be reused.
 func (o *OpenSlices[T]) Push(end Nanos) *T {
 	n := len(o.slices)
 	if n < cap(o.slices) {
@@ -50,7 +50,7 @@ func (o *OpenSlices[T]) Push(end Nanos) *T {
 	return &s.value
 }
 
-// Pop takes the innermost slice away.
+// Pop removes the innermost slice.
 func (o *OpenSlices[T]) Pop() { o.slices = o.slices[:len(o.slices)-1] }
 
 // Ended returns the value of the innermost slice if it ends at or before a time, otherwise nil.
@@ -61,7 +61,7 @@ func (o *OpenSlices[T]) Ended(now Nanos) *T {
 	return nil
 }
 
-// Close takes the slices away that end at or before a time. What begins at that time is not in them.
+// Close removes the slices that end at or before a time. A slice that begins then is not inside them.
 func (o *OpenSlices[T]) Close(now Nanos) {
 	n := len(o.slices)
 	for n > 0 && o.slices[n-1].end <= now {
@@ -75,17 +75,17 @@ func (o *OpenSlices[T]) Find(ts Nanos) int {
 	return sort.Search(len(o.slices), func(i int) bool { return o.slices[i].end <= ts }) - 1
 }
 
-// WalkNested is Walk with the slices that are open on the track and lane of each event, of which fn can note a value. A slice
-// that begins or ends is the innermost of them.
+// WalkNested is Walk with the open slices on the track and lane of each event, to which fn can attach values. A slice that begins
+// or ends is the innermost of them.
 func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) error {
 	return t.Walk(ctx, Nested(t, fn))
 }
 
-// Nested returns what Walk can call to give fn the open slices as WalkNested does. It lets several passes, each with values of its own,
-// share one walk, which gives them all items in order.
+// Nested returns a function for Walk that calls fn with the open slices, like WalkNested. Several passes with values of their own
+// can share one walk by passing it all items in order.
 func Nested[T any](t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) func(*Item) error {
 	tracks := make([]OpenSlices[T], t.TrackCount())
-	lanes := map[TrackLane]*OpenSlices[T]{} // beside tracks
+	lanes := map[TrackLane]*OpenSlices[T]{} // lanes other than 0
 	return func(it *Item) error {
 		open := &tracks[it.Track]
 		if it.Lane > 0 {
@@ -114,7 +114,7 @@ func Nested[T any](t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) fu
 	}
 }
 
-// TrackLane is a place where slices nest: a track, or a lane of one.
+// TrackLane is where slices nest: a lane of a track; lane 0 is the track itself.
 type TrackLane struct {
 	Track TrackID
 	Lane  uint32

@@ -7,24 +7,24 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// timeOrder finds the order of time of things that are numbered from 0 as they came. Simultaneous things stay in that order. What
-// came in the order of time is not sorted.
+// timeOrder sorts things by time that are numbered from 0 as they were added. Simultaneous ones stay in that order. Things added
+// in time order need no sorting.
 type timeOrder struct {
-	last  Nanos // of the things so far
-	jumps bool  // some came before an earlier one
+	last  Nanos // of the last thing added
+	jumps bool  // times decreased at least once
 	times collections.RadixOrder
 }
 
-// bytesPerPlace is what the order of a thing takes. It takes collections.RadixKeySize more while it is sorted.
+// bytesPerPlace is the memory for a thing's position in the order, to which sorting adds collections.RadixKeySize.
 const bytesPerPlace = 4
 
-// add says the time of the next thing, which has the given number.
+// add adds thing number i, the next one.
 func (o *timeOrder) add(i int, ts Nanos) {
 	o.jumps = o.jumps || ts < o.last && i > 0
 	o.last = ts
 }
 
-// size returns how many bytes the order of a thing takes at most.
+// size returns the most memory that a thing's order takes, in bytes.
 func (o *timeOrder) size() int64 {
 	if o.jumps {
 		return bytesPerPlace + collections.RadixKeySize
@@ -32,10 +32,10 @@ func (o *timeOrder) size() int64 {
 	return bytesPerPlace
 }
 
-// reset forgets all things, and keeps the memory.
+// reset removes all things and keeps the memory.
 func (o *timeOrder) reset() { o.jumps = false }
 
-// appendTo appends the numbers of n things, all that were added, in their order. at gives their times.
+// appendTo appends the numbers of all n things in time order. at returns their times.
 func (o *timeOrder) appendTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
 	order = slices.Grow(order, n)
 	if !o.jumps {
@@ -56,7 +56,7 @@ func (o *timeOrder) appendTo(order []uint32, n int, at func(i uint32) Nanos) []u
 		}
 		order = append(order, uint32(place))
 	}
-	if !sorted { // more than an hour and a million things, at least
+	if !sorted { // beyond the range of the radix sort: at least an hour and a million things
 		slices.SortStableFunc(order[len(order)-n:], func(i, j uint32) int { return cmp.Compare(at(i), at(j)) })
 	}
 	return order

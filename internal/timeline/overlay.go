@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Note is an argument that a slice or instant gets.
+// Note is an additional argument for a slice or instant.
 type Note struct {
 	Ordinal uint64 // see Item.Ordinal
 	Args    Args
@@ -17,25 +17,26 @@ type Note struct {
 
 func (n Note) ordinal() uint64 { return n.Ordinal }
 
-// AttachNotes gives the timeline notes, which are closed with it: Walk hands them out as Item.Notes. Nest comes first.
+// AttachNotes sets the timeline's notes, which are closed with it: Walk returns them as Item.Notes. It requires Nest.
 func (t *Timeline) AttachNotes(n Attached[Note]) { t.notes = n }
 
-// HideArg makes Walk leave out an argument of slices and instants, the note of an earlier pass for example. The function
-// returns its place in the ArgList, -1 if there is none. It may be called by several goroutines at once.
+// HideArg makes Walk omit an argument of slices and instants, such as the note of an earlier pass. find returns its index in the
+// ArgList, -1 if there is none; it may be called by several goroutines at once.
 func (t *Timeline) HideArg(find func(Args) int) { t.hiddenArg = find }
 
-// Overlay are events that a pass adds on tracks of its own, see AttachOverlay.
+// Overlay is a set of events that a pass adds on its own tracks, see AttachOverlay.
 type Overlay interface {
-	// After returns a reader of the events later than a time. It stores the next one in an empty Item and returns false if there
-	// is no more. Events come in the order of time; at one time, ends of slices come first: an ItemBegin with its Dur, an ItemEnd
-	// or an ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several may be used at once.
+	// After returns a reader of the events later than ts, which stores the next one in an empty Item and returns false at the
+	// end. Events are in time order, and ends of slices come first at one time: an ItemBegin with its Dur, an ItemEnd or an
+	// ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several readers can be used at once.
 	After(ts Nanos) (next func(*Item) (bool, error), err error)
-	// Close frees what is held.
+	// Close frees memory and files.
 	Close() error
 }
 
-// AttachOverlay gives the timeline events of weft's own, which Walk merges with the others, and counts them. The overlay is closed with the
-// timeline. Nest comes first. Of several overlays, the events of the first come first where nothing else decides.
+// AttachOverlay adds an overlay, which Walk merges with the other events, and adds its numbers of slices and instants to the
+// totals. The overlay is closed with the timeline. It requires Nest. Events of an earlier overlay precede simultaneous ones of
+// a later overlay, except that ends come first.
 func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
 	if t.overlay != nil {
 		o = &joinedOverlay{t.overlay, o}
@@ -47,7 +48,7 @@ func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
 	t.totals.OwnInstants += instants
 }
 
-// joinedOverlay are two overlays.
+// joinedOverlay combines two overlays.
 type joinedOverlay struct{ first, second Overlay }
 
 // After implements Overlay.
@@ -75,13 +76,13 @@ func (j *joinedOverlay) After(ts Nanos) (func(*Item) (bool, error), error) {
 // Close implements Overlay.
 func (j *joinedOverlay) Close() error { return errors.Join(j.first.Close(), j.second.Close()) }
 
-// InternCategory returns the id of a category list for use in an overlay; 0 if the table is full.
+// InternCategory returns the id of a category list for an overlay; 0 if the table is full.
 func (t *Timeline) InternCategory(list []byte) CategoryID {
 	id, _ := t.categories.intern(list)
 	return CategoryID(id)
 }
 
-// AddTrack adds a track for an overlay, below the root, a process or a thread.
+// AddTrack adds a track for an overlay below the root, a process or a thread.
 func (t *Timeline) AddTrack(parent TrackID, spec TrackSpec) TrackID {
 	t.table.specs = append(t.table.specs, spec)
 	id := t.table.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.table.specs) - 1)})
@@ -89,7 +90,7 @@ func (t *Timeline) AddTrack(parent TrackID, spec TrackSpec) TrackID {
 	return id
 }
 
-// CountOn returns how many slices and instants are on some tracks. Nest comes first.
+// CountOn counts the slices and instants on some tracks. It requires Nest.
 func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 	on := make([]bool, len(t.table.tracks))
 	for _, id := range ids {
@@ -110,7 +111,7 @@ func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 	return slices, instants, err
 }
 
-// HideTracks leaves tracks of weft's own out, with the slices and instants on them, of which there are the given numbers.
+// HideTracks hides weft's own tracks, and subtracts their slices and instants from the totals.
 func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
 	t.ids, t.hides = nil, t.hides || len(ids) > 0
 	for _, id := range ids {
@@ -123,46 +124,46 @@ func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
 	t.totals.OwnInstants -= instants
 }
 
-// DropAttributes takes away facts about the whole trace.
+// DropAttributes removes the facts about the whole trace for which drop returns true.
 func (t *Timeline) DropAttributes(drop func(key string) bool) {
 	t.attributes = slices.DeleteFunc(t.attributes, func(a Attribute) bool { return drop(a.Key) })
 }
 
-// InternName returns the id of a name for use in an overlay; 0 if the table is full.
+// InternName returns the id of a name for an overlay; 0 if the table is full.
 func (t *Timeline) InternName(name string) NameID {
 	id, _ := t.names.intern([]byte(name))
 	return NameID(id)
 }
 
-// note gives an item its note, and takes the hidden argument away.
-func (w *walker) note(ordinal uint64) {
+// addNote adds the note of an item and removes its hidden argument.
+func (w *walker) addNote(ordinal uint64) {
 	if w.t.hiddenArg != nil && len(w.item.Args) > 0 {
 		if i := w.t.hiddenArg(w.item.Args); i >= 0 {
-			w.item.Args = w.without(w.item.Args, i)
+			w.item.Args = w.removeArg(w.item.Args, i)
 		}
 	}
-	if notes := w.notes.of(ordinal); notes != nil {
+	if notes := w.notes.find(ordinal); notes != nil {
 		w.item.Notes = notes[0].Args
 	}
 }
 
-// without returns arguments without the one at a place.
-func (w *walker) without(args Args, i int) Args {
+// removeArg returns arguments without the one at index i.
+func (w *walker) removeArg(args Args, i int) Args {
 	for r := wire.NewReader(args); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations {
 			continue
 		}
 		if i == 0 {
 			at := r.Offset()
-			w.shown = append(append(w.shown[:0], args[:at]...), args[at+len(r.Raw()):]...)
-			return w.shown
+			w.filtered = append(append(w.filtered[:0], args[:at]...), args[at+len(r.Raw()):]...)
+			return w.filtered
 		}
 		i--
 	}
 	return args
 }
 
-// overlayUpTo writes the events of the overlay up to a time, and the ends that come before each.
+// overlayUpTo writes the events of the overlay up to a time, each after the ends that precede it.
 func (w *walker) overlayUpTo(ts Nanos) error {
 	for {
 		e, err := w.overlay.peek()
@@ -184,7 +185,7 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 	}
 }
 
-// Renamed returns the one argument that is encoded in a, under another name.
+// Renamed returns the only argument in a under another name.
 func (a Args) Renamed(name string) Args {
 	r := wire.NewReader(a)
 	if !r.Next() {
@@ -197,21 +198,16 @@ func (a Args) Renamed(name string) Args {
 	return wire.EndMessage(append(b, r.Bytes()[len(value.Raw()):]...), m)
 }
 
-// NewArgs returns an encoder for arguments of notes and overlays.
-func (t *Timeline) NewArgs() *ArgsEncoder {
-	e := &ArgsEncoder{keys: t.keys, values: t.values, correlated: t.correlated}
-	e.Reset()
-	return e
-}
+// NewArgs returns an encoder for the arguments of notes and overlays.
+func (t *Timeline) NewArgs() *ArgsEncoder { return t.encoder() }
 
-// ValueCount returns the number of interned values of arguments, which have ids from 1 on.
+// ValueCount returns the number of interned argument values; their ids count from 1.
 func (t *Timeline) ValueCount() int { return t.values.len() }
 
-// Value returns an interned value of arguments.
+// Value returns an interned argument value.
 func (t *Timeline) Value(id uint32) []byte { return t.values.get(id) }
 
-// NewInlineArgs returns an encoder for arguments that are not part of any timeline: names and texts are written as they
-// are.
+// NewInlineArgs returns an encoder for arguments that belong to no timeline: names and texts are written inline.
 func NewInlineArgs() *ArgsEncoder {
 	e := &ArgsEncoder{keys: &stringTable{ends: []uint32{0}, slots: make([]slot, 1), full: true}}
 	e.Reset()

@@ -2,28 +2,28 @@ package timeline
 
 import "bytes"
 
-// Names of the arguments in which weft keeps what it knows of an event beyond the arguments of the input. Passes believe what
-// these say, so the input cannot use their names: see ArgsEncoder.Key.
+// Names of the arguments in which weft stores what it knows of an event beyond the input's arguments. Passes trust them, so the
+// input cannot use these names: see ArgsEncoder.Key.
 const (
 	OwnArgs  = "weft"       // a dictionary
 	OwnProbe = "weft.probe" // the probe of a slice or instant: provider, colon and name
-	OwnFlags = "weft.flags" // an array of what is unusual about the firing of a probe
+	OwnFlags = "weft.flags" // an array of unusual facts about the firing of a probe
 )
 
-// FailedMark precedes the names of failed spans, so that people see them, and tables by name count them apart.
+// FailedMark precedes the names of failed spans, so that they stand out and tables by name count them separately.
 const FailedMark = "✗ "
 
-// AppendedAttribute is the attribute of the first packet of a sequence that weft appended to a trace: the sequence's id.
+// AppendedAttribute is an attribute in the first packet of a sequence that weft appended to a trace: the id of the sequence.
 const AppendedAttribute = "weft.attribution.sequence"
 
-// IsOwnName reports whether a name of an argument or attribute is reserved for weft: OwnArgs and all that begins with it and
-// a dot. Perfetto joins the names of nested arguments with dots, so that these would look like members of the dictionary.
+// IsOwnName reports whether the name of an argument or attribute is reserved for weft: OwnArgs, and names that start with it and a
+// dot, which Perfetto would show as members of the dictionary OwnArgs.
 func IsOwnName[T string | []byte](name T) bool {
 	return len(name) >= len(OwnArgs) && string(name[:len(OwnArgs)]) == OwnArgs && (len(name) == len(OwnArgs) || name[len(OwnArgs)] == '.')
 }
 
-// inputName returns the name under which weft keeps an argument or attribute of the input: with a leading underscore if the
-// name is reserved, perhaps after other underscores, so that different names stay different.
+// inputName returns the name for an argument or attribute of the input. A reserved name gets a leading underscore, even if it has
+// some already, so that different names stay different.
 func inputName(name []byte) []byte {
 	if len(name) < len(OwnArgs) || name[0] != OwnArgs[0] && name[0] != '_' || !IsOwnName(bytes.TrimLeft(name, "_")) {
 		return name
@@ -31,8 +31,8 @@ func inputName(name []byte) []byte {
 	return append([]byte("_"), name...)
 }
 
-// OwnKey names the next value, as Key does, with a name that weft itself uses. Only what weft adds to an event may have one at
-// the top level, and what a file of weft says in its turn.
+// OwnKey names the next value like Key, without changing reserved names. At the top level it is only for what weft adds, or what a
+// file written by weft has.
 func (e *ArgsEncoder) OwnKey(name []byte) {
 	e.underscores = asInInput
 	if len(name) == 0 {

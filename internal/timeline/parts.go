@@ -2,36 +2,36 @@ package timeline
 
 import "math"
 
-// Several inputs come onto one timeline through package merge. Each is read into a Builder of its own, a part, which shares the tables of
-// tracks and texts with the Builder of the whole. A part keeps no events: its Intake adds them to the whole, where they belong in it.
+// Package merge combines several inputs on one timeline. Each is read into its own Builder, a part, which shares the tables of tracks
+// and texts with the main Builder. A part stores no events: its Intake adds them to the main Builder at their aligned times.
 
-// Intake is handed what a reader adds to a Builder, which does not keep it then. What it gets is valid during the call.
+// Intake receives what a reader adds to a Builder, which then does not store it. Its arguments are valid during the call.
 type Intake interface {
 	Event(ev *Event) error
 	Flow(f *FlowEvent) error
 	Link(l *Link) error
-	// Process returns the process with an id of the input if another input has made its track already.
+	// Process returns the process with an id of the input if another input has created its track.
 	Process(k ProcessKey) (id TrackID, ok bool)
-	// SampleThread returns the thread for the samples of a thread, and for what tells its states.
+	// SampleThread returns the thread to which the samples and sampled states of a thread are added.
 	SampleThread(thread TrackID) TrackID
-	// Machine returns what a machine of the input is in the output; name is what the input calls it, "" if that is not known.
+	// Machine returns the output's number of a machine of the input; name is the input's name for it, "" if unknown.
 	Machine(machine uint32, name string) uint32
 }
 
 // PartOptions configure a part.
 type PartOptions struct {
 	Intake   Intake
-	Moved    Nanos  // by how much the Intake moves the events
-	IDSpace  string // the name of its id space; "": the trace's own
-	IDSpaces string // prefix of its names for further id spaces
+	Moved    Nanos  // offset that the Intake adds to times
+	IDSpace  string // name of the part's id space; "": the trace's own
+	IDSpaces string // prefix of the part's other id spaces
 	Suffix   string // of names of tracks below tracks of earlier parts
 }
 
-// Part returns a Builder for the next of several inputs, which has ids of its own. Only the part that was made last may be used.
+// Part returns a Builder for the next of several inputs, with ids of its own. Only the latest part may be used.
 func (b *Builder) Part(opts PartOptions) *Builder {
 	t := b.table
 	p := &Builder{
-		tables: b.tables, args: b.args, pages: b.pages, sampled: new(sampleTable), limit: b.limit, aside: b.aside,
+		tables: b.tables, args: b.args, pages: b.pages, sampled: new(sampleTable), limit: b.limit, reserved: b.reserved,
 		intake: opts.Intake, part: opts, first: TrackID(len(t.tracks)),
 	}
 	p.opts.Moved = opts.Moved
@@ -40,7 +40,7 @@ func (b *Builder) Part(opts PartOptions) *Builder {
 	return p
 }
 
-// childName returns the name of a new track: below a track of an earlier part, the root among these, it names the part.
+// childName returns the name of a new track, with the part's suffix if the parent is the root or a track of an earlier part.
 func (b *Builder) childName(parent TrackID, name string) string {
 	if name == "" || parent >= b.first {
 		return name
@@ -48,7 +48,7 @@ func (b *Builder) childName(parent TrackID, name string) string {
 	return name + b.part.Suffix
 }
 
-// sampleThread is SampleThread of the Intake.
+// sampleThread applies SampleThread of the Intake, if any.
 func (b *Builder) sampleThread(thread TrackID) TrackID {
 	if b.intake == nil {
 		return thread
@@ -56,10 +56,10 @@ func (b *Builder) sampleThread(thread TrackID) TrackID {
 	return b.intake.SampleThread(thread)
 }
 
-// View returns a Timeline with the tracks and texts so far, and no events.
+// View returns a Timeline with the current tracks and texts, and without events.
 func (b *Builder) View() *Timeline { return &Timeline{tables: b.tables} }
 
-// RedirectThreads changes where the tracks of a part lead that are aliases of threads.
+// RedirectThreads redirects the part's tracks that are aliases of threads.
 func (b *Builder) RedirectThreads(to func(thread TrackID) TrackID) {
 	t := b.table
 	for id := b.first; int(id) < len(t.tracks); id++ {
@@ -69,7 +69,7 @@ func (b *Builder) RedirectThreads(to func(thread TrackID) TrackID) {
 	}
 }
 
-// NumberTaken gives a process or thread a new number, because another input has another one with its number on its machine.
+// NumberTaken gives a process or thread a new number, because another input uses its number for something else on the same machine.
 func (b *Builder) NumberTaken(id TrackID) {
 	switch t := b.table; t.tracks[id].kind {
 	case ProcessTrack:
@@ -79,28 +79,28 @@ func (b *Builder) NumberTaken(id TrackID) {
 	}
 }
 
-// SetInput sets the input of a process, if there are several. The first call counts.
+// SetInput sets the input of a process if there are several inputs. Only the first call has an effect.
 func (b *Builder) SetInput(id TrackID, input string) {
-	if p := b.table.process(id); p.of == "" {
-		p.of = input
+	if p := b.table.process(id); p.input == "" {
+		p.input = input
 	}
 }
 
-// MakeUpFrom says which multiple of ten million is in the made-up ids of a process and of its threads, unless something has such an id. Multiples
-// that are too high for Perfetto do not count.
+// MakeUpFrom sets the multiple of ten million that is added to allocated ids of a process and its threads, unless such an id is used.
+// Multiples that are too high for Perfetto are ignored.
 func (b *Builder) MakeUpFrom(id TrackID, multiple int64) {
 	if multiple > 0 && multiple <= math.MaxInt32/madeUp {
 		b.table.process(id).madeUp = multiple
 	}
 }
 
-// ShowProcess says by which id and under which name the output has a process; "": the name that it was given.
+// ShowProcess sets the id and display name of a process in the output; "": its own name.
 func (b *Builder) ShowProcess(id TrackID, key ProcessKey, name string) {
 	p := b.table.process(id)
-	p.key, p.shown = key, name
+	p.key, p.displayName = key, name
 }
 
-// SetInputs says where the events of several inputs begin, by their index, and whether ids of flows mean the same in all of them.
+// SetInputs sets the index of the first event of each of several inputs, and whether flow ids mean the same in all of them.
 func (b *Builder) SetInputs(firsts []uint32, joinFlows bool) {
 	b.inputs, b.joinFlows = firsts, joinFlows
 }

@@ -2,24 +2,24 @@ package timeline
 
 import "github.com/weft-trace/weft/internal/collections"
 
-// pendingEnd is what a walk writes when a slice ends.
+// pendingEnd is the end of an open slice, to be written by a walk.
 type pendingEnd struct {
 	ordinal    uint64
 	threadTime CPUTime // at the end
-	used       CPUTime // as dur, of a whole slice
+	used       CPUTime // like dur, if whole
 	dur        Nanos
 	track      TrackID
 	lane       uint32
 	event      uint32
 	offset     int64
-	paired     bool // an End record has the rest
-	closed     bool // it ends where the next task begins
+	paired     bool // an End record has the rest of the data
+	closed     bool // ends where the next task begins
 	idle       bool
 	whole      bool // see Head.Whole
 }
 
-// set makes e the end of the slice that a record begins. It fills fields in place, because a literal is made beside and then
-// copied.
+// set sets the end of the slice that starts at a record. It sets fields one by one, because the compiler builds a literal elsewhere
+// and copies it.
 func (e *pendingEnd) set(r *record, ordinal uint64) {
 	e.ordinal, e.threadTime, e.track, e.lane = ordinal, CPUTime{}, r.track, r.lane
 	e.event, e.offset, e.paired, e.idle = r.event, r.offset, r.Kind() == Begin, r.flags&flagIdle != 0
@@ -36,17 +36,17 @@ func (e *pendingEnd) set(r *record, ordinal uint64) {
 	}
 }
 
-// pendingEnds are the ends of the slices of all tracks that a walk has begun to write, the next one first, see comesFirst. Most
-// slices begin inside of all that are open, and end before them, as the calls of a thread do, and are kept as if they nested.
+// pendingEnds are the ends of slices on all tracks whose start a walk has written, the next one first, see comesFirst. Most slices,
+// such as the calls of a thread, start inside all open ones and end before them, and are stored as if they nested.
 type pendingEnds struct {
-	nested OpenSlices[pendingEnd] // each ends before the ones above it
+	nested OpenSlices[pendingEnd] // each ends before the ones below it
 	others collections.Heap[openSlice[pendingEnd]]
 	popped openSlice[pendingEnd]
 }
 
 func newPendingEnds() pendingEnds { return pendingEnds{others: collections.NewHeap(comesFirst)} }
 
-// push adds the slice that a record begins.
+// push adds the slice that starts at a record.
 func (p *pendingEnds) push(r *record, ordinal uint64) {
 	end, n := r.ts+r.dur, p.nested.Len()-1
 	if n < 0 || end < p.nested.End(n) || end == p.nested.End(n) && ordinal > p.nested.At(n).ordinal {
@@ -58,8 +58,7 @@ func (p *pendingEnds) push(r *record, ordinal uint64) {
 	p.others.Push(o)
 }
 
-// pop removes and returns the slice that ends next, if it ends up to and including a time; otherwise nil. It is valid until the
-// next call.
+// pop removes and returns the slice that ends next, if it ends at or before ts; otherwise nil. It is valid until the next call.
 func (p *pendingEnds) pop(ts Nanos) *openSlice[pendingEnd] {
 	n := p.nested.Len() - 1
 	if p.others.Len() > 0 && (n < 0 || comesFirst(p.others.Top(), &p.nested.slices[n])) {
@@ -76,8 +75,8 @@ func (p *pendingEnds) pop(ts Nanos) *openSlice[pendingEnd] {
 	return &p.nested.slices[:n+1][n]
 }
 
-// comesFirst orders open slices: the one that ends first comes first, of those that end together the one that began last, which
-// is the innermost on its track.
+// comesFirst orders open slices by their end; of those that end together, the one that began last, which is the innermost on its
+// track, comes first.
 func comesFirst(a, b *openSlice[pendingEnd]) bool {
 	return a.end < b.end || a.end == b.end && a.value.ordinal > b.value.ordinal
 }

@@ -2,27 +2,27 @@ package timeline
 
 import "math"
 
-// Place says where viewers show a track that is below a process or thread: in a group with others of one kind, so that a
-// process with many tracks is not one long list. It changes nothing about what the track is, or is below.
+// Place is where viewers show a track below a process or thread: in a group with others of its kind, so that a process with many
+// tracks is not one long list. It affects neither the contents nor the parent of the track.
 type Place struct {
-	Group  string // "": right below its process or thread
-	Within string // a part of the group; "": none
-	Rank   uint8  // lower ranks are shown first, equal ranks in the order of their names
+	Group  string // "": directly below its process or thread
+	Within string // subgroup; "": none
+	Rank   uint8  // lower ranks come first, equal ranks are ordered by name
 }
 
-// PlaceRankShift is where the rank of a place is in the rank that a file gives to a track of a group; below it is the order of names.
+// PlaceRankShift is the position of a place's rank in the rank that a file gives to a grouped track; the order by name is below it.
 const PlaceRankShift = 16
 
-// OtherGroup is the group of what belongs to none of the groups of its process. A process that has no others has none.
+// OtherGroup is the group of tracks outside the other groups of their process, if it has any.
 const OtherGroup = "Other"
 
-// places are the distinct places of the tracks of a trace. Those beyond the limit are right below their processes.
+// places are the distinct places of a trace's tracks. Tracks with places beyond the limit are directly below their processes.
 type places struct {
 	list []Place
 	ids  map[Place]uint16
 }
 
-// SetPlace gives a track its place. Of several calls the first one counts.
+// SetPlace sets the place of a track. Only the first call has an effect.
 func (b *Builder) SetPlace(track TrackID, place Place) {
 	t := b.table
 	row := &t.tracks[track]
@@ -45,7 +45,7 @@ func (b *Builder) SetPlace(track TrackID, place Place) {
 	row.place = id
 }
 
-// HasPlace reports whether a track was given a place.
+// HasPlace reports whether a track has a place.
 func (b *Builder) HasPlace(track TrackID) bool { return b.table.tracks[track].place != 0 }
 
 // Place returns the place of a track.

@@ -5,14 +5,14 @@ import (
 	"unsafe"
 )
 
-// record is one event in the form in which the passes see it. Everything of variable size is in its payload. What a, b and lane hold
-// depends on the kind: the accessors below are named for it, and nothing else reads these fields.
+// record is one event as the passes process it. Everything of variable size is in its payload. The meaning of a, b and lane depends on
+// the kind; only the accessors below, which are named after it, use these fields.
 type record struct {
 	ts       Nanos
-	dur      Nanos // slices: NoTime until the end is known; a matched End: its slice's
+	dur      Nanos // slices: NoTime until the end is known; a matched End: the length of its slice
 	offset   int64 // in the input, for messages
 	a, b     int64
-	payload  uint64 // a place, or the id of a template
+	payload  uint64 // position of the payload, or the id of a template
 	event    uint32
 	track    TrackID
 	name     NameID
@@ -21,18 +21,18 @@ type record struct {
 	flags    recordFlags
 }
 
-// recordFlags has the kind of a record in its lowest bits, then flags, then what a FlowStep is.
+// recordFlags has the kind of a record in its lowest bits, then flags, then the properties of a FlowStep.
 type recordFlags uint32
 
 const (
 	kindBits = 4 // Kind
 	kindMask = 1<<kindBits - 1
 
-	flagArgs           recordFlags = 1 << (kindBits + iota - 2) // the payload holds arguments
+	flagArgs           recordFlags = 1 << (kindBits + iota - 2) // the payload has arguments
 	flagInlineName                                              // … a name that is not interned; name is a hash of it
 	flagInlineCategory                                          // … a category that is not interned; category is a hash of it
 	flagCallstack                                               // … a call stack
-	flagMatched                                                 // Begin: its End was found, or the next task. End: its Begin was found
+	flagMatched                                                 // Begin: its End or the next task was found. End: its Begin was found
 	flagOutermost                                               // slice on an async track that no other slice encloses
 	flagTemplate                                                // Slice: a template has its name, category and arguments
 	flagInOrder                                                 // Slice: Event.InOrder
@@ -44,7 +44,7 @@ const (
 	flagDidNotEnd                                               // Begin: Event.DidNotEnd
 	flagKeepEnd                                                 // End: becomes an instant without a Begin
 	flagFloat                                                   // Counter, Sample: the value is a double
-	flagSampling                                                // the payload holds a Sampling
+	flagSampling                                                // the payload has a Sampling
 	flagSkip                                                    // Sampling.Skip
 
 	flowShift                   = kindBits + 18
@@ -54,20 +54,20 @@ const (
 	flagTextID      recordFlags = 1 << 31 // FlowStep: the id is a hash of a text
 )
 
-// flagsOf returns the flags of a record of a kind.
+// flagsOf returns the flags for a kind of records.
 func flagsOf(k Kind) recordFlags { return recordFlags(k) }
 
-// Kind is Slice or Begin of a slice, Instant, End of the end event of a slice, Counter, Sample or FlowStep.
+// Kind is Slice or Begin for a slice, Instant, End for a slice's end event, Counter, Sample or FlowStep.
 func (r *record) Kind() Kind { return Kind(r.flags & kindMask) }
 
 func (r *record) setKind(k Kind) { r.flags = r.flags&^kindMask | recordFlags(k) }
 
-// setThreadTimes sets the CPU time of the thread at the start of a Slice, Begin, End or Instant, and what a Slice used of it.
+// setThreadTimes sets the thread's CPU time at a Slice, Begin, End or Instant, and the CPU time used by a Slice.
 func (r *record) setThreadTimes(at, used CPUTime) {
 	r.a, r.b = int64(at.sinceNoTime), int64(used.sinceNoTime)
 }
 
-// threadTimes returns what setThreadTimes has set.
+// threadTimes returns the values of setThreadTimes.
 func (r *record) threadTimes() (at, used CPUTime) {
 	if r.hasTemplate() {
 		return CPUTime{}, CPUTime{}
@@ -75,7 +75,7 @@ func (r *record) threadTimes() (at, used CPUTime) {
 	return CPUTime{Nanos(r.a)}, CPUTime{Nanos(r.b)}
 }
 
-// setTemplate makes a Slice one of a template, with its two numbers.
+// setTemplate makes the record a Slice of a template, with its two numbers.
 func (r *record) setTemplate(id TemplateID, numbers [2]int64) {
 	r.flags |= flagTemplate
 	r.payload, r.a, r.b = uint64(id), numbers[0], numbers[1]
@@ -83,7 +83,7 @@ func (r *record) setTemplate(id TemplateID, numbers [2]int64) {
 
 func (r *record) hasTemplate() bool { return r.flags&flagTemplate != 0 }
 
-// template returns what setTemplate has set.
+// template returns the values of setTemplate.
 func (r *record) template() (id TemplateID, numbers [2]int64) {
 	return TemplateID(r.payload), [2]int64{r.a, r.b}
 }
@@ -91,10 +91,10 @@ func (r *record) template() (id TemplateID, numbers [2]int64) {
 // setBegin sets the event that began the slice of an End.
 func (r *record) setBegin(event uint32) { r.b = int64(event) }
 
-// BeginEvent returns of an End the index of the event that began the slice.
+// BeginEvent returns the index of the event that began the slice of an End.
 func (r *record) BeginEvent() uint32 { return uint32(r.b) }
 
-// setValue sets the value of a Counter or Sample, and the processor on which a Sample was taken.
+// setValue sets the value of a Counter or Sample, and the processor of a Sample.
 func (r *record) setValue(v Number, on CPU) {
 	r.a, r.b = int64(v.bits), on.plusOne
 	if v.decimal {
@@ -105,11 +105,11 @@ func (r *record) setValue(v Number, on CPU) {
 func (r *record) value() Number  { return Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0} }
 func (r *record) sampledOn() CPU { return CPU{r.b} }
 
-// setSampledStack sets the call stack of a Sample: it has no lane, and most have no payload then.
+// setSampledStack sets the call stack of a Sample. It uses the lane, which samples do not have, so that most need no payload.
 func (r *record) setSampledStack(id CallstackID) { r.lane = uint32(id) }
 func (r *record) sampledStack() CallstackID      { return CallstackID(r.lane) }
 
-// setFlow sets what a FlowStep is.
+// setFlow sets the properties of a FlowStep.
 func (r *record) setFlow(f *FlowEvent, id uint64) {
 	r.a = int64(id)
 	flow := uint32(f.Space) | uint32(f.Role)<<flowSpaceBits | uint32(f.Binding)<<(flowSpaceBits+flowRoleBits)
@@ -122,7 +122,7 @@ func (r *record) setFlow(f *FlowEvent, id uint64) {
 	}
 }
 
-// Space returns the space of a FlowStep, 0 of any other record.
+// Space returns the space of a FlowStep, 0 for any other record.
 func (r *record) Space() FlowSpace { return FlowSpace(r.flags >> flowShift & (1<<flowSpaceBits - 1)) }
 
 // Role returns the role of a FlowStep.
@@ -135,17 +135,17 @@ func (r *record) Binding() FlowBinding {
 	return FlowBinding(r.flags >> (flowShift + flowSpaceBits + flowRoleBits) & (1<<flowBindingBits - 1))
 }
 
-// FlowID returns the id of a FlowStep; text reports that it is a hash of a text.
+// FlowID returns the id of a FlowStep; text reports whether it is a hash of a text.
 func (r *record) FlowID() (id uint64, text bool) { return uint64(r.a), r.flags&flagTextID != 0 }
 
-// FlowName returns the name and the category of a FlowStep as numbers to be compared.
+// FlowName returns the name and category of a FlowStep as numbers for comparisons.
 func (r *record) FlowName() (name, category uint32) { return uint32(r.name), uint32(r.category) }
 
-// setFallbackTrack and setFallbackLane set where a FlowStep of FlowV1 shows if it binds to nothing.
+// setFallbackTrack and setFallbackLane set where a FlowStep of FlowV1 is shown if it binds to nothing.
 func (r *record) setFallbackTrack(track TrackID) { r.lane = uint32(track) }
 func (r *record) setFallbackLane(lane uint32)    { r.b = int64(lane) }
 
-// Fallback returns where a FlowStep shows if it binds to nothing.
+// Fallback returns where a FlowStep is shown if it binds to nothing.
 func (r *record) Fallback() (track TrackID, lane uint32) { return TrackID(r.lane), uint32(r.b) }
 
 // After is FlowEvent.After.
@@ -156,21 +156,21 @@ func (r *record) After() Nanos {
 	return Nanos(r.b)
 }
 
-// flagPayload are the flags of what a payload may hold.
+// flagPayload are the flags of data in a payload.
 const flagPayload = flagArgs | flagInlineName | flagInlineCategory | flagCallstack | flagSampling
 
-// inlineBit marks names and categories that are hashes of a text that is not interned.
+// inlineBit marks names and categories that are hashes of texts that are not interned.
 const inlineBit = 1 << 31
 
-// starts reports whether the record puts a slice or an instant on a track.
+// starts reports whether the record starts a slice or an instant.
 func (r *record) starts() bool { return r.Kind() == Slice || r.Kind() == Begin || r.Kind() == Instant }
 
-// sharesPlace reports whether what two records start is on one lane of a track.
-func (r *record) sharesPlace(other *record) bool {
+// sharesLane reports whether the starts of two records are on the same lane of a track.
+func (r *record) sharesLane(other *record) bool {
 	return r.lane == other.lane && r.track == other.track && r.starts()
 }
 
-// end is the time at which the record's slice ends; ok is false if it never does.
+// end is the end of the record's slice; ok is false if it never ends.
 func (r *record) end() (end Nanos, ok bool) {
 	if r.Kind() == Instant {
 		return r.ts, true
@@ -181,13 +181,13 @@ func (r *record) end() (end Nanos, ok bool) {
 	return r.ts + r.dur, true
 }
 
-// whole is Head.Whole.
+// whole implements Head.Whole.
 func (r *record) whole() bool {
 	at, used := r.threadTimes()
 	return r.Kind() == Slice && (at == CPUTime{}) == (used == CPUTime{})
 }
 
-// didNotEnd is Head.DidNotEnd.
+// didNotEnd implements Head.DidNotEnd.
 func (r *record) didNotEnd() bool {
 	return r.flags&flagClosed != 0 || r.Kind() == Begin && r.flags&flagDidNotEnd != 0 && r.dur != NoTime
 }
@@ -195,7 +195,7 @@ func (r *record) didNotEnd() bool {
 // recordSize is the size of a record in memory.
 const recordSize = int64(unsafe.Sizeof(record{}))
 
-// payload is what a record holds beside its fixed part, decoded.
+// payload is a record's data of variable size, decoded.
 type payload struct {
 	name, category []byte
 	callstack      CallstackID
@@ -203,7 +203,7 @@ type payload struct {
 	args           Args
 }
 
-// appendPayload encodes a payload: its length, then what the flags say is there.
+// appendPayload encodes the parts of a payload that the flags indicate.
 func appendPayload(b []byte, flags recordFlags, p *payload) []byte {
 	if flags&flagInlineName != 0 {
 		b = binary.AppendUvarint(b, uint64(len(p.name)))

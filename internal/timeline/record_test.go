@@ -2,7 +2,7 @@ package timeline
 
 import "testing"
 
-// Kinds, flags and what a flow step is share one number, and no bit of it.
+// Kinds, flags and the properties of a flow step use different bits of a number.
 func TestRecordFlagsAreApart(t *testing.T) {
 	const flags = flagArgs | flagInlineName | flagInlineCategory | flagCallstack | flagMatched | flagOutermost | flagTemplate | flagInOrder | flagTask |
 		flagLoopTask | flagIdle | flagDerived | flagClosed | flagDidNotEnd | flagKeepEnd | flagFloat | flagSampling | flagSkip

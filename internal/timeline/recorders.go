@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// A trace of several inputs, made by package merge, marks its tracks: this file reads which input an event comes from, and which
-// slices and samples come from a further recorder.
+// Package merge marks the tracks of a trace of several inputs. This file finds the input of an event, and the slices and samples of
+// further recorders.
 
-// InputFacts prefixes the name of an input, followed by a dot, in the keys of its statements about its trace.
+// InputFacts is the prefix of attribute keys for the facts of an input: the input's name and a dot follow.
 const InputFacts = "input."
 
-// InputOf returns the index of the input that an event is from, by its index; 0 if there is but one, or if ids of flows mean the same
-// in all of them.
+// InputOf returns the index of the input of an event, by the event's index; 0 if there is only one.
 func (t *Timeline) InputOf(event uint32) uint32 {
 	if len(t.inputs) < 2 {
 		return 0
@@ -22,7 +21,7 @@ func (t *Timeline) InputOf(event uint32) uint32 {
 	return uint32(max(after-1, 0))
 }
 
-// FlowInput returns InputOf for the id of a flow: 0 where ids mean the same in all inputs.
+// FlowInput returns InputOf for the id of a flow: 0 if ids mean the same in all inputs.
 func (t *Timeline) FlowInput(event uint32) uint32 {
 	if t.joinFlows {
 		return 0
@@ -30,8 +29,8 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 	return t.InputOf(event)
 }
 
-// Recorder is an input with slices and instants, or samples, of threads that another input has recorded in more detail. They are
-// shown beside the thread's own and left out of sums over it: together they would count its time more than once.
+// Recorder is an input with slices and instants, or samples, of threads that another input recorded in more detail. They are shown
+// separately and excluded from sums over the thread, which would otherwise count its time more than once.
 type Recorder struct {
 	Input   string `json:"input"`
 	Threads int    `json:"threads"`
@@ -39,10 +38,10 @@ type Recorder struct {
 	Samples uint64 `json:"samples,omitempty"`
 }
 
-// Recorders returns the inputs whose slices are beside other inputs', in the order of the tracks; Samplers the ones whose samples
-// are.
+// Recorders returns the inputs whose slices are shown separately from other inputs' slices, in the order of tracks. Samplers does
+// the same for samples.
 func (t *Timeline) Recorders() (all []Recorder) {
-	of, threads := map[string]int{}, map[string]map[TrackID]bool{}
+	indexes, threads := map[string]int{}, map[string]map[TrackID]bool{}
 	for id := range t.table.tracks {
 		row := &t.table.tracks[id]
 		if row.kind != NamedTrack || !row.used || t.table.specs[row.index].Role != RoleInput {
@@ -50,79 +49,79 @@ func (t *Timeline) Recorders() (all []Recorder) {
 		}
 		spec := &t.table.specs[row.index]
 		name := cmp.Or(spec.Subject, spec.Name) // earlier versions wrote no subject
-		i, ok := of[name]
+		i, ok := indexes[name]
 		if !ok {
 			i = len(all)
-			of[name], threads[name], all = i, map[TrackID]bool{}, append(all, Recorder{Input: name})
+			indexes[name], threads[name], all = i, map[TrackID]bool{}, append(all, Recorder{Input: name})
 		}
-		threads[name][row.parent] = true // which has a track for each lane, where it was read from a Perfetto trace
+		threads[name][row.parent] = true // counted once: Perfetto traces have a track for each lane
 		all[i].Events += spec.starts
 		all[i].Threads = len(threads[name])
 	}
 	return all
 }
 
-// furtherSamples is how the names of threads begin that have the samples of a further input; the id of the thread and the name of the input
-// follow.
+// furtherSamples is the prefix of the names of threads with the samples of a further input; the id of the thread and the name of the
+// input follow.
 const furtherSamples = "Samples of thread "
 
-// SamplesKey returns the key of the thread with the samples that a further input has of a thread.
-func SamplesKey(of ThreadKey, input string) ThreadKey {
-	return ThreadKey{Text: furtherSamples + of.String() + " (" + input + ")"}
+// SamplesKey returns the key of the thread for a further input's samples of a thread.
+func SamplesKey(thread ThreadKey, input string) ThreadKey {
+	return ThreadKey{Text: furtherSamples + thread.String() + " (" + input + ")"}
 }
 
-// maxIDPieces is at how many parentheses in such a name the id may end.
+// maxIDPieces limits the parentheses in such a name at which the id may end.
 const maxIDPieces = 16
 
-// NotCounted returns the inputs that reports leave slices or samples of.
+// NotCounted returns the inputs with slices or samples that reports exclude.
 func (t *Timeline) NotCounted() []Recorder {
 	_, samplers := t.Samplers()
 	return append(t.Recorders(), samplers...)
 }
 
-// Samplers returns the threads whose samples reports leave out, because another input has more samples of the same thread, and the inputs
-// that these are of.
-func (t *Timeline) Samplers() (left map[TrackID]bool, all []Recorder) {
+// Samplers returns the threads whose samples reports exclude, because another input has more samples of the same thread, and the
+// inputs of these samples.
+func (t *Timeline) Samplers() (excluded map[TrackID]bool, all []Recorder) {
 	further := t.furtherSamples()
 	best := map[TrackID]TrackID{} // by thread
 	for _, f := range further {
-		if _, ok := best[f.of]; !ok {
-			best[f.of] = f.of
+		if _, ok := best[f.thread]; !ok {
+			best[f.thread] = f.thread
 		}
-		if t.sampleCount(f.track) > t.sampleCount(best[f.of]) {
-			best[f.of] = f.track
+		if t.sampleCount(f.track) > t.sampleCount(best[f.thread]) {
+			best[f.thread] = f.track
 		}
 	}
-	left = map[TrackID]bool{}
+	excluded = map[TrackID]bool{}
 	index := map[string]int{}
-	leave := func(id TrackID, input string) {
+	exclude := func(id TrackID, input string) {
 		i, ok := index[input]
 		if !ok {
 			i = len(all)
 			index[input], all = i, append(all, Recorder{Input: input})
 		}
-		left[id] = true
+		excluded[id] = true
 		all[i].Threads++
 		all[i].Samples += t.sampleCount(id)
 	}
 	for _, f := range further {
-		if best[f.of] != f.of && !left[f.of] {
-			leave(f.of, "a further input") // the trace does not say which one
+		if best[f.thread] != f.thread && !excluded[f.thread] {
+			exclude(f.thread, "a further input") // the trace does not identify it
 		}
-		if best[f.of] != f.track {
-			leave(f.track, f.input)
+		if best[f.thread] != f.track {
+			exclude(f.track, f.input)
 		}
 	}
-	return left, all
+	return excluded, all
 }
 
-// furtherTrack is a thread with the samples that a further input has of a thread.
+// furtherTrack is a track with a further input's samples of a thread.
 type furtherTrack struct {
-	track, of TrackID
-	input     string
+	track, thread TrackID
+	input         string
 }
 
-// furtherSamples returns these threads, in the order of tracks.
+// furtherSamples returns the tracks with samples of further inputs, in order.
 func (t *Timeline) furtherSamples() (further []furtherTrack) {
 	type known struct {
 		process TrackID
@@ -141,7 +140,7 @@ func (t *Timeline) furtherSamples() (further []furtherTrack) {
 			threads[known{row.parent, th.key.String()}] = TrackID(id)
 		}
 	}
-	kept := further[:0]
+	found := further[:0]
 	for _, f := range further {
 		row := &t.table.tracks[f.track]
 		text, at := strings.TrimPrefix(t.table.threads[row.index].key.Text, furtherSamples), 0
@@ -152,29 +151,29 @@ func (t *Timeline) furtherSamples() (further []furtherTrack) {
 			}
 			at += next
 			if thread, ok := threads[known{row.parent, text[:at]}]; ok {
-				f.of, f.input = thread, strings.TrimSuffix(text[at+2:], ")")
+				f.thread, f.input = thread, strings.TrimSuffix(text[at+2:], ")")
 				break
 			}
 			at += len(" (")
 		}
-		if f.of != 0 {
-			kept = append(kept, f)
+		if f.thread != 0 {
+			found = append(found, f)
 		}
 	}
-	return kept
+	return found
 }
 
-// sampleCount returns how many samples a thread has.
+// sampleCount returns the number of samples of a thread.
 func (t *Timeline) sampleCount(thread TrackID) uint64 {
 	return t.table.threads[t.table.tracks[thread].index].samples
 }
 
-// BindsFlows reports whether ends of flows bind by time to the slices of a track: only to threads'.
+// BindsFlows reports whether flow ends bind by time to the slices of a track. Only slices of threads do.
 func (t *Timeline) BindsFlows(id TrackID) bool {
 	return t.table.ofThread(&t.table.tracks[id])
 }
 
-// ofThread reports whether a track has the slices of a thread, as one recorder has seen them.
+// ofThread reports whether a track has the slices of a thread from one recorder.
 func (t *trackTable) ofThread(row *track) bool {
 	return row.kind == ThreadTrack || row.kind == NamedTrack && t.specs[row.index].Role == RoleInput
 }

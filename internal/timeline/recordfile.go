@@ -6,17 +6,17 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// recordFile holds records in a temporary file that is written once from front to back.
+// recordFile is a temporary file of records, written once from start to end.
 type recordFile struct {
 	file  *extsort.File
 	count int
 }
 
-// recordForm is how records are written to disk.
+// recordForm is the form of records on disk.
 var recordForm = extsort.FormOf[record]()
 
 const (
-	// maxRecordBuffer and minRecordBuffer bound what a reader of records holds of its file.
+	// maxRecordBuffer and minRecordBuffer limit the buffer of a reader of records.
 	maxRecordBuffer = 128 << 10
 	minRecordBuffer = 4 << 10
 )
@@ -36,7 +36,7 @@ func (f *recordFile) add(r *record) error {
 	return err
 }
 
-// reader returns count records from first on; it holds up to memory bytes of the file. Flush comes first. Several may be used at once.
+// reader returns count records from first on, with a buffer of up to memory bytes. It requires flush. Several can be used at once.
 func (f *recordFile) reader(first, count int, memory int64) extsort.Sequence[record] {
 	section := f.file.Section(int64(first)*recordSize, int64(count)*recordSize)
 	return extsort.Values[record](bufio.NewReaderSize(section, int(min(max(memory, minRecordBuffer), maxRecordBuffer))))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Timeline is a trace in time order. It must be closed: what did not fit the memory budget lies in temporary files.
+// Timeline is a trace in time order. It must be closed: data beyond the memory budget is in temporary files.
 // It is not safe for concurrent use.
 type Timeline struct {
 	tables
@@ -28,32 +29,32 @@ type Timeline struct {
 	attributes []Attribute
 	pages      []Page
 	store      store
-	sampled    *sampleTable // beside the records of store
+	sampled    *sampleTable // in addition to the records of store
 	flows      Attached[FlowRef]
 	notes      Attached[Note]
 	overlay    Overlay
 	totals     Totals
 	longTasks  longTasks
 	segments   []segment
-	events     ordinalSet // the records that Walk gives as events, samples aside; see NumberEvents
+	events     ordinalSet // the records that Walk returns as events, without samples; see NumberEvents
 	ids        *eventIDs  // nil before NumberEvents
 	hides      bool       // some tracks are hidden
 
 	hiddenArg func(Args) int // nil: all arguments are shown
 
-	visited atomic.Int64 // records, by all passes
+	visited atomic.Int64 // number of records visited by all passes
 
-	walking sync.Mutex // guards what segments report
-	walked  int        // segments whose problems are known
+	walking sync.Mutex // guards the problems of segments
+	walked  int        // number of segments whose problems are known
 }
 
-// Passes returns how often a record was visited so far, on average: the number of passes, unless records were added between
-// them. Tests hold it, because times are too noisy for that.
+// Passes returns how often a record was visited on average: the number of passes, unless records were added between them. Tests use
+// it, because times vary too much.
 func (t *Timeline) Passes() float64 {
 	return float64(t.visited.Load()) / float64(max(t.store.len(), 1))
 }
 
-// groups calls groups of the store, for passes. It ends with the error of the context.
+// groups runs a pass over all groups of the store. It stops when the context is done.
 func (t *Timeline) groups(ctx context.Context, rewrite bool, fn func(g *group) error) error {
 	t.visited.Add(int64(t.store.len()))
 	n := 0
@@ -65,7 +66,7 @@ func (t *Timeline) groups(ctx context.Context, rewrite bool, fn func(g *group) e
 	})
 }
 
-// section calls section of the store, for passes.
+// section runs a pass over a section of the store.
 func (t *Timeline) section(first, count int, fn func(g *group) error) error {
 	t.visited.Add(int64(count))
 	return t.store.section(first, count, fn)
@@ -74,7 +75,7 @@ func (t *Timeline) section(first, count int, fn func(g *group) error) error {
 // HasFlows reports whether the input has flow events of a space.
 func (t *Timeline) HasFlows(s FlowSpace) bool { return int(s) < len(t.spaces) && t.spaces[s] }
 
-// Close frees the memory and the temporary files of the timeline.
+// Close frees the memory and removes the temporary files of the timeline.
 func (t *Timeline) Close() error {
 	err := errors.Join(t.store.close(), t.sampled.close())
 	if t.flows != nil {
@@ -92,7 +93,7 @@ func (t *Timeline) Close() error {
 // TimeUnit returns the largest unit, Microsecond or 1, of which all times of records are multiples.
 func (t *Timeline) TimeUnit() Nanos { return unit(t.fractions.times) }
 
-// SeeTime records an overlay's event at a time that need not be a multiple of TimeUnit.
+// SeeTime includes the time of an overlay's event in TimeUnit.
 func (t *Timeline) SeeTime(ts Nanos) { t.fractions.times = t.fractions.times || ts%Microsecond != 0 }
 
 // ThreadTimeUnit is TimeUnit for the CPU times of threads.
@@ -108,16 +109,16 @@ func unit(fractions bool) Nanos {
 	return Microsecond
 }
 
-// Problems is the log in which the passes count what they find wrong.
+// Problems is the log for problems found by the passes.
 func (t *Timeline) Problems() *problem.Log { return t.opts.Problems }
 
 // Memory is the memory budget of passes over the timeline.
 func (t *Timeline) Memory() int64 { return t.opts.Memory }
 
-// TempDir is where passes make temporary files.
+// TempDir is the directory for temporary files of passes.
 func (t *Timeline) TempDir() string { return t.opts.TempDir }
 
-// Len returns the number of records and samples, those without a place in the output included.
+// Len returns the number of records and samples, including those that are not in the output.
 func (t *Timeline) Len() int { return t.store.len() + t.sampled.len() }
 
 // Attributes returns the facts about the whole trace in the order in which they were first set.
@@ -125,13 +126,11 @@ func (t *Timeline) Attributes() []Attribute { return t.attributes }
 
 // SetAttribute sets a fact about the whole trace.
 func (t *Timeline) SetAttribute(a Attribute) {
-	for i := range t.attributes {
-		if t.attributes[i].Key == a.Key {
-			t.attributes[i] = a
-			return
-		}
+	if i := slices.IndexFunc(t.attributes, func(b Attribute) bool { return b.Key == a.Key }); i >= 0 {
+		t.attributes[i] = a
+	} else {
+		t.attributes = append(t.attributes, a)
 	}
-	t.attributes = append(t.attributes, a)
 }
 
 // Name returns an interned event name. Ids count from 1 to NameCount.
@@ -162,23 +161,23 @@ func (t *Timeline) InternKey(name string) KeyID {
 type Track struct {
 	ID     TrackID
 	Kind   TrackKind
-	Used   bool // some event is on it or on a track below it
+	Used   bool // an event is on it or on a track below it
 	Parent TrackID
 	Name   string // of the process, thread, counter, or the track itself
 
-	InputID  InputID  // ProcessTrack, ThreadTrack: the id that the input has
-	PID      int32    // ProcessTrack: as written to the output; ThreadTrack: of its process
-	TID      int64    // ThreadTrack: as written to the output
-	Assigned bool     // PID of a process, TID of a thread: a free number, because Perfetto cannot hold InputID
+	InputID  InputID  // ProcessTrack, ThreadTrack: the input's id
+	PID      int32    // ProcessTrack: in the output; ThreadTrack: of its process
+	TID      int64    // ThreadTrack: in the output
+	Assigned bool     // PID of a process or TID of a thread is an allocated number, because Perfetto cannot represent InputID
 	Labels   []string // ProcessTrack
-	Input    string   // ProcessTrack, of several inputs: the name of the first that has it
+	Input    string   // ProcessTrack, of several inputs: the name of the first input with the process
 	Facts    []Fact   // ThreadTrack
 
-	RecordedPID int64 // ProcessTrack, if Renumbered: its number where it was recorded
-	Moved       Nanos // ProcessTrack: by how much its events are later than in its recording; times in their arguments are as recorded
-	Renumbered  bool  // ProcessTrack: InputID is not that, because another recording has a process of that number
+	RecordedPID int64 // ProcessTrack, if Renumbered: its number in the recording
+	Moved       Nanos // ProcessTrack: offset of its events from the recording; times in their arguments are as recorded
+	Renumbered  bool  // ProcessTrack: InputID is not RecordedPID, because another recording has a process of that number
 
-	Rank    int32 // place among its siblings
+	Rank    int32 // position among its siblings
 	HasRank bool
 
 	Counter *CounterKey // CounterTrack; the Name in it is empty
@@ -188,8 +187,8 @@ type Track struct {
 // TrackCount returns the number of tracks; their ids are 0, the root, to TrackCount-1.
 func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
 
-// BusiestTrack returns the track of the thread of a machine with most slices and instants, if there is a thread with any on its own track.
-// Nest comes first.
+// BusiestTrack returns the thread of a machine with most slices and instants on its own track, if any thread has some. It requires
+// Nest.
 func (t *Timeline) BusiestTrack(machine uint32) (TrackID, bool) {
 	busiest, most := TrackID(0), uint64(0)
 	for id := range t.table.tracks {
@@ -218,10 +217,10 @@ func (t *Timeline) TrackKind(id TrackID) TrackKind {
 // TrackParent returns the track that a track is directly below.
 func (t *Timeline) TrackParent(id TrackID) TrackID { return t.table.tracks[id].parent }
 
-// maxTrackDepth bounds how far tracks are followed upwards.
+// maxTrackDepth limits how far the parents of a track are followed.
 const maxTrackDepth = 100
 
-// Above returns the track of a kind that a track is or is below; 0 if there is none.
+// Above returns a track's closest ancestor of a kind, or the track itself; 0 if there is none.
 func (t *Timeline) Above(id TrackID, kind TrackKind) TrackID {
 	for range maxTrackDepth {
 		if id == 0 || t.TrackKind(id) == kind {
@@ -240,7 +239,7 @@ func (t *Timeline) Track(id TrackID) Track {
 	case ProcessTrack:
 		p := &t.table.processes[row.index]
 		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.shownName(), p.labels, p.rank, p.hasRank
-		tr.InputID, tr.PID, tr.Assigned, tr.Input = p.key, p.pid, p.assigned, p.of
+		tr.InputID, tr.PID, tr.Assigned, tr.Input = p.key, p.pid, p.assigned, p.input
 		tr.RecordedPID, tr.Renumbered, tr.Moved = p.recorded, p.renumbered, p.moved
 	case ThreadTrack:
 		th := &t.table.threads[row.index]
@@ -307,7 +306,7 @@ func (t *Timeline) count(k problem.Kind, r *record) {
 	t.opts.Problems.Add(k, problem.Position{Event: int64(r.event), Offset: r.offset}, detail)
 }
 
-// ArgKind says what an Arg is.
+// ArgKind is the type of an Arg.
 type ArgKind uint8
 
 // The kinds of arguments.
@@ -318,7 +317,7 @@ const (
 	ArgDouble
 	ArgString
 	ArgPointer
-	ArgJSON // a value as JSON text; text that is an array is an ArgArray
+	ArgJSON // a value as JSON text, except an array, which is an ArgArray
 	ArgDict
 	ArgArray
 )
@@ -347,7 +346,7 @@ func (a *Arg) Double() float64 { return math.Float64frombits(a.bits) }
 // Text returns the value of an ArgString or ArgJSON.
 func (a *Arg) Text() []byte { return a.bytes }
 
-// AppendText appends a value as text for people and for searches; dictionaries and arrays have none.
+// AppendText appends a value as text for people and searches, except for dictionaries and arrays.
 func (a *Arg) AppendText(b []byte) []byte {
 	switch a.Kind {
 	case ArgString, ArgJSON:
@@ -366,7 +365,7 @@ func (a *Arg) AppendText(b []byte) []byte {
 	return b
 }
 
-// WithTrue returns an ArgDict with one more member, which is true. It may have none before.
+// WithTrue returns an ArgDict, possibly empty, with one more member, which is true.
 func (a Arg) WithTrue(key string) Arg {
 	b, mark := wire.BeginMessage(bytes.Clone(a.bytes), schema.DebugAnnotation_DictEntries)
 	b = wire.AppendString(b, schema.DebugAnnotation_Name, key)
@@ -374,14 +373,13 @@ func (a Arg) WithTrue(key string) Arg {
 	return a
 }
 
-// CorrelationCount returns the number of texts by which slices belong together; their ids count from 1 to that.
+// CorrelationCount returns the number of texts that group slices; their ids count from 1.
 func (t *Timeline) CorrelationCount() int { return t.correlated.len() }
 
-// Correlation returns such a text.
+// Correlation returns a text that groups slices.
 func (t *Timeline) Correlation(id uint32) []byte { return t.correlated.get(id) }
 
-// CorrelationOf returns the text by which the slice with the given arguments belongs together with others; nil if there is
-// none.
+// CorrelationOf returns the text that groups the slice with these arguments with others; nil if there is none.
 func (t *Timeline) CorrelationOf(args Args) []byte {
 	if r := wire.NewReader(args); r.Next() && r.Field() == schema.TrackEvent_CorrelationIDStrIID {
 		return t.correlated.get(uint32(r.Uint()))
@@ -389,13 +387,13 @@ func (t *Timeline) CorrelationOf(args Args) []byte {
 	return nil
 }
 
-// Screenshots says how many events have pictures, and how large these are together.
+// Screenshots is the number of events with pictures, and the size of all pictures.
 type Screenshots struct{ Count, Bytes int64 }
 
 // Screenshots counts the pictures of the events.
 func (t *Timeline) Screenshots() Screenshots { return t.screenshots }
 
-// ScreenshotOf returns the picture of the event with the given arguments, as JPEG; nil if there is none.
+// ScreenshotOf returns the picture, a JPEG, of the event with these arguments; nil if there is none.
 func (t *Timeline) ScreenshotOf(args Args) []byte {
 	for r := wire.NewReader(args); r.Next(); {
 		if r.Field() != schema.TrackEvent_Screenshot {
@@ -413,7 +411,7 @@ func (t *Timeline) ScreenshotOf(args Args) []byte {
 // Members returns the members of an ArgDict or ArgArray.
 func (t *Timeline) Members(a Arg) iter.Seq[Arg] { return t.members(a, nil) }
 
-// members returns the members, of an ArgDict those with wanted names if that is not nil.
+// members returns the members; wanted, if not nil, selects members of an ArgDict by KeyID.
 func (t *Timeline) members(a Arg, wanted []bool) iter.Seq[Arg] {
 	field := schema.DebugAnnotation_DictEntries
 	if a.Kind == ArgArray {
@@ -422,15 +420,15 @@ func (t *Timeline) members(a Arg, wanted []bool) iter.Seq[Arg] {
 	return t.annotations(a.bytes, field, wanted)
 }
 
-// ArgList returns the arguments that are encoded in args, in their order.
+// ArgList returns the arguments encoded in args, in order.
 func (t *Timeline) ArgList(args Args) iter.Seq[Arg] {
 	return t.annotations(args, schema.TrackEvent_DebugAnnotations, nil)
 }
 
-// Arg returns the argument that one annotation holds.
+// Arg decodes one annotation.
 func (t *Timeline) Arg(annotation []byte) Arg { return t.annotation(annotation) }
 
-// annotations returns the annotations in a field, of those whose names have ids the ones that are wanted; nil: all.
+// annotations returns the annotations in a field. wanted, if not nil, selects those with interned names by KeyID.
 func (t *Timeline) annotations(b []byte, field int, wanted []bool) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for r := wire.NewReader(b); r.Next(); {
@@ -468,7 +466,7 @@ func (t *Timeline) annotation(b []byte) Arg {
 	case m.TextIID != 0:
 		a.bytes = t.values.get(uint32(m.TextIID))
 	case m.IsList():
-		a.bytes = b // the members are read when asked for
+		a.bytes = b // the members are decoded on request
 	case m.Kind == message.JSONAnnotation:
 		if members, ok := arrayOfText(a.bytes); ok {
 			a.Kind, a.bytes = ArgArray, members
@@ -477,25 +475,25 @@ func (t *Timeline) annotation(b []byte) Arg {
 	return a
 }
 
-// Totals counts what Walk gives.
+// Totals counts the items of Walk.
 type Totals struct {
 	Slices, Unfinished int64 // Unfinished slices never end
 	Instants           int64
 	CounterValues      int64
 	Samples            int64
 	Flows              int64 // arrows
-	Start, End         Nanos // of the time span; 0 if there are no events
+	Start, End         Nanos // the time span; 0 if there are no events
 
-	// Of Slices and Instants, those that are weft's own: marks of long tasks, and what attribution writes about contexts.
+	// OwnSlices and OwnInstants count the slices and instants that weft added: marks of long tasks, and contexts of attribution.
 	OwnSlices, OwnInstants int64
-	// Of Slices, the states of idle threads, which files have in a form that no viewer shows.
+	// IdleStates counts the slices that are states of idle threads, which files store in a form that viewers do not show.
 	IdleStates int64
 }
 
-// ShownSlices is the number of slices that the input has, or that were made of its samples, as viewers of the output show and count them.
+// ShownSlices is the number of slices of the input, or made of its samples, as viewers of the output count them.
 func (t Totals) ShownSlices() int64 { return t.Slices - t.OwnSlices - t.IdleStates }
 
-// InputInstants is the number of instants that are not weft's own.
+// InputInstants is the number of instants without weft's own.
 func (t Totals) InputInstants() int64 { return t.Instants - t.OwnInstants }
 
 // Any reports whether there is any event.
@@ -510,7 +508,7 @@ func (t *Totals) addSample(ts Nanos) {
 	t.End = max(t.End, ts)
 }
 
-// add counts a record, but not how long it lasts. own: it is on a track of weft's own.
+// add counts a record and its start. own: its track is weft's own.
 func (t *Totals) add(r *record, own bool) {
 	first := !t.Any()
 	switch r.Kind() {
@@ -540,14 +538,15 @@ func (t *Totals) add(r *record, own bool) {
 	t.End = max(t.End, r.ts)
 }
 
-// Totals counts the events of the timeline. Nest comes first, and for Flows the resolving of flows.
+// Totals counts the events of the timeline. It requires Nest, and AttachFlows for Flows.
 func (t *Timeline) Totals() Totals { return t.totals }
 
-// LaneCount returns the number of lanes beside a track: 0 if all its slices nest.
+// LaneCount returns the number of additional lanes of a track: 0 if all its slices nest.
 func (t *Timeline) LaneCount(id TrackID) uint32 { return t.table.lanes[id] }
 
-// FirstLane returns the first lane of a track that is a track of its own: 1, the one beside the track, or 0 for a stream with
-// slices that overlap. All lanes of such a thread are tracks below it, which viewers show as one since they have one name.
+// FirstLane returns the first lane of a track that is a separate track in the output: usually 1, the first additional lane. For a
+// stream with overlapping slices it is 0: all its lanes are tracks below the thread, which viewers show as one because they have
+// the same name.
 func (t *Timeline) FirstLane(id TrackID) uint32 {
 	row := &t.table.tracks[id]
 	if row.kind == ThreadTrack && t.table.threads[row.index].stream && t.LaneCount(id) > 0 {
@@ -565,8 +564,8 @@ func (t *Timeline) LaneName(id TrackID) string {
 	return cmp.Or(tr.FullName(), RoleLane.String())
 }
 
-// HasThreadTime reports whether some event of a thread says how much CPU time the thread has used.
+// HasThreadTime reports whether an event of a thread has the thread's CPU time.
 func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }
 
-// Start returns the time of the first event, 0 if there is none. Nest comes first.
+// Start returns the time of the first event, 0 if there is none. It requires Nest.
 func (t *Timeline) Start() Nanos { return t.totals.Start }

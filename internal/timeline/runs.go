@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// runs are the sorted runs on disk: one file for all records, one for all payloads.
+// runs are sorted runs on disk: one file for all records, one for all payloads.
 type runs struct {
 	records  *recordFile
 	payloads *extsort.File
@@ -27,8 +27,8 @@ func newRuns(dir string) (*runs, error) {
 	return &runs{records: records, payloads: payloads}, nil
 }
 
-// write appends the records of m, which is sorted, as a run. The payload of a record on disk is its offset and length in
-// the file of payloads.
+// write appends the records of m, which must be sorted, as a run. On disk, the payload of a record is the position of its length
+// and data in the file of payloads.
 func (r *runs) write(m *memory) error {
 	r.starts = append(r.starts, r.records.count)
 	rec := new(record)
@@ -53,8 +53,8 @@ func (r *runs) write(m *memory) error {
 	return nil
 }
 
-// merge makes the runs a store, which takes them over. Their payloads stay where they are. The records are merged by the
-// first pass, which writes all of them anyhow.
+// merge converts the runs to a store, which takes over their files. Payloads stay where they are. The first pass merges the
+// records, because it writes all of them anyway.
 func (r *runs) merge(opts Options) (*disk, error) {
 	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
 	sequences, err := r.sequences(opts)
@@ -67,15 +67,15 @@ func (r *runs) merge(opts Options) (*disk, error) {
 	return d, nil
 }
 
-// pendingRuns are sorted records in files that wait for being merged.
+// pendingRuns are sorted records in files that the next pass merges.
 type pendingRuns struct {
 	merger *extsort.Merger[record]
-	shift  uint64 // of the payloads of records that Extend added
+	shift  uint64 // added to payload positions of records from Extend
 	files  []*recordFile
 }
 
-// merge makes sorted sequences, which are in the given files, the records of the store; the payloads of those that Extend
-// added have moved by shift.
+// merge makes sorted sequences, which are in the given files, the records of the store. shift is added to the payload positions of
+// records from Extend.
 func (d *disk) merge(sequences []extsort.Sequence[record], shift uint64, files ...*recordFile) error {
 	m, err := extsort.NewMerger(sequences, byTime)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *disk) merge(sequences []extsort.Sequence[record], shift uint64, files .
 	return nil
 }
 
-// groups calls fn for the records of one timestamp after the other. It can be done once.
+// groups calls fn for the records of each timestamp in order. It can be called once.
 func (p *pendingRuns) groups(fn func(g *group) error) error {
 	c := grouper{fn: fn}
 	var r record
@@ -119,7 +119,7 @@ func (p *pendingRuns) close() (err error) {
 // byTime orders records by time. Simultaneous ones stay in the order of the runs.
 func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 
-// sequences returns the records of each run. All is written then.
+// sequences flushes the files and returns the records of each run.
 func (r *runs) sequences(opts Options) ([]extsort.Sequence[record], error) {
 	if err := errors.Join(r.records.flush(), r.payloads.Flush()); err != nil {
 		return nil, err

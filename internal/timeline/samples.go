@@ -1,26 +1,25 @@
 package timeline
 
-// SampleUnit is the unit of what the weights of samples count, numbered as in Perfetto's StackSample.Unit; 0 is "not
-// known".
+// SampleUnit is the unit of samples' weights, numbered as in Perfetto's StackSample.Unit; 0: unknown.
 type SampleUnit uint32
 
-// SampleUnitNanos means that weights are nanoseconds: the time that a sample represents.
+// SampleUnitNanos is nanoseconds: a weight is the time that the sample represents.
 const SampleUnitNanos SampleUnit = 1
 
-// SampleDescription says where the samples of a trace come from and what their weights count. Empty texts are what the
-// writer takes: samples of trace events, each counting as one.
+// SampleDescription is the source of a trace's samples and the meaning of their weights. The zero value describes samples in trace
+// events, with a weight of one each.
 type SampleDescription struct {
 	Source   string // "chrome", "linux.perf"
-	Counter  string // "cycles"; an Event that has a name counts that instead
+	Counter  string // "cycles"; the name of an Event overrides it
 	Unit     SampleUnit
-	UnitName string // of a unit without number
+	UnitName string // of a unit without a number
 }
 
-// DescribeSamples says what the samples given to Add are. Of several descriptions the last one counts.
+// DescribeSamples sets the description of the samples given to Add. The last call wins.
 func (b *Builder) DescribeSamples(d SampleDescription) { b.samples = d }
 
-// SampleDescription returns what DescribeSamples was given; used reports whether a sample was added.
+// SampleDescription returns the value given to DescribeSamples; used reports whether a sample was added.
 func (b *Builder) SampleDescription() (d SampleDescription, used bool) { return b.samples, b.anySample }
 
-// SampleDescription returns what DescribeSamples was given.
+// SampleDescription returns the value given to DescribeSamples.
 func (t *Timeline) SampleDescription() SampleDescription { return t.samples }

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// sampleRow is a sample of which there is no more to say than this, as of those in V8's profiles. There are millions of
-// them, and they are in no pass's way: nothing nests in a sample, no flow binds to it, no context is its own. So they are
-// kept beside the records, in a third of the memory, and Walk puts both together. As records, they make a conversion of
-// chrome-devtools-long take 1.49 times as long (CPU time).
+// sampleRow is a sample without further data, as in V8's profiles. There are millions of them, and most passes can ignore
+// them: nothing nests in a sample, no flow binds to it, it has no context. They are therefore stored separately from the records,
+// in a third of the memory, and Walk merges both. As records, they would make a conversion of chrome-devtools-long take 1.49 times
+// as long (CPU time).
 type sampleRow struct {
 	ts     Nanos
 	weight uint32 // with idleBit
@@ -22,10 +22,10 @@ type sampleRow struct {
 	stack  CallstackID
 }
 
-// idleBit in the weight of a sampleRow stands for Event.Idle.
+// idleBit in the weight of a sampleRow is Event.Idle.
 const idleBit = 1 << 31
 
-// newSampleRow returns the row of an event that fitsTable.
+// newSampleRow converts an event for which fitsTable is true.
 func newSampleRow(ev *Event) sampleRow {
 	s := sampleRow{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack}
 	if ev.Idle {
@@ -34,66 +34,66 @@ func newSampleRow(ev *Event) sampleRow {
 	return s
 }
 
-// sampleForm is how rows are written to disk.
+// sampleForm is the form of rows on disk.
 var sampleForm = extsort.FormOf[sampleRow]()
 
 const sampleSize = int64(unsafe.Sizeof(sampleRow{}))
 
-// fitsTable reports whether an event is a sample that fits a sampleRow: what it weighs is a small whole number, and it
-// comes from no particular place in the input. Those that do not fit are records.
+// fitsTable reports whether an event is a sample that fits a sampleRow: its weight is a small whole number, and it has no position
+// in the input. Other samples are records.
 func (ev *Event) fitsTable() bool {
 	return ev.Kind == Sample && ev.Offset == noOffset && ev.Value.IsInt() && ev.Value.bits < idleBit &&
 		len(ev.Name) == 0 && len(ev.Category) == 0 && len(ev.Args) == 0 && ev.CPU == CPU{} && ev.Sampling == Sampling{}
 }
 
-// noOffset is the Event.Offset of all sampleRows: they come from no particular place.
+// noOffset is the Event.Offset of all sampleRows: they have no position in the input.
 const noOffset = -1
 
-// sampleTable holds the sampleRows of a timeline in the order of time: in memory, or in a file. Simultaneous ones are in the order
-// in which they were added.
+// sampleTable is the sampleRows of a timeline in time order, in memory or in a file. Simultaneous ones are in the order in which
+// they were added.
 type sampleTable struct {
-	held  collections.List[sampleRow]
-	time  timeOrder // of those
-	order []uint32  // places in held in the order of time; nil: as they are
+	rows  collections.List[sampleRow]
+	time  timeOrder // of rows
+	order []uint32  // indexes into rows in time order; nil: rows are in order
 
-	file   *extsort.File // nil: all are held
+	file   *extsort.File // nil: all samples are in memory
 	starts []int64       // where the runs in the file start
 	last   Nanos         // the latest time in the file
-	jumps  bool          // the runs in the file do not follow each other in time
+	jumps  bool          // the runs overlap or are not in time order
 	count  int           // of all samples
 }
 
 func (t *sampleTable) len() int { return t.count }
 
-// size returns the bytes of memory that the samples take.
+// size returns the memory of the samples, in bytes.
 func (t *sampleTable) size() int64 {
 	if !t.time.jumps {
-		return int64(t.held.Len()) * sampleSize
+		return int64(t.rows.Len()) * sampleSize
 	}
-	return int64(t.held.Len()) * (sampleSize + t.time.size())
+	return int64(t.rows.Len()) * (sampleSize + t.time.size())
 }
 
 func (t *sampleTable) add(s sampleRow) {
-	t.time.add(t.held.Len(), s.ts)
-	t.held.Append(s)
+	t.time.add(t.rows.Len(), s.ts)
+	t.rows.Append(s)
 	t.count++
 }
 
-func (t *sampleTable) at(i uint32) *sampleRow { return t.held.At(int(i)) }
+func (t *sampleTable) at(i uint32) *sampleRow { return t.rows.At(int(i)) }
 
-// place returns the sample in memory that is the i-th in the order of time. They are sorted.
-func (t *sampleTable) place(i int) *sampleRow {
+// sortedAt returns the i-th sample in memory in time order, after sort.
+func (t *sampleTable) sortedAt(i int) *sampleRow {
 	if t.order != nil {
 		i = int(t.order[i])
 	}
 	return t.at(uint32(i))
 }
 
-// sort finds the order of the samples in memory.
+// sort computes the order of the samples in memory.
 func (t *sampleTable) sort() {
 	t.order = nil
 	if t.time.jumps {
-		t.order = t.time.appendTo(nil, t.held.Len(), func(i uint32) Nanos { return t.at(i).ts })
+		t.order = t.time.appendTo(nil, t.rows.Len(), func(i uint32) Nanos { return t.at(i).ts })
 	}
 }
 
@@ -103,9 +103,9 @@ func (t *sampleTable) spill(dir string) error {
 	return t.write(dir)
 }
 
-// write is spill for samples that are sorted.
+// write is spill without sorting.
 func (t *sampleTable) write(dir string) error {
-	if t.held.Len() == 0 {
+	if t.rows.Len() == 0 {
 		return nil
 	}
 	if t.file == nil {
@@ -115,22 +115,22 @@ func (t *sampleTable) write(dir string) error {
 		}
 		t.file = f
 	}
-	t.jumps = t.jumps || len(t.starts) > 0 && t.place(0).ts < t.last
+	t.jumps = t.jumps || len(t.starts) > 0 && t.sortedAt(0).ts < t.last
 	t.starts = append(t.starts, t.file.Size())
-	for i := range t.held.Len() {
-		s := t.place(i)
+	for i := range t.rows.Len() {
+		s := t.sortedAt(i)
 		if _, err := t.file.Write(sampleForm.Bytes(s)); err != nil {
 			return err
 		}
 		t.last = max(t.last, s.ts)
 	}
-	t.held.Truncate(0)
+	t.rows.Truncate(0)
 	t.order = nil
 	t.time.reset()
 	return nil
 }
 
-// finish ends the adding: in memory if nothing was spilled, otherwise in a file in the order of time.
+// finish completes the table: in memory if nothing was spilled, otherwise in a file in time order.
 func (t *sampleTable) finish(opts Options) error {
 	if t.file == nil {
 		t.sort()
@@ -140,7 +140,7 @@ func (t *sampleTable) finish(opts Options) error {
 	if err := errors.Join(t.spill(opts.TempDir), t.file.Flush()); err != nil {
 		return err
 	}
-	t.held, t.time = collections.List[sampleRow]{}, timeOrder{}
+	t.rows, t.time = collections.List[sampleRow]{}, timeOrder{}
 	if !t.jumps {
 		return nil
 	}
@@ -184,15 +184,15 @@ func (t *sampleTable) sequences(opts Options) []extsort.Sequence[sampleRow] {
 	return all
 }
 
-// toDisk moves the samples, which are finished, from memory to a file.
+// toDisk moves the samples of a finished table from memory to a file.
 func (t *sampleTable) toDisk(opts Options) error {
-	if t.file != nil || t.held.Len() == 0 {
+	if t.file != nil || t.rows.Len() == 0 {
 		return nil
 	}
 	if err := t.write(opts.TempDir); err != nil {
 		return err
 	}
-	t.held = collections.List[sampleRow]{}
+	t.rows = collections.List[sampleRow]{}
 	return t.file.Flush()
 }
 
@@ -205,15 +205,15 @@ func (t *sampleTable) close() error {
 	return f.Close()
 }
 
-// sampleCursor goes through samples in the order of time.
+// sampleCursor iterates over samples in time order.
 type sampleCursor struct {
-	sampleRow // the next one, if there is more
+	sampleRow // the next one, if more
 	t         *sampleTable
 	at, end   int
-	in        *bufio.Reader // of the file; nil: they are in memory
+	in        *bufio.Reader // of the file; nil: the samples are in memory
 }
 
-// cursor returns a cursor for count samples from first on. Several may be used at once.
+// cursor returns a cursor for count samples from first on. Several can be used at once.
 func (t *sampleTable) cursor(first, count int) (*sampleCursor, error) {
 	c := &sampleCursor{t: t, at: first, end: first + count}
 	if t.file != nil {
@@ -225,10 +225,10 @@ func (t *sampleTable) cursor(first, count int) (*sampleCursor, error) {
 // more reports whether there is a next sample.
 func (c *sampleCursor) more() bool { return c.at < c.end }
 
-// before reports whether there is a next sample, earlier than a time.
+// before reports whether there is a next sample and it is earlier than ts.
 func (c *sampleCursor) before(ts Nanos) bool { return c.at < c.end && c.ts < ts }
 
-// advance goes on to the sample after the next one.
+// advance skips the next sample.
 func (c *sampleCursor) advance() error {
 	c.at++
 	return c.load()
@@ -239,7 +239,7 @@ func (c *sampleCursor) load() error {
 	case c.at >= c.end:
 		return nil
 	case c.in == nil:
-		c.sampleRow = *c.t.place(c.at)
+		c.sampleRow = *c.t.sortedAt(c.at)
 		return nil
 	}
 	return sampleForm.Read(c.in, &c.sampleRow)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Things come out in the order of time, simultaneous ones as they came: whether they are one sequence or several.
+// Things are returned in time order, simultaneous ones as they came, whether they are one sequence or several.
 func TestTimeOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for sequences := 1; sequences <= 4; sequences++ {
@@ -38,9 +38,8 @@ func TestTimeOrder(t *testing.T) {
 	}
 }
 
-// mixedSamples adds samples of several threads, one thread after the other or all at once, and what may be at their times:
-// counters, slices that begin and end, flows that bind to nothing and such that lead back. Samples are in the table if their offset
-// is noOffset.
+// mixedSamples adds samples of several threads, one thread after another or shuffled, and other things at the same times: counters, begins
+// and ends of slices, flows that bind to nothing or lead back. Samples are in the table if their offset is noOffset.
 func mixedSamples(t *testing.T, b *Builder, samples int, shuffled bool, offset int64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(samples), 3))
@@ -78,7 +77,7 @@ func mixedSamples(t *testing.T, b *Builder, samples int, shuffled bool, offset i
 	}
 }
 
-// walked lists what a walk gives, segment by segment.
+// walked lists the items of a walk, segment by segment.
 func walked(t *testing.T, tl *Timeline) string {
 	t.Helper()
 	var out strings.Builder
@@ -95,7 +94,7 @@ func walked(t *testing.T, tl *Timeline) string {
 	return out.String()
 }
 
-// Plain samples come out of a walk where they would if they were records: in any order of input, in memory and on disk.
+// Samples in the table are at the same positions of a walk as records would be: for any order of input, in memory and on disk.
 func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 	for _, samples := range []int{30, 3 * segmentLen} {
 		for _, shuffled := range []bool{false, true} {
@@ -104,7 +103,7 @@ func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 			tl := finishAndNest(t, b)
 			want, totals, start := walked(t, tl), tl.Totals(), tl.Start()
 			if n := tl.sampled.len(); n != 0 {
-				t.Fatalf("%d samples with a place in the input are in the table", n)
+				t.Fatalf("%d samples with an input position are in the table", n)
 			}
 			for _, memory := range []int64{1 << 30, noMemory} {
 				b := testBuilder(t, memory)
@@ -130,7 +129,7 @@ func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 	}
 }
 
-// Samples that were in memory are in order also if an extension makes the timeline spill.
+// Samples in memory stay in order even if an extension makes the timeline spill.
 func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	for i, ts := range []Nanos{30, 10, 20, 10} {
@@ -167,7 +166,7 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	}
 }
 
-// A timeline may consist of samples only, before time 0 as well.
+// A timeline may have only samples, even before time 0.
 func TestOnlyPlainSamples(t *testing.T) {
 	const n = 10_000
 	for _, memory := range []int64{1 << 30, noMemory} {
@@ -193,7 +192,7 @@ func TestOnlyPlainSamples(t *testing.T) {
 	}
 }
 
-// What a sample cannot say in the table makes it a record, and loses nothing.
+// A sample that the table cannot represent becomes a record, without loss.
 func TestSamplesNotInTheTable(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	track := threadOf(b, 1)

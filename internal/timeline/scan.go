@@ -2,10 +2,10 @@ package timeline
 
 import "context"
 
-// Record is a record of a nested timeline, as flows are bound by: the compact form itself, valid during the call that gets it.
+// Record is a record of a nested timeline, for binding flows: the compact form itself, valid during the call that receives it.
 type Record struct {
 	*record
-	Ordinal uint64 // number of the record in the order of Walk and Scan
+	Ordinal uint64 // index of the record in the order of Walk and Scan
 }
 
 // Event returns the index of the event in the input.
@@ -23,7 +23,7 @@ func (r *record) TS() Nanos { return r.ts }
 // Lane returns the lane of a slice or instant.
 func (r *record) Lane() uint32 { return r.lane }
 
-// End returns when a slice or instant ends, NoTime if it never does.
+// End returns the end of a slice or instant, NoTime if it never ends.
 func (r *record) End() Nanos {
 	end, ok := r.end()
 	if !ok {
@@ -32,16 +32,15 @@ func (r *record) End() Nanos {
 	return end
 }
 
-// Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, what starts nothing
-// comes first, then the starts of each track in their order (chrome-json.md 8). Where all flows bind by
-// time (FlowV1), there are only the records of threads, and flow steps. What Extend added is left out: flows belong to what the
-// input has. Nest comes first.
+// Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, whatever starts nothing
+// comes first, then the starts of each track in order (chrome-json.md 8). If all flows bind by time (FlowV1), there are only records
+// of threads and flow steps. Records from Extend are left out: flows belong to the input's events. It requires Nest.
 func (t *Timeline) Scan(ctx context.Context, fn func(group []Record) error) error {
 	s := scanner{t: t, fn: fn}
 	return t.groups(ctx, false, s.group)
 }
 
-// scanner hands out the records of a nested timeline.
+// scanner passes on the records of a nested timeline.
 type scanner struct {
 	t       *Timeline
 	fn      func(group []Record) error // may be nil

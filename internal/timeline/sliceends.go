@@ -2,18 +2,18 @@ package timeline
 
 import "context"
 
-// SliceEnd is what the end event of a slice brings.
+// SliceEnd is the data of a slice's end event.
 type SliceEnd struct {
 	Ordinal    uint64  // of the slice
 	ThreadTime CPUTime // of the thread at the end
 	Args       Args    // valid during the call
 }
 
-// HasSliceEnds reports whether SliceEnds may find anything.
+// HasSliceEnds reports whether SliceEnds may return anything.
 func (t *Timeline) HasSliceEnds() bool { return t.endings }
 
-// SliceEnds calls fn for every end event that was paired with its start and has arguments or a CPU time, in the order of time. The
-// data of ends of complete slices is known at their start: Head.ThreadDuration. Nest comes first.
+// SliceEnds calls fn for every end event that is paired with a start and has arguments or a CPU time, in time order. The CPU time of
+// a complete slice is known at its start: Head.ThreadDuration. It requires Nest.
 func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) error {
 	if !t.endings {
 		return nil
@@ -22,17 +22,17 @@ func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) erro
 	return t.groups(ctx, false, s.group)
 }
 
-// sliceEnds finds the starts of ends.
+// sliceEnds finds the starts of end events.
 type sliceEnds struct {
 	t       *Timeline
 	fn      func(*SliceEnd) error
-	open    map[uint32]uint64 // the ordinals of paired begins whose ends are still to come, by their events
+	open    map[uint32]uint64 // ordinals of open paired begins, by event
 	ordinal uint64
 	end     SliceEnd
 }
 
 func (s *sliceEnds) group(g *group) error {
-	// Of slices without length, the end comes first.
+	// The end of a slice without length comes before its start.
 	for i := range g.len() {
 		if r := g.at(i); r.Kind() == Begin && r.dur != NoTime && r.flags&flagClosed == 0 {
 			s.open[r.event] = s.ordinal + uint64(i)
@@ -56,7 +56,8 @@ func (s *sliceEnds) group(g *group) error {
 	return nil
 }
 
-// found hands out an end.
+// found passes on an end.
+
 func (s *sliceEnds) found(r *record, ordinal uint64) error {
 	at, _ := r.threadTimes()
 	s.end = SliceEnd{Ordinal: ordinal, ThreadTime: at}

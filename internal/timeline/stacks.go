@@ -10,12 +10,12 @@ import (
 // Frame is one function on a call stack. Line and Column count from 1; 0 is unknown.
 type Frame struct {
 	Function string
-	File     string // the source; if that is not known, the binary
+	File     string // the source; if unknown, the binary
 	Line     int64
 	Column   int64
 
-	// Mapping is the binary that the code of the frame is in, 0 if it is not known, and Address the place in it: what
-	// tools need to find the function and line of native code.
+	// Mapping is the binary with the frame's code, 0 if unknown, and Address the position in it, which tools need to find the
+	// function and line of native code.
 	Mapping MappingID
 	Address uint64
 }
@@ -23,34 +23,32 @@ type Frame struct {
 // Mapping is a binary with native code.
 type Mapping struct {
 	Path    string
-	BuildID string // hexadecimal digits, as far as the input has them; "" if unknown
+	BuildID string // hexadecimal digits, as in the input; "" if unknown
 }
 
-// MappingID identifies a binary; 0 is "not known".
+// MappingID identifies a binary; 0: unknown.
 type MappingID uint32
 
-// MaxStackDepth is the number of frames of a call stack that reach the output: the innermost ones. Stacks that are
-// deeper are counted as problem.StackLimit.
+// MaxStackDepth is the number of frames of a call stack in the output: the innermost ones. Deeper stacks are counted as
+// problem.StackLimit.
 const MaxStackDepth = 4096
 
 const (
-	// maxFrames and maxFrameBytes bound the table of frames, maxStackNodes the table of stacks.
+	// maxFrames and maxFrameBytes limit the table of frames, maxStackNodes the table of stacks.
 	maxFrames     = 1 << 20
 	maxFrameBytes = 64 << 20
-	// maxMappings bounds the table of binaries. Real traces hold some hundred.
+	// maxMappings limits the table of binaries. Real traces have a few hundred.
 	maxMappings   = 1 << 16
 	maxStackNodes = 1 << 22
-	// maxAppendedNodes bounds the table of stacks where it needs no index: 16 bytes each.
+	// maxAppendedNodes limits the table of stacks if it needs no index: 16 bytes each.
 	maxAppendedNodes = 1 << 26
-	// The output holds every stack with all its frames. When they come to maxStackRefs, further stacks have their
-	// innermost shortStack frames only, so that a small input, in which stacks share their parents, cannot become a
-	// huge output.
+	// The output lists every stack with all its frames. Once they reach maxStackRefs, further stacks have only their innermost
+	// shortStack frames, so that a small input whose stacks share their parents cannot cause a huge output.
 	maxStackRefs = 1 << 24
 	shortStack   = 64
 )
 
-// stackTable interns frames and call stacks. A stack is a frame on top of another stack, so that stacks that begin
-// alike share their beginning.
+// stackTable interns frames and call stacks. A stack is a frame on top of another stack, so that stacks share common outer frames.
 type stackTable struct {
 	frames     []Frame
 	frameBytes int
@@ -60,24 +58,24 @@ type stackTable struct {
 	nodes      []stackNode // by CallstackID-1
 	byNode     map[stackKey]CallstackID
 	reserved   map[CallstackID]*reservedStack
-	refs       int // frames of all stacks that the output will hold
+	refs       int // frames of all stacks in the output
 }
 
-// stackKey is a stack as what it consists of: the stack of the caller, and a frame.
+// stackKey identifies a stack by the stack of its caller and its innermost frame.
 type stackKey struct {
 	parent CallstackID
 	frame  FrameID
 }
 
-// stackNode is a stack. One without a frame was reserved and is the same as its parent.
+// stackNode is a stack. One without a frame was reserved, and equals its parent.
 type stackNode struct {
 	stackKey
 	depth uint32 // number of frames
-	shown uint16 // how many of them the output holds; 0: no event uses the stack
-	event bool   // something else than a sample uses it
+	shown uint16 // how many of them are in the output; 0: no event uses the stack
+	event bool   // used by something other than a sample
 }
 
-// reservedStack is what is known of the events that use a stack whose frames are not known yet.
+// reservedStack describes the events that use a stack whose frames are still unknown.
 type reservedStack struct {
 	uses  uint64
 	event bool // as in stackNode
@@ -90,7 +88,7 @@ func newStackTable() *stackTable {
 	}
 }
 
-// Frame returns the id of a stack frame; equal frames have equal ids. It is 0, which is not a frame, if there are too many.
+// Frame returns the id of a stack frame; equal frames have equal ids. If there are too many, it returns 0 (no frame).
 func (b *Builder) Frame(f Frame) FrameID {
 	s := b.stacks
 	if id, ok := s.byFrame[f]; ok {
@@ -108,7 +106,7 @@ func (b *Builder) Frame(f Frame) FrameID {
 	return id
 }
 
-// Mapping returns the id of a binary; equal ones have equal ids. It is 0 if there are too many, or if nothing is known of it.
+// Mapping returns the id of a binary; equal ones have equal ids. It is 0 for the zero Mapping, and if there are too many.
 func (b *Builder) Mapping(m Mapping) MappingID {
 	s := b.stacks
 	if id, ok := s.byMapping[m]; ok || m == (Mapping{}) {
@@ -126,8 +124,8 @@ func (b *Builder) Mapping(m Mapping) MappingID {
 	return id
 }
 
-// PushFrame returns the id of the call stack in which parent, which may be 0, calls f. Equal stacks have equal ids. It
-// is parent if f is not a frame.
+// PushFrame returns the id of the call stack in which parent, which may be 0, calls f. Equal stacks have equal ids. It returns
+// parent if f is 0.
 func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
 	s := b.stacks
 	parent = s.resolve(parent)
@@ -147,8 +145,8 @@ func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
 	return id
 }
 
-// AppendFrame is PushFrame for stacks of which the caller knows that each is made once: the stack is new even if there is
-// an equal one. That allows for more of them, tables of tens of millions of stacks, and takes less time.
+// AppendFrame is PushFrame for callers that make each stack once: it adds a stack even if there is an equal one. That takes less
+// time and allows for tens of millions of stacks.
 func (b *Builder) AppendFrame(parent CallstackID, f FrameID) CallstackID {
 	s := b.stacks
 	parent = s.resolve(parent)
@@ -162,7 +160,7 @@ func (b *Builder) AppendFrame(parent CallstackID, f FrameID) CallstackID {
 	return s.add(stackKey{parent, f})
 }
 
-// add makes a new stack.
+// add adds a stack.
 func (s *stackTable) add(key stackKey) CallstackID {
 	node := stackNode{stackKey: key, depth: 1}
 	if key.parent != 0 {
@@ -172,8 +170,8 @@ func (s *stackTable) add(key stackKey) CallstackID {
 	return CallstackID(len(s.nodes))
 }
 
-// Callstack returns the id of a call stack, given from the outermost frame to the innermost; equal stacks have equal
-// ids. The empty stack is 0.
+// Callstack returns the id of a call stack, given from the outermost to the innermost frame; equal stacks have equal ids. The
+// empty stack is 0.
 func (b *Builder) Callstack(outermostFirst []FrameID) CallstackID {
 	var id CallstackID
 	for _, f := range outermostFirst {
@@ -182,8 +180,8 @@ func (b *Builder) Callstack(outermostFirst []FrameID) CallstackID {
 	return id
 }
 
-// ReserveCallstack returns a new id for a call stack whose frames are not known yet, to be used in events. Without
-// SetCallstack it is the empty stack. The id is 0 if there are too many stacks.
+// ReserveCallstack returns a new id, for events, of a call stack whose frames are still unknown. Without SetCallstack it is the
+// empty stack. The id is 0 if there are too many stacks.
 func (b *Builder) ReserveCallstack() CallstackID {
 	s := b.stacks
 	if len(s.nodes) >= maxStackNodes {
@@ -195,7 +193,7 @@ func (b *Builder) ReserveCallstack() CallstackID {
 	return id
 }
 
-// SetCallstack says once which stack a reserved id stands for.
+// SetCallstack sets the stack of a reserved id. It must be called at most once.
 func (b *Builder) SetCallstack(reserved, stack CallstackID) {
 	s := b.stacks
 	node, r := s.node(reserved), s.reserved[reserved]
@@ -206,14 +204,13 @@ func (b *Builder) SetCallstack(reserved, stack CallstackID) {
 	delete(s.reserved, reserved)
 }
 
-// CallstackUses returns how many events use a reserved id for which SetCallstack was not called yet, and the place of
-// the first.
+// CallstackUses returns the number of events that use a reserved id without SetCallstack, and the position of the first.
 func (b *Builder) CallstackUses(reserved CallstackID) (n uint64, first problem.Position) {
 	r := b.stacks.reserved[reserved]
 	return r.uses, r.first
 }
 
-// useCallstack is called for each event with a call stack.
+// useCallstack must be called for each event with a call stack.
 func (b *Builder) useCallstack(ev *Event) {
 	s := b.stacks
 	at := problem.Position{Event: int64(ev.Event), Offset: ev.Offset}
@@ -232,7 +229,7 @@ func (b *Builder) useCallstack(ev *Event) {
 
 func (s *stackTable) node(id CallstackID) *stackNode { return &s.nodes[id-1] }
 
-// resolve returns the stack that a reserved id stands for.
+// resolve returns the stack of a reserved id.
 func (s *stackTable) resolve(id CallstackID) CallstackID {
 	if id != 0 && s.node(id).frame == 0 {
 		return s.node(id).parent
@@ -240,8 +237,7 @@ func (s *stackTable) resolve(id CallstackID) CallstackID {
 	return id
 }
 
-// use marks a stack as used, by a sample or by an event of another kind, and reports whether the output lacks some of its
-// frames.
+// use marks a stack as used, by a sample or another event, and reports whether the output lacks some of its frames.
 func (s *stackTable) use(id CallstackID, event bool) (truncated bool) {
 	if id == 0 {
 		return false
@@ -273,7 +269,7 @@ func (t *Timeline) FrameCount() int { return len(t.stacks.frames) }
 // Callstack returns the frames of a call stack, outermost first, at most the innermost MaxStackDepth.
 func (t *Timeline) Callstack(id CallstackID) []FrameID { return t.AppendCallstack(nil, id) }
 
-// AppendCallstack appends what Callstack returns.
+// AppendCallstack appends the frames of a call stack, like Callstack.
 func (t *Timeline) AppendCallstack(dst []FrameID, id CallstackID) []FrameID {
 	s := t.stacks
 	if id = s.resolve(id); id == 0 {
@@ -290,8 +286,8 @@ func (t *Timeline) AppendCallstack(dst []FrameID, id CallstackID) []FrameID {
 	return dst
 }
 
-// Caller takes a call stack apart: it returns the stack of the caller, 0 if there is none, and the innermost frame. Of the empty stack both
-// are 0. Following callers leads to frames that Callstack leaves out.
+// Caller returns the stack of the caller, 0 if there is none, and the innermost frame of a call stack; both are 0 for the empty
+// stack. Unlike Callstack, following callers reaches all frames.
 func (t *Timeline) Caller(id CallstackID) (caller CallstackID, frame FrameID) {
 	if id = t.stacks.resolve(id); id == 0 {
 		return 0, 0
@@ -300,7 +296,7 @@ func (t *Timeline) Caller(id CallstackID) (caller CallstackID, frame FrameID) {
 	return node.parent, node.frame
 }
 
-// Callstacks returns the call stacks that events use, in the order of their ids.
+// Callstacks returns the call stacks used by events, in the order of their ids.
 func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 	return func(yield func(CallstackID) bool) {
 		for i := range t.stacks.nodes {
@@ -311,10 +307,10 @@ func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 	}
 }
 
-// V8Idle is the function that V8's samples of an idle thread have.
+// V8Idle is the function of V8's samples of an idle thread.
 const V8Idle = "(idle)"
 
-// IsIdle reports whether a call stack is an idle thread's: the empty one, or one that V8 marks as idle.
+// IsIdle reports whether a call stack belongs to an idle thread: empty, or marked as idle by V8.
 func (t *Timeline) IsIdle(id CallstackID) bool {
 	if id = t.stacks.resolve(id); id == 0 {
 		return true
@@ -323,12 +319,12 @@ func (t *Timeline) IsIdle(id CallstackID) bool {
 	return f.Function == V8Idle && f.File == ""
 }
 
-// OnlySampled reports whether a used call stack belongs to samples only, and to no other event.
+// OnlySampled reports whether a used call stack is used by samples only.
 func (t *Timeline) OnlySampled(id CallstackID) bool {
 	s := t.stacks
 	id = s.resolve(id)
 	return id != 0 && !s.node(id).event
 }
 
-// CallstackCount returns the number of call stacks, those that no event uses included: their ids are 1 to that.
+// CallstackCount returns the number of call stacks, including unused ones: their ids count from 1.
 func (t *Timeline) CallstackCount() int { return len(t.stacks.nodes) }

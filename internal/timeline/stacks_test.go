@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A reserved stack gets its frames after the events that use it. Only stacks that events use reach the output.
+// A reserved stack gets its frames after the events that use it. Only stacks used by events are in the output.
 func TestReservedCallstacks(t *testing.T) {
 	b, log := newBuilder()
 	main, f := b.Frame(timeline.Frame{Function: "main"}), b.Frame(timeline.Frame{Function: "f"})
@@ -49,7 +49,7 @@ func TestReservedCallstacks(t *testing.T) {
 	}
 }
 
-// However deep stacks are, all that the output holds is bounded, and what is cut is counted.
+// However deep stacks are, the size of the output is limited, and truncated stacks are counted.
 func TestCallstackLimits(t *testing.T) {
 	b, log := newBuilder()
 	const n = 1 << 24 / timeline.MaxStackDepth * 2
@@ -68,11 +68,11 @@ func TestCallstackLimits(t *testing.T) {
 		t.Errorf("the last stack has %d frames, not 64", got)
 	}
 	if log.Count(problem.StackLimit) != n-timeline.MaxStackDepth {
-		t.Errorf("%d stacks are cut", log.Count(problem.StackLimit))
+		t.Errorf("%d stacks are truncated", log.Count(problem.StackLimit))
 	}
 }
 
-// Appended stacks are new ones, which look like the pushed ones.
+// Appended stacks are new ones, equal to pushed ones.
 func TestAppendFrame(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	f, g := b.Frame(timeline.Frame{Function: "f"}), b.Frame(timeline.Frame{Function: "g"})

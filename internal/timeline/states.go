@@ -2,7 +2,7 @@ package timeline
 
 import "bytes"
 
-// CallCategory is the category of calls made of samples, unless their profile has one: Chrome prefixes it with "disabled-by-default-".
+// CallCategory is the default category of calls made of samples. Chrome prefixes it with "disabled-by-default-".
 const CallCategory = "v8.cpu_profiler"
 
 // IsCall reports whether slices of a category are calls made of samples.
@@ -11,10 +11,10 @@ func IsCall(category []byte) bool { return bytes.HasSuffix(category, []byte(Call
 // StateCategory is the category of the slices on tracks of states.
 const StateCategory = "state"
 
-// States of a sampled thread, as slices of such a track are named. Browsers may add others, which are kept as they are.
+// States of a sampled thread: the names of slices on such a track. Browsers may add others, which are kept.
 const (
 	StateScript   = "script"
-	StateInferred = "script?" // script on the stack, and nothing said about what was done
+	StateInferred = "script?" // script on the stack, without information on the activity
 	StateGC       = "gc"
 	StateStyle    = "style"
 	StateLayout   = "layout"

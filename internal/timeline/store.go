@@ -10,73 +10,68 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// store holds the records of a timeline in time order: in memory or on disk.
+// store is the records of a timeline in time order, in memory or on disk.
 type store interface {
-	// groups calls fn for the records of one timestamp after the other. With rewrite, fn may change the records and
-	// their order, and the changes stay. Groups end after maxGroup records even if the next has the same timestamp.
+	// groups calls fn for the records of each timestamp in order. With rewrite, fn may change the records and their order
+	// permanently. Groups end after maxGroup records even if the next has the same timestamp.
 	groups(rewrite bool, fn func(g *group) error) error
-	// section is groups for some records only, which start at a timestamp's first one. Several may run at once.
+	// section is groups for a range of records that starts with a timestamp's first one. Several can run at once.
 	section(first, count int, fn func(g *group) error) error
 	payloads
-	// reader returns payloads of its own, to be used beside others.
+	// reader returns independent payloads for concurrent use.
 	reader() payloads
 	// len returns the number of records.
 	len() int
 	close() error
 }
 
-// payloads gives what records hold beside their fixed part.
+// payloads gives access to the data of variable size of records.
 type payloads interface {
-	// payload returns the payload at a place; it is valid until the next call.
+	// payload returns the payload at a position; it is valid until the next call.
 	payload(at uint64) ([]byte, error)
 }
 
-// maxGroup bounds the records of one timestamp that are ordered among each other. Only broken inputs have so many.
-// The limit does not depend on the memory budget, so that the output does not either.
+// maxGroup limits the records of one timestamp that are ordered together. Only broken inputs have so many. The limit does not
+// depend on the memory budget, so that the output does not either.
 const maxGroup = 1 << 20
 
 // group is the records of one timestamp.
 type group struct {
-	order []uint32 // places of the records, in order
-	mem   *memory  // where they are, or
-	buf   []record // where they are
+	order []uint32 // indexes of the records, in order
+	mem   *memory  // has the records; nil: buf has them
+	buf   []record
 }
 
 func (g *group) len() int { return len(g.order) }
 
-// place returns the record at a place, an element of order.
-func (g *group) place(i uint32) *record {
+// record returns the record with an index from order.
+func (g *group) record(i uint32) *record {
 	if g.mem != nil {
 		return g.mem.at(i)
 	}
 	return &g.buf[i]
 }
 
-func (g *group) at(i int) *record {
-	if g.mem != nil {
-		return g.mem.at(g.order[i])
-	}
-	return &g.buf[g.order[i]]
-}
+func (g *group) at(i int) *record { return g.record(g.order[i]) }
 
 // memory is the store of a timeline that fits the budget, and the buffer of a Builder.
 type memory struct {
 	records collections.List[record]
 	count   int // of records
 	time    timeOrder
-	order   []uint32 // places of records in time order; set by sort
+	order   []uint32 // indexes of records in time order; set by sort
 
-	arena      [][]byte // payloads, each after its length
-	arenaBase  int      // how many chunks of payloads are numbered before the first one
-	arenaBytes int64    // of payloads and of what chunks waste at their end; not the rest of the last chunk
+	arena      [][]byte // payloads, each with its length before it
+	arenaBase  int      // number of the first chunk
+	arenaBytes int64    // payloads and wasted space at the end of chunks, except the last chunk
 	free       [][]byte // empty chunks of the arena
 }
 
 const (
 	arenaChunk = 1 << 20
-	// firstArena is what a small trace needs. It doubles until it has the full size.
+	// firstArena is the chunk size for a small trace. It doubles until it is arenaChunk.
 	firstArena = 1 << 14
-	// bytesPerRecord is what a record costs in memory at most, while it is sorted.
+	// bytesPerRecord is the most memory that a record takes, while it is sorted.
 	bytesPerRecord = recordSize + bytesPerPlace + collections.RadixKeySize
 )
 
@@ -85,19 +80,19 @@ func (m *memory) size() int64 {
 	return int64(m.count)*(recordSize+m.time.size()) + m.arenaBytes
 }
 
-// at returns the record at a place.
-func (m *memory) at(place uint32) *record { return m.records.At(int(place)) }
+// at returns the record with an index.
+func (m *memory) at(i uint32) *record { return m.records.At(int(i)) }
 
 func (m *memory) add(r *record) { *m.next(r.ts) = *r }
 
-// next returns the place of one more record of the given time, which may hold anything.
+// next adds a record of the given time with unspecified contents and returns it.
 func (m *memory) next(ts Nanos) *record {
 	m.time.add(m.count, ts)
 	m.count++
 	return m.records.Next()
 }
 
-// addPayload keeps a copy of p and returns its place, which is not 0.
+// addPayload stores a copy of p and returns its position, which is not 0.
 func (m *memory) addPayload(p []byte) uint64 {
 	need := len(p) + binary.MaxVarintLen32
 	last := len(m.arena) - 1
@@ -109,13 +104,13 @@ func (m *memory) addPayload(p []byte) uint64 {
 		last++
 	}
 	chunk := m.arena[last]
-	place := uint64(last+m.arenaBase)<<32 | uint64(len(chunk))
+	position := uint64(last+m.arenaBase)<<32 | uint64(len(chunk))
 	m.arena[last] = append(binary.AppendUvarint(chunk, uint64(len(p))), p...)
 	m.arenaBytes += int64(len(m.arena[last]) - len(chunk))
-	return place + 1
+	return position + 1
 }
 
-// arenaChunk returns an empty chunk with room for need bytes.
+// arenaChunk returns an empty chunk with a capacity of at least need bytes.
 func (m *memory) arenaChunk(need int) []byte {
 	if n := len(m.free); n > 0 && need <= arenaChunk {
 		chunk := m.free[n-1]
@@ -134,7 +129,7 @@ func (m *memory) payloadAt(at uint64) []byte {
 
 func (m *memory) payload(at uint64) ([]byte, error) { return m.payloadAt(at), nil }
 
-// reset empties the buffer and keeps its memory.
+// reset empties the buffer without freeing its memory.
 func (m *memory) reset() {
 	m.records.Truncate(0)
 	m.count, m.order = 0, m.order[:0]
@@ -163,7 +158,7 @@ func (m *memory) section(first, count int, fn func(g *group) error) error {
 	return m.each(m.order[first:first+count], fn)
 }
 
-// each calls fn for what is at some places of the order, one timestamp after the other.
+// each calls fn for the records of each timestamp in part of the order.
 func (m *memory) each(order []uint32, fn func(g *group) error) error {
 	g := group{mem: m}
 	for i := 0; i < len(order); {
@@ -181,12 +176,12 @@ func (m *memory) each(order []uint32, fn func(g *group) error) error {
 	return nil
 }
 
-// sort finds the time order of the records.
+// sort computes the time order of the records.
 func (m *memory) sort() {
 	m.order = m.time.appendTo(m.order[:0], m.count, func(i uint32) Nanos { return m.at(i).ts })
 }
 
-// mergeOrders merges places, each in the order of time. At one time places of a come first.
+// mergeOrders merges two time orders of records. Of simultaneous records, records of a are first.
 func (m *memory) mergeOrders(a, b []uint32) []uint32 {
 	if len(a) == 0 {
 		return b
@@ -212,8 +207,8 @@ type disk struct {
 	runs     int
 }
 
-// use makes a file of records that is written the one of the store.
-func (d *disk) use(f *recordFile) error {
+// replaceRecords makes a complete file of records the store's.
+func (d *disk) replaceRecords(f *recordFile) error {
 	if err := f.flush(); err != nil {
 		return errors.Join(err, f.close())
 	}
@@ -242,13 +237,9 @@ func (d *disk) close() error {
 	return err
 }
 
-func (d *disk) payload(at uint64) ([]byte, error) { return d.payloads.read(int64(at - 1)) }
+func (d *disk) payload(at uint64) ([]byte, error) { return d.payloads.payload(at) }
 
-func (d *disk) reader() payloads { return diskPayloads{newPayloadReader(d.payloads.file, d.runs)} }
-
-type diskPayloads struct{ r *payloadReader }
-
-func (p diskPayloads) payload(at uint64) ([]byte, error) { return p.r.read(int64(at - 1)) }
+func (d *disk) reader() payloads { return newPayloadReader(d.payloads.file, d.runs) }
 
 func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 	if !rewrite && d.pending == nil {
@@ -272,10 +263,10 @@ func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 	if err != nil {
 		return errors.Join(err, w.close())
 	}
-	return d.use(w)
+	return d.replaceRecords(w)
 }
 
-// all calls fn for the records of one timestamp after the other, wherever they are.
+// all calls fn for the records of each timestamp in order.
 func (d *disk) all(fn func(g *group) error) error {
 	if d.pending != nil {
 		return d.pending.groups(fn)
@@ -301,13 +292,13 @@ func (d *disk) section(first, count int, fn func(g *group) error) error {
 	}
 }
 
-// grouper hands over the records of one timestamp after the other.
+// grouper groups records by timestamp.
 type grouper struct {
 	g  group
 	fn func(g *group) error
 }
 
-// add adds the next record, when the group before it was handed over.
+// add adds the next record, passing on the group first if it is complete.
 func (c *grouper) add(r *record) error {
 	if n := len(c.g.buf); n > 0 && (c.g.buf[0].ts != r.ts || n == maxGroup) {
 		if err := c.flush(); err != nil {
@@ -318,7 +309,7 @@ func (c *grouper) add(r *record) error {
 	return nil
 }
 
-// flush hands over the group.
+// flush passes on the group.
 func (c *grouper) flush() error {
 	if len(c.g.buf) == 0 {
 		return nil
@@ -332,12 +323,12 @@ func (c *grouper) flush() error {
 	return err
 }
 
-// payloadReader reads payloads from their file. Every run wrote its payloads in time order and the passes ask for them
-// in time order, so a window for each run that moves forward serves nearly all requests.
+// payloadReader reads payloads from their file. Every run wrote its payloads in time order and the passes read them in time order,
+// so one sliding window per run serves nearly all reads.
 type payloadReader struct {
 	file    *extsort.File
 	windows []window
-	next    int // the window to be reused
+	next    int // the window to reuse next
 	big     []byte
 }
 
@@ -352,7 +343,8 @@ func newPayloadReader(f *extsort.File, runs int) *payloadReader {
 	return &payloadReader{file: f, windows: make([]window, min(runs+1, 256))}
 }
 
-func (p *payloadReader) read(at int64) ([]byte, error) {
+func (p *payloadReader) payload(position uint64) ([]byte, error) {
+	at := int64(position - 1)
 	w, err := p.windowAt(at)
 	if err != nil {
 		return nil, err
@@ -362,7 +354,7 @@ func (p *payloadReader) read(at int64) ([]byte, error) {
 	if width > 0 && uint64(len(b)-width) >= n {
 		return b[width : width+int(n)], nil
 	}
-	// The payload goes beyond the window, perhaps its length too.
+	// The payload, and perhaps its length, extends beyond the window.
 	var head [binary.MaxVarintLen64]byte
 	m, err := p.file.ReadAt(head[:], at)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -382,7 +374,7 @@ func (p *payloadReader) read(at int64) ([]byte, error) {
 	return p.big, nil
 }
 
-// windowAt returns a window that holds the byte at the given offset.
+// windowAt returns a window with the byte at the given offset.
 func (p *payloadReader) windowAt(at int64) (*window, error) {
 	for i := range p.windows {
 		w := &p.windows[i]
@@ -390,7 +382,7 @@ func (p *payloadReader) windowAt(at int64) (*window, error) {
 			return w, nil
 		}
 	}
-	// Reuse the window that ends nearest before this place: it belongs to the same run. Else take turns.
+	// Reuse the window that ends nearest before the offset, which belongs to the same run, or else each in turn.
 	best := -1
 	for i := range p.windows {
 		w := &p.windows[i]

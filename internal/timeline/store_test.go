@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// The least budget: everything that can be on disk is there.
+// The smallest budget: as much as possible is on disk.
 const noMemory = 1
 
 func testBuilder(t testing.TB, memory int64) *Builder {
@@ -86,7 +86,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// The radix sort is a stable sort, for timestamps of any width.
+// The radix sort is stable, for timestamps of any width.
 func TestSort(t *testing.T) {
 	for _, width := range []int{0, 1, 10, 11, 12, 22, 36, 62, 63} {
 		r := rand.New(rand.NewPCG(uint64(width), 4))
@@ -109,8 +109,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// However small the budget, a run holds many records, also if all of them have payloads: every run costs memory when
-// the runs are merged.
+// However small the budget, a run has many records, even if all have payloads: every run needs memory when runs are merged.
 func TestRunsAreNotTooMany(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	track := b.GlobalInstants()
@@ -128,12 +127,11 @@ func TestRunsAreNotTooMany(t *testing.T) {
 	n := 0
 	walk(t, tl, func(it *Item) { n++ })
 	if n != records {
-		t.Errorf("%d events come out", n)
+		t.Errorf("the walk has %d events", n)
 	}
 }
 
-// Payloads of all sizes come back from disk: those that fit the windows of the reader, larger ones, and those that lie
-// across the end of a window.
+// Payloads of all sizes are read from disk: those that fit the reader's windows, larger ones, and those across the end of a window.
 func TestPayloadsOnDisk(t *testing.T) {
 	const records = 600
 	for _, order := range []string{"by time", "backwards", "random"} {
@@ -172,20 +170,20 @@ func TestPayloadsOnDisk(t *testing.T) {
 				for a := range tl.ArgList(it.Args) {
 					want := bytes.Repeat([]byte{'a' + byte(it.TS%26)}, sizes[it.TS])
 					if !bytes.Equal(a.Text(), want) {
-						t.Errorf("payload %d of %d bytes comes back with %d", it.TS, sizes[it.TS], len(a.Text()))
+						t.Errorf("payload %d of %d bytes is read with %d", it.TS, sizes[it.TS], len(a.Text()))
 					}
 					next++
 				}
 			})
 			if next != records {
-				t.Errorf("%d payloads come back, want %d", next, records)
+				t.Errorf("read %d payloads, want %d", next, records)
 			}
 		})
 	}
 }
 
-// Texts that are not interned, because they are too long or the table is full, are kept with their records, match by
-// their content and name their tracks.
+// Texts that are not interned, because they are too long or the table is full, are stored with their records, match by their contents and
+// name their tracks.
 func TestTextsThatAreNotInterned(t *testing.T) {
 	long := func(c string) []byte { return bytes.Repeat([]byte(c), maxInternedLength+1) }
 	for _, memory := range []int64{DefaultMemory, noMemory} {
@@ -196,7 +194,7 @@ func TestTextsThatAreNotInterned(t *testing.T) {
 		async := b.Async(&AsyncKey{ID: []byte("1"), Category: []byte("c"), Process: process})
 		if async != b.Async(&AsyncKey{ID: []byte("1"), Category: []byte("c"), Process: process}) ||
 			async == b.Async(&AsyncKey{ID: []byte("1"), Category: []byte("d"), Process: process}) {
-			t.Error("asynchronous ids are not told apart by categories that are not interned")
+			t.Error("asynchronous ids with different categories, not interned, have one track")
 		}
 		add(t, b, Event{Kind: Begin, Track: thread, TS: 0, Event: 0, Name: long("a"), Category: long("x")})
 		add(t, b, Event{Kind: Begin, Track: thread, TS: 1, Event: 1, Name: long("b"), Category: []byte("y")})
@@ -204,7 +202,7 @@ func TestTextsThatAreNotInterned(t *testing.T) {
 		add(t, b, Event{Kind: End, Track: thread, TS: 6, Event: 3, Name: long("c")})
 		add(t, b, Event{Kind: End, Track: thread, TS: 7, Event: 4, Category: []byte("y")})
 		add(t, b, Event{Kind: Instant, Track: async, TS: 8, Event: 5, Name: []byte("first")})
-		b.names.full = false // a later name that is interned does not change the name of the track
+		b.names.full = false // an interned name after that does not change the name of the track
 		add(t, b, Event{Kind: Instant, Track: async, TS: 9, Event: 6, Name: []byte("second")})
 		if err := b.spillForTest(memory); err != nil {
 			t.Fatal(err)
@@ -232,7 +230,7 @@ func TestTextsThatAreNotInterned(t *testing.T) {
 	}
 }
 
-// spillForTest writes a run even though it is short, if memory is the least budget.
+// spillForTest writes a run, even a short one, if memory is the smallest budget.
 func (b *Builder) spillForTest(memory int64) error {
 	if memory != noMemory {
 		return nil
@@ -240,7 +238,7 @@ func (b *Builder) spillForTest(memory int64) error {
 	return b.spill()
 }
 
-// A table takes texts up to its limits; which texts it has afterwards does not depend on anything but their order.
+// A table accepts texts up to its limits; which texts it has depends only on their order.
 func TestStringTable(t *testing.T) {
 	table := newStringTable()
 	if id, ok := table.intern(nil); id != 0 || !ok {
@@ -258,14 +256,14 @@ func TestStringTable(t *testing.T) {
 	}
 	for i := range n {
 		if got := table.get(uint32(i + 1)); !bytes.Equal(got, text(i)) {
-			t.Fatalf("text %d comes back as %q", i, got)
+			t.Fatalf("text %d is read as %q", i, got)
 		}
 	}
 	if table.len() != n || table.get(0) != nil || table.get(n+1) != nil {
 		t.Error("ids beyond the table have texts")
 	}
 	if _, ok := table.intern(make([]byte, maxInternedLength+1)); ok {
-		t.Error("a text that is too long was taken")
+		t.Error("a text that is too long was interned")
 	}
 	if table.full {
 		t.Error("a text that is too long filled the table")
@@ -276,32 +274,32 @@ func TestStringTable(t *testing.T) {
 		table.intern(filler)
 	}
 	if len(table.text) > maxInternedBytes || len(table.text) < maxInternedBytes-maxInternedLength {
-		t.Errorf("a full table holds %d bytes", len(table.text))
+		t.Errorf("a full table has %d bytes", len(table.text))
 	}
 	if _, ok := table.intern([]byte("small, but late")); ok {
-		t.Error("a full table took a text")
+		t.Error("a full table interned a text")
 	}
 	if id, ok := table.intern(text(5)); id != 6 || !ok {
-		t.Errorf("a full table gives id %d, %v for a text that it has", id, ok)
+		t.Errorf("a full table returns id %d, %v for a text that it contains", id, ok)
 	}
 }
 
-// Short texts fill a table by their number.
+// Many short texts also fill a table.
 func TestStringTableOfManyTexts(t *testing.T) {
 	table := newStringTable()
-	taken := 0
+	interned := 0
 	for i := range maxInterned + 10 {
 		if _, ok := table.intern(fmt.Appendf(nil, "%d", i)); ok {
-			taken++
+			interned++
 		}
 	}
-	if taken != maxInterned-1 || table.len() != taken {
-		t.Errorf("%d texts were taken, the table holds %d", taken, table.len())
+	if interned != maxInterned-1 || table.len() != interned {
+		t.Errorf("%d texts were interned, the table has %d", interned, table.len())
 	}
 }
 
-// More records at one time than are ordered among each other: all slices come out with their ends. What ends bring that
-// are in another group than their slice is lost and counted.
+// With more simultaneous records than are ordered together, all slices have their ends. Data of ends in another group than their slice is
+// lost and counted.
 func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	for _, memory := range []int64{DefaultMemory, noMemory} {
 		b := testBuilder(t, memory)
@@ -321,7 +319,7 @@ func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 		add(t, b, Event{Kind: Begin, Track: thread, TS: 5, Event: many + 4, Name: []byte("late")})
 		add(t, b, Event{Kind: End, Track: thread, TS: 5, Event: many + 5, Args: args})
 		tl := finishAndNest(t, b)
-		for range 2 { // a second walk gives the same and counts nothing again
+		for range 2 { // a second walk is the same and counts nothing again
 			counts := map[ItemKind]int{}
 			withArgs := 0
 			walk(t, tl, func(it *Item) {
@@ -340,7 +338,7 @@ func TestMoreThanOneGroupAtOneTime(t *testing.T) {
 	}
 }
 
-// Errors of the temporary files come back, and nothing stays open or on disk.
+// Errors of temporary files are returned, and nothing stays open or on disk.
 func TestTemporaryFilesThatFail(t *testing.T) {
 	fill := func(b *Builder, n int) error {
 		track := b.GlobalInstants()
@@ -400,7 +398,7 @@ func TestTemporaryFilesThatFail(t *testing.T) {
 	})
 }
 
-// openFiles returns the number of files that this process has open, or -1 where the system does not tell.
+// openFiles returns the number of open files of this process, or -1 if the system does not report it.
 func openFiles() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -409,7 +407,7 @@ func openFiles() int {
 	return len(entries)
 }
 
-// A Builder and a Timeline that are closed leave no file open: temporary files have no name, so only that frees them.
+// A closed Builder or Timeline leaves no file open: temporary files are unlinked, so only closing frees them.
 func TestCloseFreesFiles(t *testing.T) {
 	before := openFiles()
 	for _, step := range []string{"builder", "finished", "canceled"} {
@@ -423,7 +421,7 @@ func TestCloseFreesFiles(t *testing.T) {
 		case "canceled":
 			cancel()
 			if _, err := b.Finish(ctx); err == nil {
-				t.Error("Finish did not notice that its context is canceled")
+				t.Error("no error from Finish with a canceled context")
 			}
 		case "finished":
 			tl, err := b.Finish(ctx)

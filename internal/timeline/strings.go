@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// stringTable interns texts: equal texts get equal ids, 1, 2, 3 … in order of first use. When maxInternedBytes are
-// held, the table is full and stays so; texts that are not in it are then kept with the records that use them. The
-// limit is a constant, not a share of the memory budget, so that the output does not depend on the budget.
+// stringTable interns texts: equal texts get equal ids, 1, 2, 3 … in order of first use. At maxInternedBytes the table is full and
+// stays so; further texts are stored with the records that use them. The limit is a constant rather than a share of the memory
+// budget, so that the output does not depend on the budget.
 type stringTable struct {
 	text  []byte   // all texts, one after the other
 	ends  []uint32 // ends[id]: end of text id; its start is ends[id-1]
 	slots []slot   // hash table, a power of two long
-	seed  uint64   // so that no input can be made to collide
+	seed  uint64   // random, so that no input can provoke collisions
 	full  bool
 
-	wanted func(text string) bool // has a place of its own when the table is full; nil: nothing has
-	late   int                    // bytes of such texts
+	wanted func(text string) bool // selects texts to intern when the table is full; nil: none
+	late   int                    // bytes of these texts
 }
 
 type slot struct {
@@ -26,13 +26,13 @@ type slot struct {
 	id   uint32
 }
 
-// maxInternedBytes and maxInterned bound one table. Real traces hold a few thousand names.
+// maxInternedBytes and maxInterned limit one table. Real traces have a few thousand names.
 const (
 	maxInternedBytes = 16 << 20
 	maxInterned      = 1 << 19
 	// maxInternedLength keeps a single huge name from filling the table.
 	maxInternedLength = 1 << 16
-	// maxLateBytes and maxLateLength bound the texts that a full table takes because weft knows them.
+	// maxLateBytes and maxLateLength limit the wanted texts that are added to a full table.
 	maxLateBytes  = 64 << 10
 	maxLateLength = 256
 )
@@ -41,8 +41,7 @@ func newStringTable() *stringTable {
 	return &stringTable{ends: []uint32{0}, slots: make([]slot, 256), seed: rand.Uint64()}
 }
 
-// intern returns the id of a text, or 0 and false if it is not in the table and the table is full. The id of the empty
-// text is 0.
+// intern returns the id of a text, or 0 and false if the table is full and does not have it. The id of the empty text is 0.
 func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -59,7 +58,7 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 		return 0, false
 	}
 	if !t.full && (len(t.text)+len(text) > maxInternedBytes || len(t.ends) >= maxInterned) {
-		t.full = true // several goroutines look at a snapshot, which is full: nothing is written to one
+		t.full = true // not set again in a full table: snapshots are full and shared by goroutines
 	}
 	if t.full {
 		if len(text) > maxLateLength || t.late >= maxLateBytes || t.wanted == nil || !t.wanted(string(text)) {
@@ -94,8 +93,7 @@ func (t *stringTable) has(text []byte) bool {
 	return ok
 }
 
-// snapshot returns a table that has what t has now, and does not grow. Texts are only ever appended to t, so that they
-// can be shared.
+// snapshot returns a full copy of the table. The copies share their texts, because those are only appended.
 func (t *stringTable) snapshot() *stringTable {
 	return &stringTable{
 		text: t.text[:len(t.text):len(t.text)], ends: t.ends[:len(t.ends):len(t.ends)],
@@ -105,7 +103,7 @@ func (t *stringTable) snapshot() *stringTable {
 
 // get returns the text of an id; it must not be changed.
 func (t *stringTable) get(id uint32) []byte {
-	if id == 0 || uint(id) >= uint(len(t.ends)) { // an id may be a hash of 32 bits
+	if id == 0 || uint(id) >= uint(len(t.ends)) { // an id may be a 32-bit hash
 		return nil
 	}
 	return t.text[t.ends[id-1]:t.ends[id]]
@@ -130,7 +128,7 @@ func (t *stringTable) grow() {
 	}
 }
 
-// hashText is a multiply-and-fold hash. Nearly all names have at most 16 bytes, which take one multiplication.
+// hashText is a multiply-and-fold hash. Nearly all names have at most 16 bytes, for which one multiplication suffices.
 func hashText(b []byte, seed uint64) uint32 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 	le := binary.LittleEndian

@@ -1,38 +1,39 @@
 package timeline
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// TemplateID identifies what slices have in common, see Builder.Template; 0 is "no template".
+// TemplateID identifies the common data of slices, see Builder.Template; 0: no template.
 type TemplateID uint32
 
-// template is what slices have in common. Calls made of samples have templates: without them, a conversion of chrome-devtools-long
-// takes 1.11 times as long (CPU time), because each of a million calls has its arguments encoded, kept and spilled.
+// template is the common data of slices. Calls made of samples use templates: without them, a conversion of chrome-devtools-long
+// takes 1.11 times as long (CPU time), because the arguments of a million calls are encoded, stored and spilled one by one.
 type template struct {
 	name     NameID
 	category CategoryID
-	args     []byte   // up to the last member but two of a dictionary that is not complete
+	args     []byte   // an incomplete dictionary without its last two members
 	mark     int      // of the dictionary, for wire.EndMessage
-	keys     [2]KeyID // of the last two members; the first is 0 if there is only one
+	keys     [2]KeyID // of the last two members; keys[0] is 0 if there is only one
 }
 
-// maxTemplateBytes bounds the table of templates. What does not fit is encoded slice by slice, with the same result.
+// maxTemplateBytes limits the table of templates. Slices without a template are encoded one by one, with the same result.
 const maxTemplateBytes = 16 << 20
 
-// templateTable holds templates by TemplateID-1. It is shared by a Builder and its Timeline.
+// templateTable is the templates by TemplateID-1. A Builder and its Timeline share it.
 type templateTable struct {
 	all   []template
 	bytes int
 }
 
-// Template notes what slices have in common: a name, a category, and the arguments that were given to Args, in which a
-// dictionary at the top level is still open. Each slice adds two members to it, whole numbers with the given keys, and
-// completes it, see Event.Template. With a first key of 0 it adds the second one only. Slices of a template take no memory for their arguments. The id is 0, no template, if a table
-// is full.
+// Template stores the common data of slices: a name, a category, and the arguments given to Args so far, in which a dictionary at
+// the top level must be open. Each slice adds two integer members with the given keys, or only the second if keys[0] is 0, and
+// closes the dictionary, see Event.Template. Slices of a template need no memory for arguments. It returns 0, no template, if a
+// table is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	e, t := b.args, b.templates
 	n, ok := b.names.intern(name)
@@ -42,12 +43,12 @@ func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 		return 0
 	}
 	t.bytes += size
-	t.all = append(t.all, template{NameID(n), CategoryID(c), append([]byte{}, e.buf...), e.open[1].mark, keys})
+	t.all = append(t.all, template{NameID(n), CategoryID(c), bytes.Clone(e.buf), e.open[1].mark, keys})
 	return TemplateID(len(t.all))
 }
 
-// BeginArgs begins the arguments in Args with a template's, for a slice with more of them than two numbers. Their dictionary is
-// open, and the search for duplicates does not know their keys.
+// BeginArgs starts the arguments in Args with the arguments of a template, for a slice that needs more than two numbers. Their dictionary is
+// open, and duplicates of their keys are not detected.
 func (b *Builder) BeginArgs(id TemplateID) {
 	t := &b.templates.all[id-1]
 	b.args.Load(t.args)
@@ -76,7 +77,7 @@ func (b *Builder) addFromTemplate(ev *Event) error {
 	return b.added()
 }
 
-// appendArgs appends the arguments of a record that has a template.
+// appendArgs appends the arguments of a record with a template.
 func (t *templateTable) appendArgs(b []byte, r *record) []byte {
 	id, numbers := r.template()
 	tmpl := &t.all[id-1]
@@ -89,7 +90,7 @@ func (t *templateTable) appendArgs(b []byte, r *record) []byte {
 	return wire.EndMessage(b, start+tmpl.mark)
 }
 
-// appendIntMember appends an integer as a member of a dictionary.
+// appendIntMember appends an integer member of a dictionary.
 func appendIntMember(b []byte, key KeyID, v int64) []byte {
 	b, mark := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
 	b = wire.AppendUint(b, schema.DebugAnnotation_NameIID, uint64(key))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// likeSlices adds slices that differ in times and two numbers; every third one has another member after them. They are given
-// by a template, or each by itself.
+// likeSlices adds slices that differ in times and two numbers; every third one has another member after them. They use a template, or
+// none.
 func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate bool) {
 	t.Helper()
 	args := to.Args()
@@ -68,7 +68,7 @@ func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate
 	}
 }
 
-// seen lists everything that Walk, WalkLate and Occurrences give of the slices of a timeline, and counts slices with a template.
+// seen lists the slices of a timeline as returned by Walk, WalkLate and Occurrences, and counts those with a template.
 func seen(t *testing.T, tl *Timeline) (_ string, templates int) {
 	t.Helper()
 	if err := tl.Nest(context.Background()); err != nil {
@@ -112,7 +112,7 @@ func seen(t *testing.T, tl *Timeline) (_ string, templates int) {
 	return out.String(), templates
 }
 
-// Slices of a template are those that say everything themselves: in memory and on disk, and if a pass adds them.
+// Slices of a template equal slices with full data: in memory and on disk, and if added by a pass.
 func TestTemplates(t *testing.T) {
 	const n = 2000
 	for _, extended := range []bool{false, true} {
@@ -161,7 +161,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// What a template cannot hold has none, so that its slices are given to Add.
+// What a template cannot represent has none, so that its slices are given to Add.
 func TestNoTemplate(t *testing.T) {
 	keys := [2]KeyID{1, 2}
 	for name, spoil := range map[string]func(b *Builder, keys *[2]KeyID){

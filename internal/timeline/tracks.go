@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// TrackKind says what a track is.
+// TrackKind is the kind of a track.
 type TrackKind uint8
 
 // The kinds of tracks.
@@ -16,28 +16,28 @@ const (
 	RootTrack    TrackKind = iota // the whole trace: track 0
 	ProcessTrack                  // a process
 	ThreadTrack                   // the main track of a thread
-	NamedTrack                    // a further track for slices and instants
+	NamedTrack                    // any other track for slices and instants
 	AsyncTrack                    // the slices of one asynchronous id
 	CounterTrack                  // the values of one counter
 	undeclaredTrack
 )
 
-// AsyncIDKind separates the number spaces of asynchronous ids (chrome-json.md 11).
+// AsyncIDKind separates the namespaces of asynchronous ids (chrome-json.md 11).
 type AsyncIDKind uint8
 
 // The kinds of asynchronous ids.
 const (
-	AsyncPlain  AsyncIDKind = iota // id: looked up in the own process first, then in the others
+	AsyncPlain  AsyncIDKind = iota // id: looked up in the same process first, then in others
 	AsyncLocal                     // id2.local: private to the process
 	AsyncGlobal                    // id2.global: belongs to no process
 
-	// The ids of S, T, p and F, whatever they are: private to the process.
+	// The ids of S, T, p and F, of whatever kind: private to the process.
 	AsyncLegacy
 	AsyncLegacyLocal
 	AsyncLegacyGlobal
 )
 
-// Legacy returns the kind of the same id of an S, T, p or F.
+// Legacy returns the corresponding kind for the ids of S, T, p and F.
 func (k AsyncIDKind) Legacy() AsyncIDKind {
 	switch k {
 	case AsyncLocal:
@@ -50,7 +50,7 @@ func (k AsyncIDKind) Legacy() AsyncIDKind {
 
 func (k AsyncIDKind) isLegacy() bool { return k >= AsyncLegacy }
 
-// AsyncKey identifies the asynchronous slices that belong together. Its byte slices are not kept.
+// AsyncKey identifies asynchronous slices that belong together. Its byte slices are not retained.
 type AsyncKey struct {
 	Category []byte // as written
 	Kind     AsyncIDKind
@@ -58,15 +58,15 @@ type AsyncKey struct {
 	IsText   bool   // the id was a string: "5" and 5 differ
 	Scope    []byte // of plain ids
 	Process  TrackID
-	// Thread is the thread to which the id is private; 0: the threads of the process share it.
+	// Thread is the thread to which the id is private; 0: it is shared by the threads of the process.
 	Thread TrackID
-	At     problem.Position // of the event, for messages about threads that have one id
+	At     problem.Position // of the event, for messages about threads that share an id
 }
 
 // CounterUnit is the unit of a counter's values.
 type CounterUnit uint8
 
-// The units that Perfetto knows; others are given by name.
+// The units of Perfetto; others are given by name.
 const (
 	UnitNone CounterUnit = iota
 	UnitNanos
@@ -74,17 +74,17 @@ const (
 	UnitBytes
 )
 
-// CounterKey identifies a counter under its parent and describes it. Its byte slice is not kept.
+// CounterKey identifies and describes a counter below its parent. Its byte slice is not retained.
 type CounterKey struct {
 	Name        []byte
-	Unique      uint64 // separates counters of one name; 0: equal names are one counter
+	Unique      uint64 // distinguishes counters of one name; 0: equal names are one counter
 	Unit        CounterUnit
 	UnitName    string
 	ShareKey    string // counters of one parent with this key share their scale
 	Description string
 }
 
-// MergeBehavior says whether tracks of one parent are shown as one (perfetto.md 5).
+// MergeBehavior determines which tracks of one parent viewers show as one (perfetto.md 5).
 type MergeBehavior uint8
 
 // The merge behaviours.
@@ -112,48 +112,48 @@ type TrackSpec struct {
 	Merge       MergeBehavior
 	MergeKey    string
 	Ordering    ChildOrdering
-	Rank        int32 // place among its siblings, if their parent orders them explicitly
+	Rank        int32 // position among its siblings, if their parent orders them explicitly
 	Role        Role
 	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page; RoleInput: the name of the input
-	Lane        uint32 // the track is a lane of this number beside or below another one; 0: not a lane
+	Lane        uint32 // number of the lane that the track is; 0: not a lane
 	async       *asyncKey
 	starts      uint64 // RoleInput: slices and instants on it
 }
 
-// track is one row of the track table. Asynchronous ids make millions of them, so it is small; what few tracks have is
-// kept beside, in spec and the tables of processes, threads and counters.
+// track is a row of the track table. It is small, because asynchronous ids create millions of them; data of few tracks is in specs and
+// the tables of processes, threads and counters.
 type track struct {
 	kind   TrackKind
-	used   bool   // some event may show on it
+	used   bool   // some event may be shown on it
 	clock  bool   // some event has a thread time
 	hidden bool   // left out of the output
-	place  uint16 // of places, 1 for the first; 0: none
+	place  uint16 // index into places plus 1; 0: none
 	parent TrackID
-	name   NameID // of the first event, for tracks that are named after it
+	name   NameID // of the first event, if the track is named after it
 	index  uint32 // into processes, threads, counters, specs or asyncs, by kind
 }
 
 type process struct {
-	key      ProcessKey
-	name     lastName
-	labels   []string
-	rank     int32
-	hasRank  bool
-	pid      int32 // the number in the output; set by assignIDs, or before by WriteAs
-	assigned bool  // the input has no such pid
-	first    problem.Position
-	noted    bool       // first is known
-	main     uint8      // strength of the evidence that it is the main process; 0: there is none
-	taken    bool       // another input has another process of this number, see NumberTaken
-	was      ProcessKey // the key before it got another one because it was taken
-	recorded int64      // the number in its recording, if renumbered
-	moved    Nanos      // by how much its events are later than in its recording
-	of       string     // the name of its input, of several; of several that have it the first
-	madeUp   int64      // the multiple of madeUp from which on its made-up ids are, see MakeUpFrom; 0: 1
-	shown    string     // its name if that is not name, see ShowProcess
+	key         ProcessKey
+	name        lastName
+	labels      []string
+	rank        int32
+	hasRank     bool
+	pid         int32 // the number in the output; set by assignIDs, or earlier by WriteAs
+	assigned    bool  // the pid is allocated, not from the input
+	first       problem.Position
+	noted       bool       // first is set
+	main        uint8      // strength of the evidence that it is the main process; 0: no evidence
+	taken       bool       // another input uses this number for another process, see NumberTaken
+	was         ProcessKey // the key before it was replaced because it is taken
+	recorded    int64      // the number in its recording, if renumbered
+	moved       Nanos      // offset of its events from the recording
+	input       string     // the first of several inputs with the process
+	madeUp      int64      // first multiple of madeUp for allocated ids, see MakeUpFrom; 0: 1
+	displayName string     // display name, if not name, see ShowProcess
 
-	renumbered bool // another recording has a process of its number
-	isMain     bool // the main process of the browser that its id space is of
+	renumbered bool // another recording has a process of its original number
+	isMain     bool // the main process of its id space's browser
 }
 
 type thread struct {
@@ -162,15 +162,15 @@ type thread struct {
 	rank     int32
 	hasRank  bool
 	tid      int64  // the number in the output, like process.pid
-	assigned bool   // the input has no such tid
-	starts   uint64 // slices and instants on its track, beside those on lanes
+	assigned bool   // the tid is allocated, not from the input
+	starts   uint64 // slices and instants on its track, without lanes
 	samples  uint64
-	taken    bool // another input has another thread of this number, see NumberTaken
-	stream   bool // slices that overlap are as it should be, see SetStream
+	taken    bool // another input uses this number for another thread, see NumberTaken
+	stream   bool // slices overlap legitimately, see SetStream
 	facts    []Fact
 }
 
-// lastName keeps the latest of several names.
+// lastName is the latest of several names.
 type lastName struct {
 	text  string
 	ts    Nanos
@@ -187,16 +187,16 @@ func (n *lastName) set(ts Nanos, text []byte) {
 	n.ts, n.valid = ts, true
 }
 
-// async is what is known of an AsyncTrack beside its row: the id, and the tracks of other processes with this id.
+// async is the additional data of an AsyncTrack: its id, and the tracks of other processes with this id.
 type async struct {
 	key   asyncKey
 	group TrackID // the first track with this key in any process
 	next  TrackID // the next track of the group
 }
 
-// asyncKey is AsyncKey in a form that is small and comparable.
+// asyncKey is a small and comparable form of AsyncKey.
 type asyncKey struct {
-	num      uint64 // value of the id, or index of its text
+	num      uint64 // value of the id, or id of its text
 	category uint32
 	scope    uint32
 	process  TrackID // or the thread to which the id is private
@@ -230,7 +230,7 @@ type threadKey struct {
 	key     ThreadKey
 }
 
-// trackTable holds all tracks. It belongs to the Builder and then to the Timeline.
+// trackTable is the tracks of a Builder, and later of its Timeline.
 type trackTable struct {
 	tracks    []track
 	processes []process
@@ -241,23 +241,23 @@ type trackTable struct {
 	asyncs    []async
 	aliases   map[TrackID]TrackID
 
-	namedLater bool // there are tracks whose name or place is known only when their events are
+	namedLater bool // some tracks get their name or parent from later events
 
-	lanes    map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest and Show
-	ownNames map[TrackID]string // of tracks named after an event, where the name is not interned
+	lanes    map[TrackID]uint32 // number of additional lanes, if any; set by Nest and Show
+	ownNames map[TrackID]string // of tracks named after an event whose name is not interned
 
-	*trackKeys  // of the machine that is being read
+	*trackKeys  // of the current machine
 	threadByKey map[threadKey]TrackID
 	texts       map[string]uint32 // texts of unusual ids and scopes
 	textList    []string
 
 	machines
 	idSpaces
-	held
+	resident
 	places places
 }
 
-// trackKeys find tracks by what the input calls them: one machine of one input.
+// trackKeys find the tracks of one machine of one input by their keys in the input.
 type trackKeys struct {
 	processByKey map[ProcessKey]TrackID
 	childByKey   map[childKey]TrackID
@@ -276,7 +276,7 @@ func newTrackKeys() *trackKeys {
 
 func newTrackTable(memory int64) *trackTable {
 	return &trackTable{
-		held:        newHeld(memory),
+		resident:    newResident(memory),
 		tracks:      make([]track, 1),
 		trackKeys:   newTrackKeys(),
 		threadByKey: map[threadKey]TrackID{},
@@ -301,15 +301,15 @@ func (t *trackTable) add(row track) TrackID {
 		t.hold(trackBytes)
 	}
 	if t.writeOn != 0 && row.parent == 0 {
-		t.place(id)
+		t.setMachine(id)
 	}
 	if t.space != 0 && row.parent == 0 {
-		t.placeIDs(id, t.space)
+		t.setSpace(id, t.space)
 	}
 	return id
 }
 
-// Process returns the track of a process, which it creates at the first call.
+// Process returns the track of a process, creating it if necessary.
 func (b *Builder) Process(k ProcessKey) TrackID {
 	t := b.table
 	if id, ok := t.processByKey[k]; ok {
@@ -327,14 +327,14 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	return id
 }
 
-// NoteProcess says where in the input a process occurs first, for messages about its id. Only the first call counts.
+// NoteProcess sets the first position of a process in the input, for messages about its id. Only the first call has an effect.
 func (b *Builder) NoteProcess(process TrackID, at problem.Position) {
 	if p := b.table.process(process); !p.noted {
 		p.first, p.noted = at, true
 	}
 }
 
-// Thread returns the main track of a thread of a process, which it creates at the first call.
+// Thread returns the main track of a thread of a process, creating it if necessary.
 func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	t := b.table
 	if k == (ThreadKey{}) {
@@ -353,25 +353,25 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	return id
 }
 
-// SetStream marks a thread as a stream of a GPU, on which slices overlap as they should.
+// SetStream marks a thread as a stream of a GPU, on which slices may overlap.
 func (b *Builder) SetStream(thread TrackID) { b.table.thread(thread).stream = true }
 
-// ThreadUse reports whether more is known of a thread than its name.
+// ThreadUse describes a thread and whether it has events.
 type ThreadUse struct {
 	Track   TrackID
 	Process TrackID
-	Key     ThreadKey // of a main thread, the number of its process
+	Key     ThreadKey // of a main thread: the number of its process
 	Name    string    // "" if unknown
 	Main    bool      // its number equals its process's
 	Used    bool      // an event was added to it or to a track below it
 }
 
-// Threads returns all threads of the input, in the order of their creation.
+// Threads returns all threads of the input in the order of creation.
 func (b *Builder) Threads() []ThreadUse {
 	t := b.table
-	first, own := b.first, map[TrackID]bool{} // with the processes of other inputs that are this one's as well
+	first, processes := b.first, map[TrackID]bool{} // including processes shared with other inputs
 	for _, id := range t.processesRead() {
-		first, own[id] = min(first, id), true
+		first, processes[id] = min(first, id), true
 	}
 	used := make([]bool, len(t.tracks)-int(first))
 	for i := len(used) - 1; i >= 0; i-- { // tracks come after their parents
@@ -385,43 +385,42 @@ func (b *Builder) Threads() []ThreadUse {
 	for i, used := range used {
 		id := first + TrackID(i)
 		row := &t.tracks[id]
-		if row.kind != ThreadTrack || t.tracks[row.parent].kind == ProcessTrack && !own[row.parent] {
+		if row.kind != ThreadTrack || t.tracks[row.parent].kind == ProcessTrack && !processes[row.parent] {
 			continue
 		}
 		th := &t.threads[row.index]
 		use := ThreadUse{Track: id, Process: row.parent, Key: th.key, Name: th.name.text, Used: used}
 		if t.tracks[row.parent].kind == ProcessTrack {
-			own := t.process(row.parent).key
-			use.Main = use.Key.Text == "" && own.Text == "" && use.Key.Num == own.Num
+			key := t.process(row.parent).key
+			use.Main = use.Key.Text == "" && key.Text == "" && use.Key.Num == key.Num
 		}
 		all = append(all, use)
 	}
 	return all
 }
 
-// maxAliasHops bounds a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).
+// maxAliasHops limits a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).
 const (
 	maxAliasHops = 100
 	maxParents   = 98
 )
 
-// GlobalInstants returns the track of instants that concern the whole trace.
+// GlobalInstants returns the track for instants of the whole trace.
 func (b *Builder) GlobalInstants() TrackID {
 	return b.roleTrack(0, TrackSpec{Name: "Global instants", Role: RoleInstants})
 }
 
-// ProcessInstants returns the track of instants that concern a process.
+// ProcessInstants returns the track for instants of a process.
 func (b *Builder) ProcessInstants(process TrackID) TrackID {
 	return b.roleTrack(process, TrackSpec{Name: "Process instants", Role: RoleInstants})
 }
 
-// Child returns the track of the given name under parent (the root, a process, a thread or another such track), which
-// it creates at the first call.
+// Child returns the track with a name below parent (the root, a process, a thread or another such track), creating it if necessary.
 func (b *Builder) Child(parent TrackID, name string) TrackID {
 	return b.roleTrack(parent, TrackSpec{Name: name})
 }
 
-// NewTrack makes a new track for slices and instants under the root, a process, a thread or another such track.
+// NewTrack adds a track for slices and instants below the root, a process, a thread or another such track.
 func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	t := b.table
 	t.namedLater = t.namedLater || spec.Name == ""
@@ -433,23 +432,21 @@ func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
 
-// Undeclared makes a track whose place is not known yet. It may be the Track of events and the parent of other tracks.
-// If Alias is never called for it, it is a track under the root, named like its first event.
+// Undeclared adds a track whose parent is unknown. It may be the Track of events and the parent of other tracks. Without a call of
+// Alias it is a track below the root, named like its first event.
 func (b *Builder) Undeclared() TrackID {
 	b.table.namedLater = true
 	return b.table.add(track{kind: undeclaredTrack})
 }
 
-// Alias redirects everything given to the track from, made by Undeclared, to the track to. It does nothing if to already leads to
-// from.
+// Alias redirects events of track from, made by Undeclared, to track to. It does nothing if to already leads to from.
 func (b *Builder) Alias(from, to TrackID) {
 	if from != to && b.table.resolve(to) != from {
 		b.table.aliases[from] = to
 	}
 }
 
-// Counter returns the counter track under parent with this key, which it creates at the first call. It shares its scale from the first call on
-// that says with which others.
+// Counter returns the counter track with a key below parent, creating it if necessary. The first ShareKey of a counter wins.
 func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	t := b.table
 	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
@@ -470,8 +467,7 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	return id
 }
 
-// Async returns the track of an asynchronous id, creating it at the first call. Its name is the name of its first event in time
-// order.
+// Async returns the track of an asynchronous id, creating it if necessary. It is named like its first event in time order.
 func (b *Builder) Async(k *AsyncKey) TrackID {
 	t := b.table
 	key := asyncKey{kind: k.Kind, process: k.Process, category: b.categoryID(k.Category)}
@@ -506,7 +502,7 @@ func (b *Builder) Async(k *AsyncKey) TrackID {
 	return id
 }
 
-// joinGroup links the track of a plain id with tracks of the same id in other processes.
+// joinGroup links the track of a plain id with the tracks of the same id in other processes.
 func (t *trackTable) joinGroup(id TrackID, key asyncKey) {
 	key.process = math.MaxUint32
 	head, ok := t.asyncByKey[key]
@@ -518,7 +514,7 @@ func (t *trackTable) joinGroup(id TrackID, key asyncKey) {
 	a.group, a.next, first.next = head, first.next, id
 }
 
-// namedByEvent reports whether a track has the name of its first event.
+// namedByEvent reports whether a track is named after its first event.
 func (t *trackTable) namedByEvent(row *track) bool {
 	switch row.kind {
 	case AsyncTrack, undeclaredTrack:
@@ -531,7 +527,7 @@ func (t *trackTable) namedByEvent(row *track) bool {
 
 func (t *trackTable) async(id TrackID) *async { return &t.asyncs[t.tracks[id].index] }
 
-// asyncID turns an id into a number where its text can be told from the number alone.
+// asyncID converts an id to a number if its text can be restored from the number.
 func (t *trackTable) asyncID(id []byte, isText bool) (num uint64, form idForm) {
 	if isText {
 		if len(id) > 2 && len(id) <= 18 && id[0] == '0' && id[1] == 'x' && (id[2] != '0' || len(id) == 3) {
@@ -562,7 +558,7 @@ func lowerHex(digits []byte) (v uint64, ok bool) {
 	return v, true
 }
 
-// textID interns a text that has no place in the string tables; 0 is the empty text.
+// textID interns a text for which no string table is suitable; 0 is the empty text.
 func (t *trackTable) textID(text []byte) uint32 {
 	if len(text) == 0 {
 		return 0
@@ -587,7 +583,7 @@ func (t *trackTable) idText(k *asyncKey) string {
 	return t.textOf(uint32(k.num))
 }
 
-// textOf returns the text of an id of textID.
+// textOf returns the text with an id of textID.
 func (t *trackTable) textOf(id uint32) string {
 	if id == 0 {
 		return ""
@@ -595,8 +591,8 @@ func (t *trackTable) textOf(id uint32) string {
 	return t.textList[id-1]
 }
 
-// SetAsyncID says the id and the scope of a track of RoleAsync. Of several calls the first one counts: it returns false if it was not
-// this one and the track has another id or scope.
+// SetAsyncID sets the id and scope of a track of RoleAsync. Only the first call has an effect; later calls return false if the id or
+// scope differs.
 func (b *Builder) SetAsyncID(track TrackID, id, scope []byte) bool {
 	t := b.table
 	spec := &t.specs[t.tracks[track].index]
@@ -608,7 +604,7 @@ func (b *Builder) SetAsyncID(track TrackID, id, scope []byte) bool {
 	return *spec.async == key
 }
 
-// categoryID is the id of a category text for use in keys, also when the table of categories is full.
+// categoryID is the id of a category for use in keys, even if the table of categories is full.
 func (b *Builder) categoryID(text []byte) uint32 {
 	if id, ok := b.categories.intern(text); ok {
 		return id
@@ -616,7 +612,7 @@ func (b *Builder) categoryID(text []byte) uint32 {
 	return b.table.textID(text) | 1<<31
 }
 
-// SetProcessName names a process. Of several names the last by ts, then by call order, wins; empty ones do not count.
+// SetProcessName names a process. The last name by ts, then by call order, wins; empty names are ignored.
 func (b *Builder) SetProcessName(process TrackID, ts Nanos, name []byte) {
 	b.table.setName(&b.table.process(process).name, ts, name)
 }
@@ -627,12 +623,12 @@ func (t *trackTable) setName(n *lastName, ts Nanos, text []byte) {
 	t.hold(len(n.text) - before)
 }
 
-// SetThreadName names a thread, like SetProcessName.
+// SetThreadName names a thread like SetProcessName.
 func (b *Builder) SetThreadName(thread TrackID, ts Nanos, name []byte) {
 	b.table.setName(&b.table.thread(thread).name, ts, name)
 }
 
-// SetSortIndex gives the place of a process among the processes, or of a thread in its process.
+// SetSortIndex sets the position of a process among the processes, or of a thread in its process.
 func (b *Builder) SetSortIndex(id TrackID, index int32) {
 	switch t := b.table; t.tracks[id].kind {
 	case ProcessTrack:
@@ -644,22 +640,22 @@ func (b *Builder) SetSortIndex(id TrackID, index int32) {
 	}
 }
 
-// The evidence that a process is the main one of its browser, weak to strong.
+// Evidence that a process is the main process of its browser, from weak to strong.
 const (
-	MainByType   uint8 = iota + 1 // the type that its profile names
-	MainByName                    // the name that a browser gives to it
-	MainByThread                  // the name that a browser gives to its main thread
+	MainByType   uint8 = iota + 1 // the type in its profile
+	MainByName                    // a browser's name for it
+	MainByThread                  // a browser's name for its main thread
 	MainByMark                    // the mark of an earlier conversion
-	NotMain                       // no mark of an earlier conversion, which marks the main process: no name says otherwise
+	NotMain                       // no mark of an earlier conversion that marks main processes, which overrides all names
 )
 
-// SetMain marks a process as the main one of its browser. The process with the strongest evidence counts, among equals the first.
+// SetMain marks a process as the main process of its browser. The process with the strongest evidence wins, then the first.
 func (b *Builder) SetMain(process TrackID, evidence uint8) {
 	p := b.table.process(process)
 	p.main = max(p.main, evidence)
 }
 
-// findMain finds the main process of the browser, one for each of several recordings.
+// findMain determines the main process of the browser, one for each recording.
 func (t *trackTable) findMain() {
 	best := map[uint32]*process{} // by id space
 	for i := range t.tracks {
@@ -676,25 +672,20 @@ func (t *trackTable) findMain() {
 	}
 }
 
-// AddLabel adds a label to a process. Labels that it already has do not count.
+// AddLabel adds a label to a process, unless it has the label.
 func (b *Builder) AddLabel(process TrackID, label string) {
 	p := b.table.process(process)
-	if label == "" || len(p.labels) >= maxLabels {
+	if label == "" || len(p.labels) >= maxLabels || slices.Contains(p.labels, label) {
 		return
-	}
-	for _, l := range p.labels {
-		if l == label {
-			return
-		}
 	}
 	p.labels = append(p.labels, label)
 	b.table.hold(32 + len(label))
 }
 
-// maxLabels bounds the labels of one process.
+// maxLabels limits the labels of a process.
 const maxLabels = 1000
 
-// isOwn reports whether what is on a track is weft's own, found in an input and not recorded.
+// isOwn reports whether a track of the input was written by weft rather than recorded.
 func (t *trackTable) isOwn(id TrackID) bool {
 	row := &t.tracks[id]
 	if row.kind != NamedTrack {
@@ -707,7 +698,7 @@ func (t *trackTable) isOwn(id TrackID) bool {
 func (t *trackTable) process(id TrackID) *process { return &t.processes[t.tracks[id].index] }
 func (t *trackTable) thread(id TrackID) *thread   { return &t.threads[t.tracks[id].index] }
 
-// finish is called when all events are in: it resolves aliases, finds the used processes and gives out ids.
+// finish must be called after the last event: it resolves aliases, finds the used processes and assigns ids.
 func (t *trackTable) finish(problems *problem.Log) {
 	for id := range t.tracks {
 		row := &t.tracks[id]
@@ -723,11 +714,11 @@ func (t *trackTable) finish(problems *problem.Log) {
 	t.trackKeys, t.keys, t.threadByKey, t.texts = nil, nil, nil, nil
 }
 
-// finishParents marks the tracks above used ones as used. Circles, and chains that are longer than Perfetto allows, are
-// cut: what is below the cut is under the root.
+// finishParents marks the ancestors of used tracks as used. It breaks cycles, and chains longer than Perfetto allows, by moving a
+// track to the root.
 func (t *trackTable) finishParents() {
 	const visiting = math.MaxUint8
-	depths := make([]uint8, len(t.tracks)) // number of tracks from here up to the root; 0: not known yet
+	depths := make([]uint8, len(t.tracks)) // number of tracks up to the root; 0: unknown
 	var path []TrackID
 	for id := range t.tracks {
 		if !t.tracks[id].used {
@@ -752,14 +743,14 @@ func (t *trackTable) finishParents() {
 	}
 }
 
-// forgetUse clears what finish found to be used: events without a place in the output count there as well.
-func (t *trackTable) forgetUse() {
+// clearUsed clears what finish marked as used, because events that are not in the output count there too.
+func (t *trackTable) clearUsed() {
 	for id := range t.tracks {
 		t.tracks[id].used = false
 	}
 }
 
-// propagate marks the parents of used tracks as used.
+// propagate marks the ancestors of used tracks as used.
 func (t *trackTable) propagate() {
 	for id := range t.tracks {
 		if t.tracks[id].used {
@@ -768,7 +759,7 @@ func (t *trackTable) propagate() {
 	}
 }
 
-// use marks a track and its parents as used. The parents form no circle, see finish.
+// use marks a track and its ancestors as used. They form no cycle, see finish.
 func (t *trackTable) use(id TrackID) {
 	for id != 0 && !t.tracks[id].used {
 		t.tracks[id].used = true
@@ -776,7 +767,7 @@ func (t *trackTable) use(id TrackID) {
 	}
 }
 
-// useLane records that a track has a lane.
+// useLane records a lane of a track.
 func (t *trackTable) useLane(id TrackID, lane uint32) { t.lanes[id] = max(t.lanes[id], lane) }
 
 // resolve follows the aliases of a track.

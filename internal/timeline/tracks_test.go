@@ -30,7 +30,7 @@ func finish(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 	return tl
 }
 
-// use adds an instant named as the track's number to a track.
+// use adds an instant named after the track's number to each track.
 func use(t testing.TB, b *timeline.Builder, ids ...timeline.TrackID) {
 	t.Helper()
 	for _, id := range ids {
@@ -41,7 +41,7 @@ func use(t testing.TB, b *timeline.Builder, ids ...timeline.TrackID) {
 	}
 }
 
-// Equal arguments give equal tracks, different ones different tracks.
+// Equal arguments return the same track, different ones different tracks.
 func TestTracksAreCreatedOnce(t *testing.T) {
 	b, _ := newBuilder()
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -88,11 +88,11 @@ func TestTracksAreCreatedOnce(t *testing.T) {
 	}
 	first := b.NewTrack(0, timeline.TrackSpec{Name: "x"})
 	if second := b.NewTrack(0, timeline.TrackSpec{Name: "x"}); second == first {
-		t.Error("NewTrack gave a track twice")
+		t.Error("NewTrack returned a track twice")
 	}
 }
 
-// Ids in the text form of JSON numbers that are not written alike are different ids, whatever their value is.
+// Numeric ids that are written differently are different ids, whatever their value.
 func TestAsyncIDsAreComparedAsText(t *testing.T) {
 	b, _ := newBuilder()
 	ids := map[timeline.TrackID]string{}
@@ -105,18 +105,14 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 		use(t, b, track)
 	}
 	tl := finish(t, b)
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	walk(t, tl, func(it *timeline.Item) {
 		if want := ids[it.Track]; it.AsyncID != want {
-			t.Errorf("id %q comes back as %q", want, it.AsyncID)
+			t.Errorf("id %q is read as %q", want, it.AsyncID)
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
-// Ids that Perfetto cannot hold are replaced by small ones, 0 by ten million, never by one that the input uses, be it as pid or as tid
+// Ids that Perfetto cannot represent are replaced by small ones, 0 by ten million, never by one that the input uses as pid or tid
 // (chrome-json.md 7).
 func TestAssignedIDsDoNotCollide(t *testing.T) {
 	b, log := newBuilder()
@@ -156,7 +152,7 @@ func TestAssignedIDsDoNotCollide(t *testing.T) {
 	}
 }
 
-// A process or thread with an assigned number keeps its identity: the id of the input, and a name that says which one it is.
+// A process or thread with an assigned number keeps its identity: the id of the input, and a name that identifies it.
 func TestNamesOfAssignedIDs(t *testing.T) {
 	b, _ := newBuilder()
 	zero := b.Process(timeline.ProcessKey{})
@@ -187,7 +183,7 @@ func TestNamesOfAssignedIDs(t *testing.T) {
 		{negative, "python", "python (pid -6)", "python [pid -6]"},
 		{labelled, "", "GPU 1", "GPU 1 [pid -7]"},
 		{text, "renderer", "renderer", "renderer"},
-		{usable, "python (CPU)", "python (CPU)", "python (CPU) [pid 100]"}, // as python (GPU 0)
+		{usable, "python (CPU)", "python (CPU)", "python (CPU) [pid 100]"}, // like python (GPU 0)
 		{stream, "stream 7", "stream 7", "stream 7"},
 		{big, "worker", "worker (tid 18446744073709551616)", "worker [tid 18446744073709551616]"},
 		{mainThread, "", "tid 0", "[tid 0]"},
@@ -199,7 +195,7 @@ func TestNamesOfAssignedIDs(t *testing.T) {
 	}
 }
 
-// Numbers that were assigned before are used again, unless the input has them.
+// Numbers assigned by an earlier conversion are used again, unless the input uses them.
 func TestWriteAs(t *testing.T) {
 	b, _ := newBuilder()
 	first, second := b.Process(timeline.ProcessKey{}), b.Process(timeline.ProcessKey{Num: -1})
@@ -219,7 +215,7 @@ func TestWriteAs(t *testing.T) {
 	}
 }
 
-// Only events make a track used, and with it the tracks above it. Ends alone do not.
+// Only events make a track and its ancestors used. Ends alone do not.
 func TestUsedTracks(t *testing.T) {
 	b, log := newBuilder()
 	unused := b.Process(timeline.ProcessKey{Num: 0})
@@ -249,7 +245,7 @@ func TestSortIndexesAndLabels(t *testing.T) {
 	thread := b.Thread(process, timeline.ThreadKey{Num: 2})
 	b.SetSortIndex(process, -3)
 	b.SetSortIndex(thread, 0)
-	b.SetSortIndex(b.GlobalInstants(), 5) // has no place
+	b.SetSortIndex(b.GlobalInstants(), 5) // has no effect
 	for _, label := range []string{"a", "", "b", "a"} {
 		b.AddLabel(process, label)
 	}
@@ -263,7 +259,7 @@ func TestSortIndexesAndLabels(t *testing.T) {
 	}
 }
 
-// Events of an undeclared track go to the track that it turns out to be; tracks below it move with it.
+// Events of an undeclared track move to its alias, and so do tracks below it.
 func TestAliases(t *testing.T) {
 	b, _ := newBuilder()
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -289,7 +285,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// Aliases and parents that lead in circles, and chains that are too long, end at the root in some way.
+// Aliases and parents that form cycles, and chains that are too long, end at the root.
 func TestLoopsOfTracks(t *testing.T) {
 	t.Run("aliases", func(t *testing.T) {
 		b, _ := newBuilder()
@@ -338,7 +334,7 @@ func TestLoopsOfTracks(t *testing.T) {
 	})
 }
 
-// checkTracks walks a timeline and checks that every used track leads to the root in few steps.
+// checkTracks walks a timeline and checks that every used track has few ancestors.
 func checkTracks(t *testing.T, b *timeline.Builder, events int) {
 	t.Helper()
 	tl := finish(t, b)
@@ -365,7 +361,7 @@ func checkTracks(t *testing.T, b *timeline.Builder, events int) {
 	}
 }
 
-// Attributes keep the order in which they were first set; the last value counts.
+// Attributes keep the order in which they were first set; the last value wins.
 func TestAttributes(t *testing.T) {
 	b, log := newBuilder()
 	b.SetAttribute("a", "1")
@@ -376,7 +372,7 @@ func TestAttributes(t *testing.T) {
 		t.Errorf("attribute b: %+v, %v", a, ok)
 	}
 	if _, ok := b.Attribute("c"); ok {
-		t.Error("an attribute that was never set is there")
+		t.Error("an attribute that was never set exists")
 	}
 	tl := finish(t, b)
 	tl.SetAttribute(timeline.Attribute{Key: "b", Text: "x"})
@@ -403,20 +399,20 @@ func TestTooManyAttributes(t *testing.T) {
 	}
 }
 
-// Equal frames and stacks have equal ids, which lead back to them.
+// Equal frames and stacks have equal ids, by which they are returned.
 func TestCallstacks(t *testing.T) {
 	b, _ := newBuilder()
 	main, f := b.Frame(timeline.Frame{Function: "main"}), b.Frame(timeline.Frame{Function: "f", File: "f.js", Line: 3, Column: 4})
 	if b.Frame(timeline.Frame{Function: "main"}) != main || main == f {
-		t.Error("frames are not told apart by what they are")
+		t.Error("the ids of equal frames differ, or different frames have one id")
 	}
 	one, two := b.Callstack([]timeline.FrameID{main}), b.Callstack([]timeline.FrameID{main, f})
 	if b.Callstack([]timeline.FrameID{main, f}) != two || one == two || b.Callstack(nil) != 0 {
-		t.Error("stacks are not told apart by what they are")
+		t.Error("the ids of equal stacks differ, or different stacks have one id")
 	}
 	tl := finish(t, b)
 	if tl.FrameCount() != 2 || tl.CallstackCount() != 2 || !slices.Equal(tl.Callstack(two), []timeline.FrameID{main, f}) ||
 		tl.Frame(f).Line != 3 {
-		t.Error("frames and stacks do not come back")
+		t.Error("the timeline returns other frames or stacks")
 	}
 }

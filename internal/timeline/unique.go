@@ -2,21 +2,20 @@ package timeline
 
 import "fmt"
 
-// UniqueNames are names that are taken, and the number that each of them got last.
+// UniqueNames are the names in use, and the last number appended to each.
 type UniqueNames map[string]int
 
-// Take returns a name that is not taken: the given one, or that with the next free number, "NAME #2". Many equal names take time in proportion
-// to their number.
+// Take returns an unused name: the given one, or "NAME #2" with the next free number. Many equal names take linear time.
 func (u UniqueNames) Take(name string) string {
-	own, n := name, u[name]+1
+	unique, n := name, u[name]+1
 	for n > 1 {
-		own = fmt.Sprintf("%s #%d", name, n)
-		if u[own] == 0 {
-			u[own] = 1
+		unique = fmt.Sprintf("%s #%d", name, n)
+		if u[unique] == 0 {
+			u[unique] = 1
 			break
 		}
 		n++
 	}
 	u[name] = n
-	return own
+	return unique
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// ItemKind says what an Item is.
+// ItemKind is the kind of an Item.
 type ItemKind uint8
 
 // The kinds of items.
@@ -18,57 +18,56 @@ const (
 	ItemEnd                         // the innermost open slice of the track and lane ends
 	ItemInstant                     // a point in time
 	ItemCounter                     // a counter has a value
-	ItemSample                      // a call stack was seen
+	ItemSample                      // a call stack was sampled
 )
 
-// Head is what every pass sees of a resolved event: of slices and instants Timeline.Occurrences gives nothing else, many at a time.
-// Its byte slice is valid during the call that gets it.
+// Head is the part of a resolved event that all passes need. Timeline.Occurrences returns only Heads, many at a time. Its byte slice
+// is valid during the call that receives it.
 //
-// It is a type beside Item because thousands are read ahead: a Head has 128 bytes and an Item 312, with which reading ahead takes
+// It is separate from Item because thousands are read ahead: a Head has 128 bytes and an Item 312, with which reading ahead takes
 // 1.3 to 1.6 times as long (BenchmarkHeads).
 type Head struct {
 	Kind     ItemKind
 	Complete bool // ItemBegin: the input gave the slice as one event with its duration
-	// Whole marks an ItemBegin or ItemEnd of Walk whose slice ends without data of its own: Dur and ThreadDuration are complete.
+	// Whole marks an ItemBegin or ItemEnd of Walk whose slice has no data at its end: Dur and ThreadDuration are complete.
 	Whole    bool
 	Deletion bool // the event deletes an object: an ItemEnd, or an ItemInstant if it has no start
-	// DidNotEnd marks an ItemBegin for which the input has no end, though it has a Dur: it ends with the slice around it, or where
-	// the next task begins. If the input is a trace of weft, weft's own input had no end.
+	// DidNotEnd marks an ItemBegin with a Dur but without an end in the input: it ends with the slice around it, or where the next
+	// task begins. In a trace written by weft, it refers to weft's own input.
 	DidNotEnd bool
 	Track     TrackID
 
 	TS  Nanos
 	Dur Nanos // ItemBegin, and ItemEnd if it is Whole: the length of the slice; NoTime if it never ends
-	// End is the end that the input gives a slice, or the start of the next task for a task without end and what is open in it.
-	// NoTime if there is no such end, even if the slice ends with the one around it.
-	// Only Occurrences and Extend know it, and BeginEvent and TraceID.
+	// End is the end of a slice in the input; for a task without end, and what is open in it, the start of the next task. It is
+	// NoTime otherwise, even if the slice ends with the one around it. Only Occurrences and Extend set End, BeginEvent and TraceID.
 	End Nanos
 
-	// Thread is the thread on which the event happened, where that is known: its Track, or for what is shown elsewhere the
-	// thread that wrote it. 0: unknown. Walk knows it only of what is shown elsewhere.
+	// Thread is the thread of the event, if known: its Track, or the thread that wrote an event shown on another track. 0: unknown.
+	// Walk sets it only for events shown on another track.
 	Thread     TrackID
 	NameID     NameID     // 0 if there is no name or it is not interned
 	CategoryID CategoryID // 0 if there is none or it is not interned
 	Event      uint32     // index of the event in the input
 	BeginEvent uint32     // ItemEnd: index of the event that began the slice
-	Lane       uint32     // of Walk. 0: the track itself; others are tracks beside it for slices that do not nest
+	Lane       uint32     // set by Walk. 0: the track itself; others are additional tracks for slices that do not nest
 	Offset     int64      // byte offset of the event in the input
 
-	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it. For Walk, the Ordinal of an
-	// ItemEnd is the number of the slice that ends. Samples may have NoOrdinal; items of an overlay do.
+	// Ordinal is the index of the slice or instant in the order of Walk and Scan, to which flows refer. In Walk, an ItemEnd has the
+	// ordinal of its slice. Samples may have NoOrdinal; items of an overlay do.
 	Ordinal uint64
 
 	ThreadTime     CPUTime // of the thread at TS
-	ThreadDuration CPUTime // that a Complete or Whole slice used
+	ThreadDuration CPUTime // used by a Complete or Whole slice
 
 	// TraceID is the id under which a sampler recorded the stack of the thread for this event; 0: none.
 	TraceID uint64
 
-	Args Args    // nil if they were not asked for
-	late *record // has arguments that are not read, see Timeline.ReadArgs and Item.ReadArgs
+	Args Args    // nil if not requested
+	late *record // its arguments were not read, see Timeline.ReadArgs and Item.ReadArgs
 }
 
-// Item is one resolved event with all that an output needs. Its byte slices are valid during the call that gets it.
+// Item is a resolved event with everything that an output needs. Its byte slices are valid during the call that receives it.
 type Item struct {
 	Head
 
@@ -78,44 +77,44 @@ type Item struct {
 	Value     Number    // ItemCounter, ItemSample (its weight)
 	CPU       CPU       // ItemSample
 	Flows     []FlowRef // ItemBegin, ItemInstant
-	Notes     Args      // what a pass added to Args, see AttachNotes
+	Notes     Args      // added by a pass, see AttachNotes
 	Idle      bool      // ItemBegin, ItemEnd, ItemSample: see Event.Idle
-	Added     bool      // it is of an overlay, and has no ordinal
+	Added     bool      // belongs to an overlay and has no ordinal
 
 	walker *walker // reads late, see Item.ReadArgs
 
-	// Correlation is for slices of an overlay: those with one text belong together.
+	// Correlation groups slices of an overlay: those with equal texts belong together.
 	Correlation string
 
-	// AsyncID and AsyncScope are the id of the track, on slices and instants of an asynchronous track that no slice encloses.
+	// AsyncID and AsyncScope are the id of an asynchronous track, on its outermost slices and instants.
 	AsyncID, AsyncScope string
 }
 
-// HasAsyncID reports whether the event has the id of its track: one that is empty has a scope.
+// HasAsyncID reports whether the event has the id of its track. An empty id has a scope.
 func (it *Item) HasAsyncID() bool { return it.AsyncID != "" || it.AsyncScope != "" }
 
-// FlowRef is a resolved flow to which a slice or instant belongs. With ID 0, and the ordinal of a FlowStep, this end of a flow is
-// bound to nothing: Walk shows it as an instant on the track "Other events" of its thread.
+// FlowRef is a resolved flow of a slice or instant. With ID 0, and the ordinal of a FlowStep, it is a flow end that is bound to
+// nothing: Walk shows it as an instant on the track "Other events" of its thread.
 type FlowRef struct {
-	Ordinal     uint64 // which slice or instant: its number in the order of Walk and Scan
+	Ordinal     uint64 // of the slice or instant
 	ID          uint64 // of the flow
 	Previous    uint64 // ordinal of the flow's previous member, NoOrdinal for the first
 	Terminating bool   // the flow ends here
-	Backwards   bool   // the arrow leads from here to the previous member, which starts earlier
-	After       Nanos  // when the flow passes, from the start of the slice on
-	Event, Nth  uint32 // of flows that pass at one time, the lowest Event comes first, then the lowest Nth
+	Backwards   bool   // the arrow leads to the previous member, which starts earlier
+	After       Nanos  // when the flow passes, relative to the start of the slice
+	Event, Nth  uint32 // order of flows that pass at one time: by Event, then by Nth
 }
 
-// NoOrdinal is the Previous of the first member of a flow.
+// NoOrdinal is the Previous of a flow's first member.
 const NoOrdinal = math.MaxUint64
 
 func (f FlowRef) ordinal() uint64 { return f.Ordinal }
 
-// AttachedFlows returns what AttachFlows was given; nil if there is nothing.
+// AttachedFlows returns the flows given to AttachFlows; nil if there are none.
 func (t *Timeline) AttachedFlows() Attached[FlowRef] { return t.flows }
 
-// AttachFlows gives the timeline its resolved flows, which are closed with it, and says how many arrows they make and
-// how many ends are bound to nothing.
+// AttachFlows sets the timeline's resolved flows, which are closed with it, and counts their arrows and the ends that are bound to
+// nothing.
 func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	t.flows = f
 	t.totals.Flows = arrows
@@ -125,7 +124,7 @@ func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	}
 }
 
-// Show records that an event will be on a track that had none so far, and on which lane: the Fallback of a FlowStep.
+// Show records that an event is shown on a track that may have no others, and on which lane: the Fallback of a FlowStep.
 func (t *Timeline) Show(id TrackID, lane uint32) {
 	t.table.use(id)
 	if lane > 0 {
@@ -133,46 +132,46 @@ func (t *Timeline) Show(id TrackID, lane uint32) {
 	}
 }
 
-// segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
+// segment is a part of a nested timeline that can be walked independently, see WalkSegment.
 type segment struct {
 	first       uint64                  // ordinal of its first record
-	firstSample int                     // its first sample in the table
+	firstSample int                     // index of its first sample in the table
 	after       Nanos                   // the latest time before that
-	open        []openSlice[pendingEnd] // slices that are open at its start and end some time
+	open        []openSlice[pendingEnd] // slices that are open at its start and end later
 	problems    *problem.Log
 }
 
-// walker turns nested records into items.
+// walker converts nested records to items.
 type walker struct {
-	t       *Timeline
-	emit    func(*Item) error
-	open    pendingEnds
-	ordinal uint64 // of the first record of the group
-	sampled *sampleCursor
-	flows   attachedCursor[FlowRef]
-	notes   attachedCursor[Note]
-	overlay readAhead[Item]
-	shown   []byte             // arguments without the one that is hidden
-	ends    map[uint32]*record // matched ends of the group, by the event that began their slice
-	unused  int                // of ends
-	state   []uint8            // of the records of the group, when flows change their order
-	steps   int                // spent on that
-	item    Item
-	args    ArgsEncoder // of unbound flow ends
+	t        *Timeline
+	emit     func(*Item) error
+	open     pendingEnds
+	ordinal  uint64 // of the group's first record
+	sampled  *sampleCursor
+	flows    attachedCursor[FlowRef]
+	notes    attachedCursor[Note]
+	overlay  readAhead[Item]
+	filtered []byte             // scratch for arguments without the hidden one
+	ends     map[uint32]*record // matched ends of the group, by the event at which their slice began
+	unused   int                // number of ends not yet used
+	state    []uint8            // of the group's records, if flows change their order
+	steps    int                // work spent on reordering
+	item     Item
+	args     ArgsEncoder // of unbound flow ends
 
 	late     bool                 // arguments are read by Item.ReadArgs
-	only     []bool               // of WalkSlices, by TrackID: the tracks whose slices are walked
-	numbered func(ordinal uint64) // takes the records in their order, and nothing is emitted; see NumberEvents
+	only     []bool               // for WalkSlices, by TrackID: the tracks with slices to walk
+	numbered func(ordinal uint64) // called for records in order, instead of emit; see NumberEvents
 
-	expanded []byte // arguments of a template
+	expanded []byte // scratch for the arguments of a template
 
 	payloads payloads
 	problems *problem.Log // outlives the walker
 }
 
-// Walk calls fn for all events in the order in which a Perfetto trace must hold them (perfetto.md 6): by time;
-// at one time ends before begins, enclosing slices before those in them, producers of flows before their consumers.
-// Nest comes first. An error of fn ends the walk and is returned.
+// Walk calls fn for all events in the order required by a Perfetto trace (perfetto.md 6): by time; at one time ends before begins,
+// enclosing slices before inner ones, producers of flows before their consumers. It requires Nest. It stops at an error of fn and
+// returns it.
 func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 	for i := range t.SegmentCount() {
 		if err := t.WalkSegment(ctx, i, fn); err != nil {
@@ -182,10 +181,10 @@ func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 	return nil
 }
 
-// SegmentCount returns the number of parts in which the timeline can be walked. It does not depend on the memory budget.
+// SegmentCount returns the number of segments of the timeline. It does not depend on the memory budget.
 func (t *Timeline) SegmentCount() int { return len(t.segments) }
 
-// SegmentAfter returns a time no later than a segment's contents, and no earlier than the segments before.
+// SegmentAfter returns a time between a segment and the segments before it.
 func (t *Timeline) SegmentAfter(i int) Nanos {
 	if i == 0 {
 		return t.totals.Start
@@ -193,18 +192,17 @@ func (t *Timeline) SegmentAfter(i int) Nanos {
 	return t.segments[i].after
 }
 
-// SegmentOf returns the number of the segment in which WalkSegment gives the slice or instant of an ordinal.
+// SegmentOf returns the index of the segment with the slice or instant of an ordinal.
 func (t *Timeline) SegmentOf(ordinal uint64) int {
 	return sort.Search(len(t.segments), func(i int) bool { return t.segments[i].first > ordinal }) - 1
 }
 
-// WalkSegment is Walk for one of several parts: all of them in turn give what Walk gives. Different segments may be
-// walked at once by different goroutines.
+// WalkSegment is Walk for one segment: all segments in turn are equivalent to Walk. Different segments can be walked concurrently.
 func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error) error {
 	return t.walkSegment(ctx, i, false, fn)
 }
 
-// walkSegment is WalkSegment; late: arguments are read on request only.
+// walkSegment is WalkSegment; late: arguments are read only on request.
 func (t *Timeline) walkSegment(ctx context.Context, i int, late bool, fn func(*Item) error) error {
 	seg := &t.segments[i]
 	end, endSample := uint64(t.store.len()), t.sampled.len()
@@ -233,7 +231,7 @@ func (t *Timeline) walkSegment(ctx context.Context, i int, late bool, fn func(*I
 	return nil
 }
 
-// newWalker returns a walker for records from an ordinal on. What is open and attached there is still to be set.
+// newWalker returns a walker for records from an ordinal on. The caller sets open slices and attached values.
 func (t *Timeline) newWalker(fn func(*Item) error, first uint64, late bool, sampled *sampleCursor) *walker {
 	return &walker{
 		t: t, emit: fn, ordinal: first, late: late, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
@@ -241,7 +239,7 @@ func (t *Timeline) newWalker(fn func(*Item) error, first uint64, late bool, samp
 	}
 }
 
-// walk walks over the records up to an ordinal, and the samples; after the last ones come the ends of what is still open.
+// walk walks over the records up to an ordinal, and the samples; after the last segment it ends what is still open.
 func (w *walker) walk(ctx context.Context, end uint64, last bool) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -262,8 +260,7 @@ func (w *walker) walk(ctx context.Context, end uint64, last bool) error {
 	return err
 }
 
-// segmentDone takes what was found wrong in a segment. It is counted once, when all segments have been walked, and in
-// their order.
+// segmentDone adds the problems of a segment. They are counted once, when all segments have been walked, in order.
 func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	t.walking.Lock()
 	defer t.walking.Unlock()
@@ -278,8 +275,7 @@ func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
 	}
 }
 
-// Apart has fn look at a nested timeline with a log of problems of its own, which begins with what is known: what it finds is not found for
-// those who look later.
+// Apart calls fn, which may walk the nested timeline, with a copy of the log of problems: what fn finds is not in the original log.
 func (t *Timeline) Apart(fn func() error) error {
 	known := t.opts.Problems
 	t.opts.Problems = known.Clone()
@@ -338,15 +334,15 @@ func (w *walker) group(g *group) error {
 		err = w.sample()
 	}
 	w.ordinal = end
-	// Of more than maxGroup records at one time, ends may come in a later group than the slices that they end: these
-	// have ended without what the ends bring.
+	// With more than maxGroup records at one time, ends may be in a later group than their slices, which have ended without the
+	// data of these ends.
 	for ; w.unused > 0; w.unused-- {
 		w.count(problem.EndWithoutBegin, g.at(g.len()-1))
 	}
 	return err
 }
 
-// nextSample writes the next sample of the table, which is earlier than the next record, and the ends up to its time.
+// nextSample writes the next sample of the table, which precedes the next record, and the ends up to its time.
 func (w *walker) nextSample() error {
 	if err := w.endUpTo(w.sampled.ts); err != nil {
 		return err
@@ -354,8 +350,8 @@ func (w *walker) nextSample() error {
 	return w.sample()
 }
 
-// samplesAt writes the samples of the table that come before a record of their time: all if it starts something, unless the order is
-// the events', otherwise the samples of earlier events.
+// samplesAt writes the samples that precede a record of the same time: all if it starts something, unless events are in their final
+// order, otherwise the samples of earlier events.
 func (w *walker) samplesAt(r *record) error {
 	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() && !w.t.ordered || w.sampled.event < r.event) {
 		if err := w.sample(); err != nil {
@@ -365,7 +361,7 @@ func (w *walker) samplesAt(r *record) error {
 	return nil
 }
 
-// sample writes the next sample of the table.
+// sample writes the next sample.
 func (w *walker) sample() error {
 	s := &w.sampled.sampleRow
 	if !w.t.table.tracks[s.track].hidden {
@@ -381,7 +377,7 @@ func (w *walker) sample() error {
 	return w.sampled.advance()
 }
 
-// endUpTo writes the ends up to and including a time, the innermost first, and what an overlay has up to then.
+// endUpTo writes the ends up to and including a time, innermost first, and the overlay's events up to then.
 func (w *walker) endUpTo(ts Nanos) error {
 	if err := w.overlayUpTo(ts); err != nil {
 		return err
@@ -403,7 +399,7 @@ func (w *walker) end(o *pendingEnd, ts Nanos) error {
 	if w.t.table.tracks[o.track].hidden {
 		return nil
 	}
-	// Field by field, because a literal is made beside the item and then copied.
+	// Set fields one by one, because the compiler builds a literal elsewhere and copies it.
 	it := &w.item
 	*it = Item{}
 	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, ts, NoTime, o.track, o.lane
@@ -432,7 +428,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		w.numbered(ordinal)
 		return nil
 	}
-	if w.t.table.tracks[r.track].hidden || w.only != nil && !w.takes(r) {
+	if w.t.table.tracks[r.track].hidden || w.only != nil && !w.isWalkedSlice(r) {
 		return nil
 	}
 	it := &w.item
@@ -458,7 +454,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.CPU, it.Lane, it.Callstack = r.sampledOn(), 0, w.t.stacks.resolve(r.sampledStack())
 		it.Idle = r.flags&flagIdle != 0
 	case FlowStep:
-		if w.flows.of(ordinal) == nil {
+		if w.flows.find(ordinal) == nil {
 			return nil
 		}
 		w.unbound(r)
@@ -473,8 +469,8 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.AsyncID, it.AsyncScope = w.t.AsyncID(r.track), w.t.AsyncScope(r.track)
 	}
 	if w.only == nil {
-		it.Flows = w.flows.of(ordinal)
-		w.note(ordinal)
+		it.Flows = w.flows.find(ordinal)
+		w.addNote(ordinal)
 	}
 	if err := w.emit(it); err != nil {
 		return err
@@ -482,7 +478,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	return w.begun(r, ordinal)
 }
 
-// unbound makes an instant of a flow end that is bound to nothing, on the track that AddFlow reserved for it.
+// unbound converts a flow end that is bound to nothing to an instant, on the track reserved by AddFlow.
 func (w *walker) unbound(r *record) {
 	it := &w.item
 	it.Kind, it.Dur = ItemInstant, NoTime
@@ -504,7 +500,7 @@ func (w *walker) unbound(r *record) {
 
 var flowPhases = [...][]byte{FlowStart: []byte("s"), FlowContinue: []byte("t"), FlowEnd: []byte("f"), FlowServe: []byte("t"), FlowReference: []byte("f")}
 
-// begun remembers that a slice is open, or ends it if it has no length.
+// begun adds an open slice, or ends it if it has no length.
 func (w *walker) begun(r *record, ordinal uint64) error {
 	if r.Kind() != Slice && r.Kind() != Begin || r.dur == NoTime {
 		return nil
@@ -518,7 +514,7 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 	return nil
 }
 
-// payload gives the item what a record holds beside its fixed part.
+// payload adds the data of a record's payload to the item.
 func (w *walker) payload(r *record) error {
 	if w.late && (r.flags&flagPayload == flagArgs || r.hasTemplate()) {
 		w.item.late, w.item.walker = r, w
@@ -560,7 +556,7 @@ func (w *walker) ordered() bool {
 	return true
 }
 
-// maxFlowDepth bounds how far producers of producers are pulled forward, maxPullSteps the work for one timestamp.
+// maxFlowDepth limits how far producers of producers are moved forward, maxPullSteps the work for one timestamp.
 const (
 	maxFlowDepth = 1000
 	maxPullSteps = 1 << 24
@@ -573,9 +569,9 @@ const (
 	written
 )
 
-// reorder writes a group in which some flow leads from a record to an earlier one. Tracks are independent of each
-// other at one timestamp, so that everything up to the producer on its track can be written first. Where flows lead in
-// a circle that is impossible; such an end does not terminate its flow, because Perfetto would ignore it.
+// reorder writes a group in which a flow leads from a record to an earlier one. At one timestamp tracks are independent of each
+// other, so everything up to the producer on its track can be written first. If flows form a cycle that is impossible; such an
+// end does not terminate its flow, because Perfetto would ignore it.
 func (w *walker) reorder(g *group) error {
 	w.state = append(w.state[:0], make([]uint8, g.len())...)
 	w.steps = 0
@@ -592,10 +588,10 @@ func (w *walker) reorder(g *group) error {
 	return nil
 }
 
-// writeOne writes a record after its producers. Everything before it on its lane has been written.
+// writeOne writes a record after its producers. Everything before it on its lane must have been written.
 func (w *walker) writeOne(g *group, i, depth int) error {
 	w.state[i] = started
-	r, refs := g.at(i), w.flows.of(w.ordinal+uint64(i))
+	r, refs := g.at(i), w.flows.find(w.ordinal+uint64(i))
 	for k := range refs {
 		f := &refs[k]
 		if f.Previous == NoOrdinal || f.Previous < w.ordinal {
@@ -608,7 +604,7 @@ func (w *walker) writeOne(g *group, i, depth int) error {
 			}
 		}
 		if p >= g.len() || w.state[p] != written {
-			w.turn(f)
+			w.reverse(f)
 			w.count(problem.FlowBackwards, r)
 		}
 	}
@@ -619,21 +615,21 @@ func (w *walker) writeOne(g *group, i, depth int) error {
 	return nil
 }
 
-// turn makes an arrow lead the other way, from a record that comes before its producer, as Perfetto draws it.
-func (w *walker) turn(f *FlowRef) {
+// reverse reverses the arrow to a record that precedes its producer, as Perfetto draws it.
+func (w *walker) reverse(f *FlowRef) {
 	ends := f.Terminating
 	f.Terminating = false
 	for i := range w.flows.group {
 		if p := &w.flows.group[i]; p.ID == f.ID && p.Ordinal == f.Previous {
 			p.Terminating = ends
-			p.After, f.After = 0, 0 // the times say the opposite
+			p.After, f.After = 0, 0 // the order of these times contradicts the arrow
 			p.Previous, f.Previous = f.Ordinal, p.Previous
 			return
 		}
 	}
 }
 
-// pull writes a record and what comes before it on its lane, unless one of these is being written already.
+// pull writes a record and those before it on its lane, unless one of them is being written.
 func (w *walker) pull(g *group, i, depth int) error {
 	r := g.at(i)
 	first := i
@@ -644,12 +640,12 @@ func (w *walker) pull(g *group, i, depth int) error {
 		return nil
 	}
 	for j := first; j <= i; j++ {
-		if w.state[j] == started && g.at(j).sharesPlace(r) {
+		if w.state[j] == started && g.at(j).sharesLane(r) {
 			return nil
 		}
 	}
 	for j := first; j <= i; j++ {
-		if w.state[j] != waiting || !g.at(j).sharesPlace(r) {
+		if w.state[j] != waiting || !g.at(j).sharesLane(r) {
 			continue
 		}
 		if err := w.writeOne(g, j, depth); err != nil {

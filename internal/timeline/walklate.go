@@ -2,7 +2,7 @@ package timeline
 
 import "context"
 
-// WalkLate is Walk for passes that look at few arguments: it reads arguments of slices and instants only for Item.ReadArgs.
+// WalkLate is Walk for passes that need few arguments: for slices and instants, only Item.ReadArgs reads them.
 func (t *Timeline) WalkLate(ctx context.Context, fn func(*Item) error) error {
 	for i := range t.SegmentCount() {
 		if err := t.walkSegment(ctx, i, true, fn); err != nil {
@@ -12,8 +12,8 @@ func (t *Timeline) WalkLate(ctx context.Context, fn func(*Item) error) error {
 	return nil
 }
 
-// WalkSlices is WalkLate for the slices on some tracks alone, in half the time: it leaves out instants, counters, samples, notes, and what an
-// overlay has. Flows only decide the order, as in Walk. It counts no problems.
+// WalkSlices is WalkLate for the slices on some tracks only, in half the time: it omits instants, counters, samples, notes and
+// overlays. Flows affect only the order, as in Walk. It counts no problems.
 func (t *Timeline) WalkSlices(ctx context.Context, tracks func(TrackID) bool, fn func(*Item) error) error {
 	samples, err := t.sampled.cursor(0, 0)
 	if err != nil {
@@ -30,13 +30,13 @@ func (t *Timeline) WalkSlices(ctx context.Context, tracks func(TrackID) bool, fn
 	return w.walk(ctx, uint64(t.store.len()), true)
 }
 
-// takes reports whether a walk over slices has a record.
-func (w *walker) takes(r *record) bool {
+// isWalkedSlice reports whether WalkSlices includes a record.
+func (w *walker) isWalkedSlice(r *record) bool {
 	return (r.Kind() == Slice || r.Kind() == Begin) && w.only[r.track]
 }
 
-// ReadArgs reads the arguments of an item of WalkLate or WalkSlices; other walks have read them already. They are valid while the
-// item is. The error is one of the temporary files.
+// ReadArgs reads the arguments of an item of WalkLate or WalkSlices; other walks have read them. They are valid while the item is.
+// Errors come from temporary files.
 func (it *Item) ReadArgs() error {
 	w, r := it.walker, it.late
 	switch {
@@ -54,8 +54,8 @@ func (it *Item) ReadArgs() error {
 	return err
 }
 
-// Template returns the template of arguments that are not read; 0 if they have none. Slices that have the same one have the same name and
-// category, and the same arguments but for two numbers.
+// Template returns the template of arguments that were not read; 0 if there is none. Slices with the same template have the same
+// name, category and arguments, except for two numbers.
 func (it *Item) Template() TemplateID {
 	if it.late == nil || !it.late.hasTemplate() {
 		return 0
@@ -63,5 +63,5 @@ func (it *Item) Template() TemplateID {
 	return TemplateID(it.late.payload)
 }
 
-// MayHaveArg reports whether there may be arguments of a name, or members of one.
+// MayHaveArg reports whether arguments or members with a name may exist.
 func (t *Timeline) MayHaveArg(name string) bool { return t.keys.full || t.keys.knows(name) }

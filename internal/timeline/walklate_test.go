@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// lateItem describes an item with its arguments, which are read if they are not there yet.
+// lateItem describes an item with its arguments, reading them if necessary.
 func lateItem(t *testing.T, it *timeline.Item) string {
 	t.Helper()
 	if err := it.ReadArgs(); err != nil {
@@ -20,22 +20,18 @@ func lateItem(t *testing.T, it *timeline.Item) string {
 		it.ThreadTime, it.ThreadDuration, it.Complete, it.DidNotEnd, it.Thread, it.Callstack, fmt.Sprintf(" %x", it.Args))
 }
 
-// WalkLate gives what Walk gives, and the arguments when they are asked for, however often: in memory and from disk.
+// WalkLate returns the same items as Walk, and the arguments on request, even repeatedly: in memory and from disk.
 func TestWalkLate(t *testing.T) {
 	for seed := range uint64(6) {
 		text := strings.Join(randomLines(seed, 2000), "\n")
 		for _, memory := range []int64{largeMemory, smallMemory} {
 			tl, log := resolve(t, memory, text)
 			var want, got []string
-			err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+			walk(t, tl, func(it *timeline.Item) {
 				want = append(want, lateItem(t, it), fmt.Sprint(it.Flows))
-				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			problems := log.Totals()
-			err = tl.WalkLate(context.Background(), func(it *timeline.Item) error {
+			err := tl.WalkLate(context.Background(), func(it *timeline.Item) error {
 				if len(it.Args) > 0 && it.Callstack == 0 && len(it.Name) > 0 && it.NameID != 0 {
 					t.Errorf("arguments that nobody asked for: %s", lateItem(t, it))
 				}
@@ -58,7 +54,7 @@ func TestWalkLate(t *testing.T) {
 	}
 }
 
-// WalkSlices gives the slices of the tracks that are asked for, in the order of Walk. It counts no problems.
+// WalkSlices returns the slices of the requested tracks, in the order of Walk. It counts no problems.
 func TestWalkSlices(t *testing.T) {
 	for seed := range uint64(6) {
 		text := strings.Join(randomLines(seed, 2000), "\n")
@@ -80,15 +76,11 @@ func TestWalkSlices(t *testing.T) {
 			if after := fmt.Sprint(log.Totals()); after != problems {
 				t.Errorf("seed %d: problems %s, before %s", seed, after, problems)
 			}
-			err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+			walk(t, tl, func(it *timeline.Item) {
 				if wanted(it.Track) && (it.Kind == timeline.ItemBegin || it.Kind == timeline.ItemEnd) {
 					want = append(want, lateItem(t, it))
 				}
-				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			if len(want) < 500 {
 				t.Fatalf("%d begins and ends: too few to show something", len(want))
 			}
@@ -99,7 +91,7 @@ func TestWalkSlices(t *testing.T) {
 	}
 }
 
-// An error of the callback ends a walk over slices, and so does a context that is done.
+// An error of the callback, or a context that is done, ends a walk over slices.
 func TestWalkSlicesEnds(t *testing.T) {
 	tl, _ := resolve(t, largeMemory, "X 1/1 a 0 10\nX 1/1 b 20 10")
 	all := func(timeline.TrackID) bool { return true }
@@ -118,7 +110,7 @@ func TestWalkSlicesEnds(t *testing.T) {
 	}
 }
 
-// An argument that no event has is known to be in none.
+// MayHaveArg is false for an argument that no event has.
 func TestMayHaveArg(t *testing.T) {
 	tl, _ := resolve(t, largeMemory, "X 1/1 a 0 10 args=here:1")
 	if !tl.MayHaveArg("here") || tl.MayHaveArg("not here") {

@@ -2,11 +2,11 @@ package timeline
 
 import "runtime"
 
-// memoryPerWorker is what a worker may hold: blocks of the input, bundles of the output, a compressor.
+// memoryPerWorker is the memory that a worker may use: blocks of the input, bundles of the output, a compressor.
 const memoryPerWorker = 16 << 20
 
-// WorkerCount returns the number of workers that work on a trace: n, or if that is 0 one for every core, but no more than
-// the memory allows.
+// WorkerCount returns the number of workers for a trace: n, or if that is 0 the number of cores, limited by the memory.
+
 func WorkerCount(n int, memory int64) int {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)

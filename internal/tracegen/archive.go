@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Archive says what WriteArchive makes.
+// Archive configures WriteArchive.
 type Archive struct {
 	Seed    uint64
 	Entries int
 }
 
-// entriesOfPage is the number of requests that a generated page makes.
+// entriesOfPage is the number of requests of a generated page.
 const entriesOfPage = 50
 
-// WriteArchive writes a HTTP archive in the form of Chrome: pages that load a document, a script, and what the script asks for.
+// WriteArchive writes an HTTP archive in the form of Chrome: pages that load a document, a script, and the requests of the script.
 func WriteArchive(w io.Writer, a Archive) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	rnd := newRand(a.Seed)
@@ -59,7 +59,7 @@ func WriteArchive(w io.Writer, a Archive) error {
 	return out.Flush()
 }
 
-// comma returns what precedes an element of a list.
+// comma returns the separator before element i of a list.
 func comma(i int) string {
 	if i == 0 {
 		return ""

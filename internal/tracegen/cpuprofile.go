@@ -7,15 +7,15 @@ import (
 	"math/rand/v2"
 )
 
-// CPUProfile says what WriteCPUProfile makes.
+// CPUProfile configures WriteCPUProfile.
 type CPUProfile struct {
 	Seed    uint64
 	Samples int
 	Depth   int // of most stacks
-	Repeat  int // percentage of the samples that repeat the stack before; 0: nearly every one has a stack of its own
+	Repeat  int // percentage of samples that repeat the previous stack; 0: nearly all stacks differ
 }
 
-// maxProfileNodes is where the tree of a generated profile ends to grow: real ones have some ten thousand nodes.
+// maxProfileNodes limits the tree of a generated profile: real ones have about ten thousand nodes.
 const maxProfileNodes = 20_000
 
 // profileNode is a node of a generated profile.
@@ -41,9 +41,8 @@ type sampledProfile struct {
 	deltas  []int // microseconds
 }
 
-// newSampledProfile makes a profile. Its stacks walk at random through a tree of calls, so that they mostly share their
-// greater part with the stack before, as real ones do; some samples are of the program, idle or of garbage collection, and
-// some times go back.
+// newSampledProfile makes a profile. Its stacks are a random walk through a tree of calls, so that consecutive ones mostly share their
+// greater part, as in real profiles; some samples are program, idle or garbage collection, and some time deltas are negative.
 func newSampledProfile(c CPUProfile) sampledProfile {
 	rnd := newRand(c.Seed)
 	p := sampledProfile{nodes: []profileNode{{depth: -1}, {}, {}, {}}, samples: make([]int, c.Samples), deltas: make([]int, c.Samples)}
@@ -74,7 +73,7 @@ func newSampledProfile(c CPUProfile) sampledProfile {
 	return p
 }
 
-// profileStart is when a generated profile begins, in microseconds.
+// profileStart is the start of a generated profile, in microseconds.
 const profileStart = 1_000_000
 
 // WriteCPUProfile writes a .cpuprofile in the form of Node.js.
@@ -91,11 +90,11 @@ func WriteCPUProfile(w io.Writer, c CPUProfile) error {
 	return out.Flush()
 }
 
-// samplesPerChunk is the number of samples in an event of a generated trace. Chrome writes some hundred.
+// samplesPerChunk is the number of samples in an event of a generated trace. Chrome writes a few hundred.
 const samplesPerChunk = 200
 
-// WriteSampledTrace writes the profile of WriteCPUProfile as a trace in the form of Chrome: a Profile event and
-// ProfileChunks, and on the sampled thread a FunctionCall with a Layout in it for every 50 samples.
+// WriteSampledTrace writes the profile of WriteCPUProfile as a Chrome trace: a Profile event and ProfileChunks, and on the sampled thread
+// a FunctionCall with a Layout inside for every 50 samples.
 func WriteSampledTrace(w io.Writer, c CPUProfile) error {
 	p := newSampledProfile(c)
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -127,7 +126,7 @@ func WriteSampledTrace(w io.Writer, c CPUProfile) error {
 	return out.Flush()
 }
 
-// writeNumbers writes what is between the brackets of a list, each number plus the same.
+// writeNumbers writes the elements of a list, adding plus to each number.
 func writeNumbers(out *bufio.Writer, numbers []int, plus int) {
 	for i, n := range numbers {
 		if i > 0 {
@@ -137,7 +136,7 @@ func writeNumbers(out *bufio.Writer, numbers []int, plus int) {
 	}
 }
 
-// profileChild returns a child of a node, which may be a new one.
+// profileChild returns a child of a node, perhaps a new one.
 func profileChild(rnd *rand.Rand, nodes []profileNode, at int) (int, []profileNode) {
 	n := &nodes[at]
 	if len(n.children) > 0 && (len(nodes) >= maxProfileNodes || len(n.children) == 4 || rnd.IntN(8) > 0) {
@@ -148,7 +147,7 @@ func profileChild(rnd *rand.Rand, nodes []profileNode, at int) (int, []profileNo
 	return child, append(nodes, profileNode{parent: at, depth: n.depth + 1})
 }
 
-// writeProfileNodes writes what is between the brackets of the list of nodes.
+// writeProfileNodes writes the elements of the list of nodes.
 func writeProfileNodes(out *bufio.Writer, nodes []profileNode) {
 	meta := [profileFirst]string{"(root)", "(program)", "(idle)", "(garbage collector)"}
 	for i, n := range nodes {

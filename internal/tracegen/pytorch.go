@@ -7,17 +7,16 @@ import (
 	"strconv"
 )
 
-// PyTorch says what WritePyTorch makes.
+// PyTorch configures WritePyTorch.
 type PyTorch struct {
 	Seed  uint64
-	Bytes int64 // size of the trace: it ends at the first training layer that crosses it
+	Bytes int64 // size of the trace, which ends at the first training layer that exceeds it
 }
 
-// WritePyTorch writes a trace in the form of PyTorch's profiler: epoch microseconds with three decimals, operators
-// nested on several threads, Python frames, kernel launches, kernels that overlap on one stream (a number on the first
-// GPU, a text on the second), flows from launches to kernels with several ends for a graph launch, memory instants with
-// 64-bit addresses, counters, names, sort indexes and the top-level members around the events. It streams, so that
-// traces of any size can be made.
+// WritePyTorch writes a trace in the form of PyTorch's profiler: epoch microseconds with three decimals, operators nested on several
+// threads, Python frames, kernel launches, kernels that overlap on one stream (a number on the first GPU, a text on the second), flows
+// from launches to kernels, with several ends for a graph launch, memory instants with 64-bit addresses, counters, names, sort indexes
+// and the other top-level members. Its memory does not grow with the size.
 func WritePyTorch(w io.Writer, p PyTorch) error {
 	t := torch{
 		w: w, r: newRand(p.Seed), limit: p.Bytes,
@@ -32,7 +31,7 @@ func WritePyTorch(w io.Writer, p PyTorch) error {
 	return t.err
 }
 
-// The ids in the trace.
+// The ids of the trace.
 const (
 	torchPid      = 48213
 	torchMain     = torchPid
@@ -41,10 +40,10 @@ const (
 	streamTid     = 7
 )
 
-// flushAt is how much is buffered before it is written.
+// flushAt is the size at which the buffer is written.
 const flushAt = 64 << 10
 
-// torch holds the state of a trace while it is written.
+// torch is the state of a trace under construction.
 type torch struct {
 	w       io.Writer
 	r       *rand.Rand
@@ -54,8 +53,8 @@ type torch struct {
 	err     error
 	comma   bool
 
-	now         int64       // ns, time of the thread that runs
-	busy        [gpus]int64 // ns, when the last kernel of each GPU ends
+	now         int64       // ns, time of the running thread
+	busy        [gpus]int64 // ns, end of the last kernel of each GPU
 	correlation int64
 	external    int64
 	allocated   int64
@@ -71,7 +70,7 @@ func (t *torch) flush() {
 	t.buf = t.buf[:0]
 }
 
-// place is where an event happens. A text tid is written as text.
+// place is the track of an event. A text tid includes its quotes.
 type place struct {
 	pid int64
 	tid string
@@ -86,7 +85,7 @@ func stream(gpu int64) place {
 	return place{gpu, fmt.Sprintf(`"stream %d"`, streamTid)}
 }
 
-// event writes one event. more is JSON text for further members, beginning with a comma.
+// event writes an event. more is JSON text of further members, starting with a comma.
 func (t *torch) event(ph, cat, name string, at place, ts int64, more string) {
 	if t.comma {
 		t.buf = append(t.buf, ',')
@@ -118,7 +117,7 @@ func (t *torch) complete(cat, name string, at place, from, to int64, args string
 	t.event("X", cat, name, at, from, fmt.Sprintf(", \"dur\": %s,\n    \"args\": {\n      %s\n    }", appendMicros(nil, to-from), args))
 }
 
-// header writes what comes before the events, and the metadata events.
+// header writes everything before the events, and the metadata events.
 func (t *torch) header() {
 	t.buf = append(t.buf, `{
   "schemaVersion": 1,
@@ -153,7 +152,7 @@ func (t *torch) metadata(name string, at place, args string) {
 	t.event("M", "", name, at, t.now, fmt.Sprintf(",\n    \"args\": {\n      %s\n    }", args))
 }
 
-// footer writes what comes after the events.
+// footer writes everything after the events.
 func (t *torch) footer() {
 	t.event("i", "", "Record Window End", cpu(torchMain), max(t.now, t.busy[0], t.busy[1]), `, "s": "g"`)
 	t.buf = append(t.buf, "\n  ],\n  \"traceName\": \"example.pt.trace.json\"\n}\n"...)
@@ -186,14 +185,14 @@ func (t *torch) step(n int64) {
 // between returns a random number of nanoseconds.
 func (t *torch) between(from, to int64) int64 { return from + t.r.Int64N(to-from) }
 
-// externalArgs returns the arguments that operators have, with the next external id.
+// externalArgs returns common arguments of operators, with the next external id.
 func (t *torch) externalArgs() string {
 	t.external++
 	return fmt.Sprintf(`"External id": %d,"Record function id": 0, "Ev Idx": %d`, t.external, t.external-1)
 }
 
-// layer writes the forward pass of one layer: a Python frame around nested operators, the innermost of which launch
-// kernels. Its end is written when it is known, so that children come before their parents in the file.
+// layer writes the forward pass of one layer: a Python frame around nested operators, the innermost of which launch kernels. Slices are
+// written at their end, so children come before their parents in the file.
 func (t *torch) layer(n int) {
 	from := t.now
 	t.now += t.between(500, 4000)
@@ -239,13 +238,13 @@ func (t *torch) operator(name string, tid int64) {
 	t.complete("cpu_op", name, cpu(tid), from, t.now, args+`, "Input Dims": [[768, 3072], []], "Input Strides": [[1, 768], []], "Input type": ["float", "Scalar"]`)
 }
 
-// graph launches a graph of several kernels, all of which are ends of one flow.
+// graph launches a graph of several kernels, which are the ends of one flow.
 func (t *torch) graph() {
 	t.launch("cudaGraphLaunch", torchMain, 2+t.r.IntN(4))
 	t.now += t.between(200, 2000)
 }
 
-// launch writes a call of the CUDA runtime and the kernels that it starts.
+// launch writes a call of the CUDA runtime and the kernels that it launches.
 func (t *torch) launch(call string, tid int64, kernels int) {
 	from := t.now
 	t.now += t.between(3000, 12_000)

@@ -12,7 +12,7 @@ import (
 // Unfinished is the Dur of a slice that never ends.
 const Unfinished = -1
 
-// Slice is one slice or instant of a random trace, as it must come out of a conversion.
+// Slice is a slice or instant of a random trace, as expected from a conversion.
 type Slice struct {
 	TID     int    // 0 for an asynchronous slice
 	TS, Dur int64  // ns; Dur is 0 for an instant, Unfinished for a slice without end
@@ -20,7 +20,7 @@ type Slice struct {
 	Name    string // unique in its trace
 }
 
-// Trace is a random trace: the JSON text and what must come out of it.
+// Trace is a random trace: the JSON text and the expected result.
 type Trace struct {
 	JSON   []byte
 	Slices []Slice // in no particular order
@@ -33,36 +33,35 @@ const (
 	maxRandomNest = 40
 )
 
-// event is one event of a random trace while it is made.
+// event is an event of a random trace.
 type event struct {
 	ts   int64
 	text string
 }
 
-// Nested returns a random trace of about n slices that nest properly on their threads. Begin and end pairs, complete
-// events, slices of length 0 and instants are mixed; siblings touch, children begin and end with their parents.
+// Nested returns a random trace of about n slices that nest properly on their threads: begin and end pairs, complete events, slices of
+// length 0 and instants; siblings touch, and children begin and end with their parents.
 func Nested(seed uint64, n int) Trace {
 	g := nester{r: newRand(seed)}
 	for tid := 1; tid <= randomThreads; tid++ {
-		g.tid, g.left = tid, n/randomThreads
-		for at := int64(g.r.IntN(1000)); g.left > 0; at++ {
+		g.tid, g.budget = tid, n/randomThreads
+		for at := int64(g.r.IntN(1000)); g.budget > 0; at++ {
 			at = g.node(at, at+int64(1+g.r.IntN(100_000)), 0)
 		}
 	}
-	// Events of one time keep the order of the tree, in which a parent comes before its children; apart from that the
-	// order in the file is arbitrary, and here by time.
+	// Simultaneous events keep the order of the tree, in which a parent comes before its children. Otherwise any order is valid.
 	slices.SortStableFunc(g.events, func(a, b event) int { return cmp.Compare(a.ts, b.ts) })
 	return Trace{JSON: join(g.events), Slices: g.slices}
 }
 
-// OpenBegins returns a random trace of about n slices that nest properly on their threads, with begins without an end anywhere among
-// them, as Chrome writes them when a recording starts or stops. Of these and of complete events, some are tasks. Slices has what was
-// measured, so none of these begins. Events come in any order.
+// OpenBegins returns a random trace of about n slices that nest properly on their threads, with Begin events without an End anywhere, as in
+// Chrome's recordings when they start or stop. Some Begin and complete events are tasks. Slices has only the complete ones. Events are in
+// random order.
 func OpenBegins(seed uint64, n int) Trace {
 	g := nester{r: newRand(seed), open: true}
 	for tid := 1; tid <= randomThreads; tid++ {
-		g.tid, g.left = tid, n/randomThreads
-		for at := int64(g.r.IntN(1000)); g.left > 0; {
+		g.tid, g.budget = tid, n/randomThreads
+		for at := int64(g.r.IntN(1000)); g.budget > 0; {
 			g.openBegin(at, 0)
 			at = g.node(at, at+int64(1+g.r.IntN(100_000)), 0)
 			g.openBegin(at, 0)
@@ -76,10 +75,10 @@ func OpenBegins(seed uint64, n int) Trace {
 // taskNames are names of tasks in Chrome's recordings.
 var taskNames = []string{"RunTask", "ThreadController active"}
 
-// maxOpen is how many slices of a random trace stay open for ever: Perfetto nests 512.
+// maxOpen limits the slices of a random trace that never end: Perfetto nests 512.
 const maxOpen = 20
 
-// openBegin adds a few begins without an end, or none.
+// openBegin adds a few begins without an end, perhaps none.
 func (g *nester) openBegin(at int64, depth int) {
 	for g.r.IntN(3) == 0 {
 		name := taskNames[g.r.IntN(len(taskNames))]
@@ -94,17 +93,17 @@ func (g *nester) openBegin(at int64, depth int) {
 // nester builds a tree of slices, depth first.
 type nester struct {
 	r      *rand.Rand
-	open   bool // with begins that have no end
+	open   bool // add begins without an end
 	opened int
 	tid    int
-	left   int
+	budget int
 	events []event
 	slices []Slice
 }
 
-// node adds one slice that takes up [from, to], and its children. It returns to.
+// node adds a slice for [from, to] and its children. It returns to.
 func (g *nester) node(from, to int64, depth int) int64 {
-	g.left--
+	g.budget--
 	name := "n" + strconv.Itoa(len(g.slices))
 	task := g.open && g.r.IntN(3) == 0
 	if task {
@@ -130,15 +129,15 @@ func (g *nester) node(from, to int64, depth int) int64 {
 	return to
 }
 
-// children fills a slice with random children, one after the other.
+// children adds random children of a slice, one after another.
 func (g *nester) children(from, to int64, depth int) {
 	if depth >= maxRandomNest {
 		return
 	}
 	at := from
-	for g.left > 0 && at < to && g.r.IntN(4) > 0 {
+	for g.budget > 0 && at < to && g.r.IntN(4) > 0 {
 		if g.r.IntN(2) == 0 {
-			at += g.r.Int64N(to - at) // a gap; otherwise the child touches what is before it
+			at += g.r.Int64N(to - at) // otherwise the child touches its predecessor
 		}
 		if g.open {
 			g.openBegin(at, depth+1)
@@ -154,10 +153,10 @@ func (g *nester) children(from, to int64, depth int) {
 	}
 }
 
-// point adds something of length 0 and returns a later time: what starts together with a longer slice could be inside
-// or before it, and the tree must have one meaning only.
+// point adds something of length 0 and returns a later time: at the start of a longer slice it could be inside or before it, which would
+// make the tree ambiguous.
 func (g *nester) point(at int64, depth int) int64 {
-	g.left--
+	g.budget--
 	name := "n" + strconv.Itoa(len(g.slices))
 	g.slices = append(g.slices, Slice{TID: g.tid, TS: at, Depth: depth, Name: name})
 	head := fmt.Sprintf(`{"name":"%s","pid":%d,"tid":%d,"ts":%s,"ph":`, name, randomPid, g.tid, appendMicros(nil, at))
@@ -172,8 +171,8 @@ func (g *nester) point(at int64, depth int) int64 {
 	return at + 1
 }
 
-// Misnested returns a random trace of n slices without any order: they overlap, cross and coincide, on threads and under
-// shared asynchronous ids, and come in any order. A start comes before its end in the file.
+// Misnested returns a random trace of n slices without any structure: they overlap, cross and coincide, on threads and under shared
+// asynchronous ids, in random order. Starts come before their ends in the file.
 func Misnested(seed uint64, n int) Trace {
 	r := newRand(seed)
 	var t Trace
@@ -182,11 +181,11 @@ func Misnested(seed uint64, n int) Trace {
 		s := Slice{TID: 1 + r.IntN(randomThreads), TS: int64(r.IntN(4 * n)), Name: "m" + strconv.Itoa(i)}
 		s.Dur = int64(r.IntN(1 + r.IntN(2*n)))
 		first, second := misnestedEvents(r, &s)
-		// A place in the file: the events are sorted by it, and the end gets a later one than the start.
-		place := r.Int64N(1000)
-		events = append(events, event{place, first})
+		// The events are sorted by a random position in the file, with the end after the start.
+		position := r.Int64N(1000)
+		events = append(events, event{position, first})
 		if second != "" {
-			events = append(events, event{place + r.Int64N(1000), second})
+			events = append(events, event{position + r.Int64N(1000), second})
 		}
 		t.Slices = append(t.Slices, s)
 	}
@@ -195,7 +194,7 @@ func Misnested(seed uint64, n int) Trace {
 	return t
 }
 
-// misnestedEvents writes a slice in a random form, as one event or two, and completes the slice by it.
+// misnestedEvents encodes a slice in a random form, as one or two events, and adjusts the slice to it.
 func misnestedEvents(r *rand.Rand, s *Slice) (first, second string) {
 	const form = `{"ph":"%s","name":"%s","cat":"c","pid":%d,"tid":%d,"ts":%s%s}`
 	write := func(ph string, ts int64, more string) string {
@@ -219,7 +218,7 @@ func misnestedEvents(r *rand.Rand, s *Slice) (first, second string) {
 	return write("B", s.TS, ""), write("E", s.TS+s.Dur, "")
 }
 
-// join writes events as a trace in the array form.
+// join encodes events as a trace in array form.
 func join(events []event) []byte {
 	var b bytes.Buffer
 	b.WriteByte('[')

@@ -10,17 +10,17 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Spans says what WriteSpans makes.
+// Spans configures WriteSpans.
 type Spans struct {
 	Seed     uint64
-	Requests int  // each has spansOfRequest spans in four services
-	Protobuf bool // each message after its length in four bytes; otherwise JSON lines. Both are forms of the Collector's file exporter
+	Requests int  // number of requests, which have several spans in four services
+	Protobuf bool // messages with a length of four bytes before each; otherwise JSON lines. Both are forms of the Collector's file exporter
 }
 
-// requestsOfMessage is the number of requests in a message. As an exporter writes spans when they have ended, children come before parents.
+// requestsOfMessage is the number of requests in a message. Exporters write spans when they end, so children come before parents.
 const requestsOfMessage = 16
 
-// spanStart is when a generated file begins, in nanoseconds since 1970.
+// spanStart is the start of a generated file, in nanoseconds since 1970.
 const spanStart = 1_700_000_000_000_000_000
 
 // genSpan is a span of a generated request.
@@ -34,11 +34,11 @@ type genSpan struct {
 	numbers    [][2]string // decimal
 }
 
-// services are the services of the generated shop: the first one is asked by users and asks the others.
+// services are the services of the generated shop: users call the first one, which calls the others.
 var services = [...]string{"shop", "prices", "stock", "users"}
 
-// WriteSpans writes the spans of a shop of four services, of which each request asks the first, and that the others, as OpenTelemetry's
-// exporters do.
+// WriteSpans writes the spans of a shop with four services in the form of OpenTelemetry's exporters: each request calls the first service,
+// which calls the others.
 func WriteSpans(w io.Writer, s Spans) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	rnd := newRand(s.Seed)
@@ -48,11 +48,11 @@ func WriteSpans(w io.Writer, s Spans) error {
 		for request := first; request < min(first+requestsOfMessage, s.Requests); request++ {
 			high, low := rnd.Uint64(), rnd.Uint64()
 			for _, span := range requestSpans(request, rnd.Uint64()|1, rnd.IntN(1000)) {
-				of := &all[span.service]
+				spans := &all[span.service]
 				if s.Protobuf {
-					*of = wire.AppendBytes(*of, 2, span.proto(high, low))
+					*spans = wire.AppendBytes(*spans, 2, span.proto(high, low))
 				} else {
-					*of = span.json(*of, high, low)
+					*spans = span.json(*spans, high, low)
 				}
 			}
 		}
@@ -76,7 +76,7 @@ func WriteSpans(w io.Writer, s Spans) error {
 	return out.Flush()
 }
 
-// requestSpans returns the spans of a request in the order in which they end. Requests overlap: each takes 20 ms, and one begins every
+// requestSpans returns the spans of a request in the order of their ends. Requests overlap: each takes 20 ms, and one starts every
 // millisecond.
 func requestSpans(request int, id uint64, item int) (spans []genSpan) {
 	const ms = 1_000_000

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// The committed trace is what the generator makes, so that the two cannot drift apart.
+// The committed trace equals the generator's output.
 func TestPyTorchIsTheCommittedTrace(t *testing.T) {
 	path := recording.Path(t, "traces/pytorch/pytorch-small.json")
 	var got bytes.Buffer
@@ -52,7 +52,7 @@ func TestRandomTraces(t *testing.T) {
 	for name, make := range map[string]func(uint64, int) Trace{"nested": Nested, "misnested": Misnested} {
 		a, b := make(5, 300), make(5, 300)
 		if !bytes.Equal(a.JSON, b.JSON) || !slices.Equal(a.Slices, b.Slices) {
-			t.Errorf("%s: one seed gives two traces", name)
+			t.Errorf("%s: one seed generates two traces", name)
 		}
 		if !json.Valid(a.JSON) {
 			t.Errorf("%s: no valid JSON", name)

@@ -11,10 +11,10 @@ import (
 	"github.com/weft-trace/weft/internal/probescripts"
 )
 
-// NotInstalledError means that the program of a tracer is not there.
+// NotInstalledError means that a tracer's program was not found.
 type NotInstalledError struct {
 	Tracer probescripts.Tracer
-	Other  string // the path of a program that only has the name
+	Other  string // the path of another program with the same name
 }
 
 // Error implements error.
@@ -25,7 +25,7 @@ func (e *NotInstalledError) Error() string {
 	return string(e.Tracer) + " is not installed or not in PATH"
 }
 
-// Hint says how to get a tracer.
+// Hint explains how to install a tracer.
 func (e *NotInstalledError) Hint() string {
 	if e.Tracer == probescripts.DTrace {
 		return ": install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"
@@ -33,7 +33,7 @@ func (e *NotInstalledError) Hint() string {
 	return "; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"
 }
 
-// Find returns the path of a tracer's program. An error is a NotInstalledError.
+// Find returns the path of a tracer's program. Errors are NotInstalledErrors.
 func Find(tracer probescripts.Tracer) (string, error) {
 	if tracer == probescripts.DTrace {
 		return findDTrace()
@@ -45,7 +45,7 @@ func Find(tracer probescripts.Tracer) (string, error) {
 	return filepath.Abs(path)
 }
 
-// findDTrace looks for DTrace among the programs of that name: SystemTap has one that makes headers of probes.
+// findDTrace finds DTrace among the programs with that name: SystemTap's dtrace only generates headers.
 func findDTrace() (string, error) {
 	other := ""
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
@@ -61,12 +61,12 @@ func findDTrace() (string, error) {
 	return "", &NotInstalledError{probescripts.DTrace, other}
 }
 
-// dtraceVersion matches what DTrace prints for -V, such as "dtrace: Sun D 2.0".
+// dtraceVersion matches DTrace's output for -V, such as "dtrace: Sun D 2.0".
 var dtraceVersion = regexp.MustCompile(`\bD \d+\.\d`)
 
 func isDTrace(path string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	said, err := exec.CommandContext(ctx, path, "-V").CombinedOutput()
-	return err == nil && dtraceVersion.Match(said)
+	output, err := exec.CommandContext(ctx, path, "-V").CombinedOutput()
+	return err == nil && dtraceVersion.Match(output)
 }

@@ -6,7 +6,7 @@ import "os/exec"
 
 func setProcessGroup(*exec.Cmd) {}
 
-// interruptProcess ends the tracer: there are no signals.
+// interruptProcess kills the tracer, because there are no signals.
 func interruptProcess(tracer *exec.Cmd) { _ = tracer.Process.Kill() }
 
 func killProcesses(tracer *exec.Cmd) { _ = tracer.Process.Kill() }

@@ -1,8 +1,8 @@
-// Package tracer runs bpftrace and DTrace with a script that prints probe lines, and delivers the lines.
+// Package tracer runs bpftrace and DTrace with a script that prints probe lines, and returns the lines.
 //
-// The tracer writes its records to a pipe of their own (its option -o), so that the traced program keeps its standard
-// output. Its standard error, where some versions report lost events, is passed on line by line, but for these reports:
-// they go among the records, where a reader of probe lines counts them.
+// The tracer writes its records to a separate pipe (its option -o), so that the traced program keeps its standard output. Its standard
+// error is passed on line by line, except reports of lost events by some versions: these are inserted into the records, so that readers
+// of probe lines count them.
 package tracer
 
 import (
@@ -20,30 +20,30 @@ import (
 	"github.com/weft-trace/weft/internal/probescripts"
 )
 
-// Options say what is recorded.
+// Options configure a recording.
 type Options struct {
-	// Program is the tracer's, as Find returns it.
+	// Program is the path of the tracer, from Find.
 	Program string
-	// Script is what it runs, and File where that lies.
+	// Script is the script to run, and File its path.
 	Script *probescripts.Script
 	File   string
-	// Traced is the path of the program whose probes are recorded, for scripts that need it.
+	// Traced is the path of the program with the probes, for scripts that need it.
 	Traced string
-	// Command is the command that the tracer starts and records until its end. It splits it at blanks.
+	// Command is the command to start and record until it ends. The tracer splits it at blanks.
 	Command string
-	// PID is the process that is recorded if there is no Command.
+	// PID is the process to record if there is no Command.
 	PID int
 
-	// Stdin is the traced command's; nil means that it reads nothing.
+	// Stdin is the standard input of the traced command; nil: empty.
 	Stdin *os.File
-	// Stdout takes what the traced command prints, Stderr what it and the tracer report.
+	// Stdout receives the standard output of the traced command, Stderr the messages of the command and the tracer.
 	Stdout, Stderr io.Writer
 
-	// Grace is how long the tracer may take to end after an interrupt, before it is killed.
+	// Grace is the time for the tracer to end after an interrupt, before it is killed.
 	Grace time.Duration
 }
 
-// arguments returns the tracer's command line. Records go to file descriptor 3.
+// arguments returns the tracer's arguments. Records are written to file descriptor 3.
 func (o *Options) arguments() []string {
 	const records = "/dev/fd/3"
 	var args []string
@@ -65,34 +65,34 @@ func (o *Options) arguments() []string {
 	return append(args, "-p", strconv.Itoa(o.PID))
 }
 
-// A Recording is a tracer that runs. Read delivers its lines until it has ended; Wait then says how it ended.
+// A Recording is a running tracer. Read returns its lines until it has ended; Wait then reports how it ended.
 type Recording struct {
 	tracer  *exec.Cmd
 	grace   time.Duration
-	records *os.File // read end of the pipe that the tracer writes to
+	records *os.File // read end of the tracer's pipe
 
 	lines *io.PipeReader
 	out   *io.PipeWriter
-	mu    sync.Mutex // held while whole lines are written to out, and for what follows
-	size  int64      // bytes of these lines
+	mu    sync.Mutex // held while whole lines are written to out; guards size
+	size  int64      // bytes of all lines
 
-	stderr io.Writer
-	saidMu sync.Mutex
-	said   []string // the last lines that went there
+	stderr      io.Writer
+	stderrMu    sync.Mutex
+	stderrLines []string // the last lines written to stderr
 
 	interrupt   sync.Once
 	interrupted chan struct{} // closed by Interrupt
 	kill        sync.Once
 	killing     chan struct{} // closed by Kill
-	exited      chan struct{} // closed when the tracer has exited; err and killed are set then
-	ended       chan struct{} // closed when all its lines have been delivered; copyErr is set then
+	exited      chan struct{} // closed when the tracer has exited, after setting err and killed
+	ended       chan struct{} // closed when all lines were returned, after setting copyErr
 	err         error
 	copyErr     error
 	killed      bool
 }
 
-// drainTime is how long output of a tracer that has exited is waited for. What it wrote is there already then; only a
-// process that it left behind can keep its pipes open.
+// drainTime is how long to wait for output after the tracer has exited. Its own output is already there; only a process that it left
+// running can keep the pipes open.
 const drainTime = 300 * time.Millisecond
 
 // Start runs the tracer.
@@ -107,9 +107,9 @@ func Start(opts *Options) (*Recording, error) {
 		interrupted: make(chan struct{}), killing: make(chan struct{}), exited: make(chan struct{}), ended: make(chan struct{}),
 	}
 	r.lines, r.out = io.Pipe()
-	said := &lineWriter{write: r.report}
+	messages := &lineWriter{write: r.report}
 	r.tracer.ExtraFiles = []*os.File{write}
-	r.tracer.Stdout, r.tracer.Stderr = opts.Stdout, said
+	r.tracer.Stdout, r.tracer.Stderr = opts.Stdout, messages
 	if opts.Stdin != nil {
 		r.tracer.Stdin = opts.Stdin
 	}
@@ -119,16 +119,15 @@ func Start(opts *Options) (*Recording, error) {
 		records.Close()
 		return nil, err
 	}
-	go r.wait(said)
+	go r.wait(messages)
 	go r.copyRecords()
 	return r, nil
 }
 
-// Read delivers whole lines.
+// Read returns whole lines.
 func (r *Recording) Read(p []byte) (int, error) { return r.lines.Read(p) }
 
-// Interrupt ends the recording as Ctrl-C does: what the tracer still writes is delivered. It is killed if it takes too
-// long.
+// Interrupt ends the recording like Ctrl-C: the tracer's remaining output is still returned. After the grace period it is killed.
 func (r *Recording) Interrupt() {
 	r.interrupt.Do(func() {
 		close(r.interrupted)
@@ -136,23 +135,23 @@ func (r *Recording) Interrupt() {
 	})
 }
 
-// Kill ends the recording at once. What the tracer holds is lost.
+// Kill ends the recording immediately. Data buffered by the tracer is lost.
 func (r *Recording) Kill() {
 	r.kill.Do(func() { close(r.killing) })
 	r.Interrupt()
 }
 
-// End says how a recording ended.
+// End describes how a recording ended.
 type End struct {
-	Err         error    // of the tracer; nil if it ended well, or because of Interrupt
+	Err         error    // of the tracer; nil if it succeeded or was interrupted
 	Interrupted bool     // Interrupt was called
-	Killed      bool     // and the tracer did not end in time, or Kill was called
-	CopyErr     error    // of reading what it wrote
-	Size        int64    // of its lines, in bytes
-	Said        []string // its last lines on standard error, and the lines of the command that it ran
+	Killed      bool     // the tracer did not end in time, or Kill was called
+	CopyErr     error    // error reading the records
+	Size        int64    // size of all lines, in bytes
+	Said        []string // the last lines on standard error, of the tracer and the command that it ran
 }
 
-// Wait waits for the end of the tracer, and interrupts it if its lines have not all been read.
+// Wait waits for the end of the tracer, and interrupts it if not all its lines were read.
 func (r *Recording) Wait() *End {
 	r.lines.Close()
 	select {
@@ -161,9 +160,9 @@ func (r *Recording) Wait() *End {
 		r.Interrupt()
 		<-r.ended
 	}
-	r.saidMu.Lock()
-	defer r.saidMu.Unlock()
-	return &End{Err: r.err, Interrupted: isClosed(r.interrupted), Killed: r.killed, CopyErr: r.copyErr, Size: r.size, Said: slices.Clone(r.said)}
+	r.stderrMu.Lock()
+	defer r.stderrMu.Unlock()
+	return &End{Err: r.err, Interrupted: isClosed(r.interrupted), Killed: r.killed, CopyErr: r.copyErr, Size: r.size, Said: slices.Clone(r.stderrLines)}
 }
 
 func isClosed(c chan struct{}) bool {
@@ -175,8 +174,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// wait waits until the tracer has exited, and makes it exit where it has to.
-func (r *Recording) wait(said *lineWriter) {
+// wait waits until the tracer has exited, killing it if necessary.
+func (r *Recording) wait(messages *lineWriter) {
 	waited := make(chan error, 1)
 	go func() { waited <- r.tracer.Wait() }()
 	var err error
@@ -197,11 +196,11 @@ func (r *Recording) wait(said *lineWriter) {
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay):
 	case isClosed(r.interrupted) && errors.As(err, &exit) && !exit.Exited():
-		// The signal has ended it: it was not ready yet, or was killed.
+		// The signal ended it: it was not ready yet, or was killed.
 	default:
 		r.err = err
 	}
-	said.flush()
+	messages.flush()
 	close(r.exited)
 }
 
@@ -211,11 +210,11 @@ func (r *Recording) killNow(waited <-chan error) error {
 	return <-waited
 }
 
-// copyRecords delivers what the tracer writes to its pipe.
+// copyRecords copies the records from the tracer's pipe.
 func (r *Recording) copyRecords() {
 	go func() {
 		<-r.exited
-		r.records.SetReadDeadline(time.Now().Add(drainTime)) // ends a read that waits already
+		r.records.SetReadDeadline(time.Now().Add(drainTime)) // ends a blocked read
 	}()
 	whole := &lineWriter{write: r.deliver}
 	buf := make([]byte, 64<<10)
@@ -223,7 +222,7 @@ func (r *Recording) copyRecords() {
 	for {
 		n, err := r.records.Read(buf)
 		if _, writeErr := whole.Write(buf[:n]); writeErr != nil && wanted {
-			wanted = false // the reader has stopped; further lines are discarded
+			wanted = false // the reader has stopped; discard further lines
 			r.Interrupt()
 		}
 		if isClosed(r.exited) {
@@ -236,14 +235,14 @@ func (r *Recording) copyRecords() {
 			break
 		}
 	}
-	<-r.exited // reports of lost events may come until then
+	<-r.exited // until then, reports of lost events may arrive
 	whole.flush()
 	r.records.Close()
 	close(r.ended)
 	r.out.Close()
 }
 
-// deliver hands whole lines to the reader.
+// deliver passes whole lines to the reader.
 func (r *Recording) deliver(lines []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,35 +251,35 @@ func (r *Recording) deliver(lines []byte) error {
 	return err
 }
 
-// losses matches tracers' messages about events that they have lost, which is a part of the recording.
+// losses matches tracers' messages about lost events, which are part of the recording.
 var losses = regexp.MustCompile(`^(Lost \d+ events|dtrace: .*\bdrops?\b.*|dtrace: error .*)\s*$`)
 
-const maxSaid = 20 // lines that are kept
+const maxStderrLines = 20
 
-// report passes on whole lines of standard error. It returns no error: a tracer whose messages are not read goes on.
+// report passes on whole lines of standard error. It ignores write errors, so that the tracer continues.
 func (r *Recording) report(lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		if losses.Match(line) {
 			_ = r.deliver(append(bytes.TrimSpace(line), '\n'))
 			continue
 		}
-		r.saidMu.Lock()
-		r.said = append(r.said, string(bytes.TrimSpace(line)))
-		r.said = r.said[max(0, len(r.said)-maxSaid):]
-		r.saidMu.Unlock()
+		r.stderrMu.Lock()
+		r.stderrLines = append(r.stderrLines, string(bytes.TrimSpace(line)))
+		r.stderrLines = r.stderrLines[max(0, len(r.stderrLines)-maxStderrLines):]
+		r.stderrMu.Unlock()
 		_, _ = r.stderr.Write(line)
 	}
 	return nil
 }
 
-// A lineWriter hands whole lines on.
+// A lineWriter passes on whole lines.
 type lineWriter struct {
 	write func(lines []byte) error
 	mu    sync.Mutex
 	rest  []byte // the start of a line
 }
 
-// maxLine bounds a line that is kept until its end comes; longer ones are handed on in pieces.
+// maxLine limits the length of a buffered incomplete line; longer ones are passed on in pieces.
 const maxLine = 4 << 20
 
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -300,7 +299,8 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// flush hands on a last line that has no end.
+// flush passes on an incomplete last line.
+
 func (w *lineWriter) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/probescripts"
 )
 
-// A fake is a shell script in place of a tracer. It writes its records to descriptor 3, as it is asked to.
+// A fake is a shell script instead of a tracer. It writes its records to descriptor 3.
 func start(t *testing.T, fake string, opts *Options) (*Recording, *bytes.Buffer) {
 	t.Helper()
 	opts.Program = filepath.Join(t.TempDir(), "tracer")
@@ -75,7 +75,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Lost events are reported among the records, whole lines; other messages are passed on.
+// Lost events are reported among the records, as whole lines; other messages are passed on.
 func TestLinesAndMessages(t *testing.T) {
 	r, said := start(t, `printf 'a\nb' >&3; echo hello >&2; echo 'Lost 12 events' >&2; echo 'dtrace: 3 drops on CPU 0' >&2
 sleep 0.2; printf 'c\n' >&3; printf 'Lost 2 events' >&2`, &Options{})
@@ -111,7 +111,7 @@ func TestTracerThatFails(t *testing.T) {
 	}
 }
 
-// A tracer that is interrupted writes its last records.
+// An interrupted tracer writes its last records.
 func TestInterrupt(t *testing.T) {
 	r, _ := start(t, `trap 'echo last >&3; exit 0' INT; echo first >&3; while :; do sleep 0.05; done`, &Options{})
 	buf := make([]byte, 100)
@@ -129,7 +129,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// One that leaves the signal to the system has not failed.
+// A tracer that is ended by the signal has not failed.
 func TestInterruptThatEndsTheTracer(t *testing.T) {
 	r, _ := start(t, `echo first >&3; exec sleep 60`, &Options{})
 	buf := make([]byte, 100)
@@ -143,7 +143,7 @@ func TestInterruptThatEndsTheTracer(t *testing.T) {
 	}
 }
 
-// One that does not end is killed, and what it wrote is there.
+// A tracer that does not end is killed; its output is kept.
 func TestTracerThatIgnoresInterrupts(t *testing.T) {
 	r, _ := start(t, `trap '' INT; echo first >&3; while :; do sleep 0.05; done`, &Options{Grace: 100 * time.Millisecond})
 	buf := make([]byte, 100)
@@ -157,7 +157,7 @@ func TestTracerThatIgnoresInterrupts(t *testing.T) {
 	}
 }
 
-// Kill does not wait for a tracer that ignores interrupts, before one or after.
+// Kill does not wait for a tracer that ignores interrupts, before or after one.
 func TestKill(t *testing.T) {
 	for _, interrupted := range []bool{false, true} {
 		r, _ := start(t, `trap '' INT; echo first >&3; while :; do sleep 0.05; done`, &Options{})
@@ -176,18 +176,18 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A process that the tracer leaves behind does not keep the recording open, although it has the tracer's pipes.
+// A process left running by the tracer does not keep the recording open, although it has the tracer's pipes.
 func TestProcessLeftBehind(t *testing.T) {
 	r, _ := start(t, `echo a >&3; sleep 60 & echo $! >&3; exit 0`, &Options{})
 	line, number, _ := strings.Cut(readAll(t, r), "\n")
-	left, err := strconv.Atoi(strings.TrimSpace(number))
+	pid, err := strconv.Atoi(strings.TrimSpace(number))
 	if line != "a" || err != nil {
 		t.Fatalf("lines %q and %q: %v", line, number, err)
 	}
 	if end := r.Wait(); end.Err != nil || end.CopyErr != nil || end.Interrupted {
 		t.Errorf("end %+v", end)
 	}
-	if err := syscall.Kill(left, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Errorf("the recording ended only with the process: %v", err)
 	}
 }
@@ -204,7 +204,7 @@ func TestReaderThatGivesUp(t *testing.T) {
 	}
 }
 
-// A line without end is handed on in pieces, not kept.
+// A line without an end is passed on in pieces rather than kept.
 func TestLongLine(t *testing.T) {
 	r, _ := start(t, `head -c 10000000 /dev/zero >&3`, &Options{})
 	n, err := io.Copy(io.Discard, r)
@@ -236,7 +236,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("DTrace is %s, %v; want %s", path, err, want)
 	}
 	if _, err := os.Stat("/usr/sbin/dtrace"); err == nil {
-		return // which is found whatever stands in PATH
+		return // found whatever PATH is
 	}
 	program("dtrace", "echo 'Usage: dtrace [-h | -G]'; exit 1")
 	if _, err := Find(probescripts.DTrace); err == nil || !strings.Contains(err.Error(), "SystemTap") {

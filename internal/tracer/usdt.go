@@ -10,14 +10,14 @@ import (
 	"slices"
 )
 
-// maxNotes bounds the notes about probes that are read of a program. A note takes some 80 bytes.
+// maxNotes limits the size of a program's notes about probes. A note has about 80 bytes.
 const maxNotes = 64 << 20
 
-// ErrNoProgram is the error (wrapped) for a file that holds no machine code in the format ELF, such as a script.
+// ErrNoProgram is wrapped in errors for files without ELF machine code, such as scripts.
 var ErrNoProgram = errors.New("not an ELF program")
 
-// StaticProbes returns the static probes of a program or library, each once, as provider:name, sorted. Names are as in
-// the program: layout__start.
+// StaticProbes returns the static probes of a program or library as provider:name, sorted and without duplicates. Names are as in the
+// program: layout__start.
 func StaticProbes(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	var format *elf.FormatError
@@ -33,7 +33,7 @@ func StaticProbes(path string) ([]string, error) {
 		return nil, nil
 	}
 	if section.Size > maxNotes {
-		return nil, fmt.Errorf("its probe notes take %d bytes, which is too many", section.Size)
+		return nil, fmt.Errorf("its probe notes have %d bytes; the limit is %d", section.Size, maxNotes)
 	}
 	notes, err := section.Data()
 	if err != nil {
@@ -48,8 +48,9 @@ func StaticProbes(path string) ([]string, error) {
 	return slices.Compact(probes), nil
 }
 
-// probesOfNotes reads the notes that <sys/sdt.h> makes: three addresses and three texts that end with a NUL, the
-// provider, the name and the arguments. It stops at what is not a note.
+// probesOfNotes reads the notes made by <sys/sdt.h>: three addresses and three texts that end with a NUL: provider, name and arguments. It
+// stops at an invalid note.
+
 func probesOfNotes(notes []byte, order binary.ByteOrder, address int) (probes []string) {
 	const header, sdt = 12, 3 // the type of these notes
 	align := func(n uint32) int64 { return (int64(n) + 3) &^ 3 }

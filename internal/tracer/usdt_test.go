@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// note returns a note as <sys/sdt.h> makes it.
+// note returns a note in the form of <sys/sdt.h>.
 func note(order binary.AppendByteOrder, address int, kind uint32, owner string, texts string) []byte {
 	desc := append(make([]byte, 3*address), texts...)
 	b := order.AppendUint32(nil, uint32(len(owner)))
@@ -45,9 +45,9 @@ func TestProbesOfNotes(t *testing.T) {
 			if got := probesOfNotes(notes, order, address); !slices.Equal(got, want) {
 				t.Errorf("%v, addresses of %d bytes: %q; want %q", order, address, got, want)
 			}
-			for n := range notes { // cut anywhere: what is complete, and no panic
+			for n := range notes { // truncated anywhere: only complete notes, and no panic
 				if got := probesOfNotes(notes[:n], order, address); len(got) > 2 || !slices.Equal(got, want[:len(got)]) {
-					t.Fatalf("cut at %d: %q", n, got)
+					t.Fatalf("truncated at %d: %q", n, got)
 				}
 			}
 		}

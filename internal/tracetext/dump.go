@@ -10,11 +10,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Dump writes the items of a nested timeline in the order of Walk, one per line:
+// Dump lists the items of a nested timeline in the order of Walk, one per line:
 //
 //	TS begin TRACK NAME dur=D|open cat=C tts=T args={…} stack=S id=ID@SCOPE flow=F end=F
 //
-// and ends, instants, counters and samples alike. The fields after NAME are optional. TRACK~LANE is a lane beside a track, and
+// and ends, instants, counters and samples likewise. The fields after NAME are optional. TRACK~LANE is an additional lane of a track, and
 // TRACK#2 the second track with this path. A NAME that is not one word is quoted.
 func Dump(ctx context.Context, t *timeline.Timeline) (string, error) {
 	var out strings.Builder
@@ -94,7 +94,7 @@ func appendItem(out *strings.Builder, t *timeline.Timeline, path string, it *tim
 	out.WriteByte('\n')
 }
 
-// word returns a name as one word: "-" stands for no name.
+// word returns a name as one word; "-" for no name.
 func word(name string) string {
 	switch quoted := strconv.Quote(name); {
 	case name == "":
@@ -120,7 +120,7 @@ func stackText(t *timeline.Timeline, id timeline.CallstackID) string {
 	return strings.Join(names, ";")
 }
 
-// Path returns the place of a track among the others: PID/TID, PID/async:NAME, root/track:NAME and so on.
+// Path identifies a track: PID/TID, PID/async:NAME, root/track:NAME and so on.
 func Path(t *timeline.Timeline, id timeline.TrackID) string {
 	tr := t.Track(id)
 	switch tr.Kind {
@@ -137,7 +137,7 @@ func Path(t *timeline.Timeline, id timeline.TrackID) string {
 	return Path(t, tr.Parent) + "/" + kind + ":" + strings.ReplaceAll(tr.Name, " ", "_")
 }
 
-// Paths returns the paths of all tracks. Where several tracks have the same path, the later ones get a number: PATH#2.
+// Paths returns the paths of all tracks. Later tracks with the same path get a number: PATH#2.
 func Paths(t *timeline.Timeline) []string {
 	paths, seen := make([]string, t.TrackCount()), map[string]int{}
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -150,7 +150,7 @@ func Paths(t *timeline.Timeline) []string {
 	return paths
 }
 
-// ArgsText writes arguments as text: k=1 s="text" d=0.5f p=@10 u=1u j=`[]` dict={…} array=[…].
+// ArgsText formats arguments: k=1 s="text" d=0.5f p=@10 u=1u j=`[]` dict={…} array=[…].
 func ArgsText(t *timeline.Timeline, args timeline.Args) string {
 	var all []string
 	for a := range t.ArgList(args) {
@@ -192,7 +192,8 @@ func argText(t *timeline.Timeline, a *timeline.Arg) string {
 	return string(a.Key) + "=" + text
 }
 
-// Problems writes what was counted, one kind per line: its name, its count, and where the first cases are, with details.
+// Problems lists the counted problems, one kind per line: its name, its count, and the positions and details of the first cases.
+
 func Problems(log *problem.Log) string {
 	var out strings.Builder
 	for _, total := range log.Totals() {

@@ -1,16 +1,16 @@
-// Package tracetext gives timelines a text form that people can read and write, for tests: Add reads events from text,
-// Dump writes what Timeline.Walk gives. It is not a format of traces; nothing outside of tests uses it.
+// Package tracetext is a text form of timelines for tests: Add reads events from text, and Dump writes the items of Timeline.Walk. It is
+// not a format of traces.
 //
-// An input has one event per line; the number of the line among the events is the event's index. Empty lines and lines
-// that start with # do not count.
+// An input has one event per line; the index of an event is the number of events before it. Empty lines and lines that start with # are
+// ignored.
 //
 //	X TRACK NAME TS DUR      a slice          C TRACK VALUE TS      a counter
 //	B TRACK NAME TS          its start        S TRACK WEIGHT TS     a sample
 //	E TRACK NAME TS          its end          s|t|f TRACK ID TS     a flow event of Chrome (FlowV1)
 //	I TRACK NAME TS          an instant       M TRACK NAME TS       names a process or thread
-//	D TRACK NAME TS          an event that a reader dropped: only the flows that it would carry are left
+//	D TRACK NAME TS          a dropped event: only the flows that it would carry are added
 //
-// NAME "-" is not a name. Times are integers. After these come, in any order:
+// NAME "-" means no name. Times are integers. Options follow in any order:
 //
 //	cat=A,B  args=K:V,K:V  tts=T  tdur=D  stack=outer;inner  task=yes
 //	name=N bp=e              of s, t and f
@@ -18,9 +18,9 @@
 //	out=ID in=ID step=ID     the event carries a flow of Chrome (FlowV2)
 //	flow=ID end=ID           the event carries a flow of Perfetto (FlowNative); several with commas
 //
-// A TRACK is PID, PID/TID, PID/main, PID/instants, PID/counter:NAME, PID/track:NAME, PID/TID/track:NAME, global, or an
-// asynchronous id: PID/KIND:ID, PID/id:ID@SCOPE, or PID/TID/id:ID if the thread counts it, where KIND is id, local, global or legacy, and an ID that starts with
-// "#" is a number, any other a text. A PID or TID that is not a number is a text.
+// A TRACK is PID, PID/TID, PID/main, PID/instants, PID/counter:NAME, PID/track:NAME, PID/TID/track:NAME, global, or an asynchronous id:
+// PID/KIND:ID, PID/id:ID@SCOPE, or PID/TID/id:ID if it is private to the thread, where KIND is id, local, global or legacy. An ID that
+// starts with "#" is a number, any other a text. A PID or TID that is not a number is a text.
 package tracetext
 
 import (
@@ -54,7 +54,7 @@ type parser struct {
 	event uint32
 }
 
-// kinds are the kinds of the letters that stand for events.
+// kinds are the kinds of events by letter.
 var kinds = map[string]timeline.Kind{
 	"X": timeline.Slice, "B": timeline.Begin, "E": timeline.End, "I": timeline.Instant,
 	"C": timeline.Counter, "S": timeline.Sample,
@@ -130,7 +130,7 @@ func parseOptions(fields []string) (map[string]string, error) {
 	return options, nil
 }
 
-// add adds an event whose name or value is text, and the flows that it carries.
+// add adds an event, its name or value, and its flows.
 func (p *parser) add(ev *timeline.Event, text string, options map[string]string) error {
 	if ev.Kind == timeline.Counter || ev.Kind == timeline.Sample {
 		if v, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -190,7 +190,7 @@ func (p *parser) stack(list string) timeline.CallstackID {
 	return p.b.Callstack(frames)
 }
 
-// carriedFlows are the options for flows that an event carries.
+// carriedFlows are the options for flows carried by an event.
 var carriedFlows = []struct {
 	option string
 	space  timeline.FlowSpace
@@ -256,7 +256,7 @@ var asyncKinds = map[string]timeline.AsyncIDKind{
 	"id": timeline.AsyncPlain, "local": timeline.AsyncLocal, "global": timeline.AsyncGlobal, "legacy": timeline.AsyncLegacy,
 }
 
-// track returns the track that a path names.
+// track returns the track with a path.
 func (p *parser) track(path, category string) (timeline.TrackID, error) {
 	if path == "global" {
 		return p.b.GlobalInstants(), nil

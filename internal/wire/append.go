@@ -1,14 +1,12 @@
-// Package wire appends and reads protobuf wire format by hand.
+// Package wire appends and reads the protobuf wire format without generated code.
 //
-// It is the one place in weft for encoding tricks. The generated structs in gen/ are the public face of the format and
-// the tests' independent witness; the packets that a trace holds by the million are appended here, straight into a byte
-// slice. What makes that fast:
+// All encoding tricks of weft are here. The generated structs in gen/ are for users of the format, and an independent reference for
+// tests; the millions of packets of a trace are appended here, directly to a byte slice. It is fast because:
 //
-//   - tags are constants: the caller passes the field number, and the compiler folds Tag into one or two stores;
-//   - a message whose length is not known yet gets a single length byte, which is patched when the message is complete.
-//     Almost all messages of a trace are shorter than 128 bytes; a longer one is moved up by the few bytes that its
-//     length needs (EndMessage);
-//   - nothing is allocated: every function appends to the slice that it is given and returns it.
+//   - tags are constants: the caller passes the field number, and the compiler reduces Tag to one or two stores;
+//   - a message of unknown length gets one length byte, which is set when the message is complete. Almost all messages of a trace are
+//     shorter than 128 bytes; longer ones are moved to make space for the rest of the length (EndMessage);
+//   - nothing is allocated: every function appends to a given slice and returns it.
 package wire
 
 import "math"
@@ -21,7 +19,7 @@ const (
 	Fixed32 = 5
 )
 
-// AppendVarint appends v in base 128.
+// AppendVarint appends v as a varint.
 func AppendVarint(b []byte, v uint64) []byte {
 	if v < 1<<7 {
 		return append(b, byte(v))
@@ -65,12 +63,12 @@ func appendLongTag(b []byte, field, wireType int) []byte {
 	return AppendVarint(b, uint64(field)<<3|uint64(wireType))
 }
 
-// AppendUint appends a varint field: uint64, uint32, enum.
+// AppendUint appends a varint field of type uint64, uint32 or enum.
 func AppendUint(b []byte, field int, v uint64) []byte {
 	return AppendVarint(AppendTag(b, field, Varint), v)
 }
 
-// AppendInt appends a varint field of a signed type: int64, int32. Negative values take ten bytes.
+// AppendInt appends a varint field of type int64 or int32. Negative values take ten bytes.
 func AppendInt(b []byte, field int, v int64) []byte { return AppendUint(b, field, uint64(v)) }
 
 // AppendSint appends a field of type sint64, which is zigzag-encoded.
@@ -103,26 +101,25 @@ func AppendDouble(b []byte, field int, v float64) []byte {
 	return AppendFixed64(b, field, math.Float64bits(v))
 }
 
-// AppendBytes appends a bytes or message field whose content is known.
+// AppendBytes appends a bytes or message field.
 func AppendBytes(b []byte, field int, v []byte) []byte {
 	b = AppendVarint(AppendTag(b, field, Len), uint64(len(v)))
 	return append(b, v...)
 }
 
-// AppendString appends a string field. The caller makes sure that v is UTF-8.
+// AppendString appends a string field. v must be UTF-8.
 func AppendString(b []byte, field int, v string) []byte {
 	b = AppendVarint(AppendTag(b, field, Len), uint64(len(v)))
 	return append(b, v...)
 }
 
-// BeginMessage appends the tag of a message field and one byte for its length. The returned mark goes to EndMessage.
+// BeginMessage appends the tag of a message field and one byte for its length. The caller passes mark to EndMessage.
 func BeginMessage(b []byte, field int) (out []byte, mark int) {
 	b = append(AppendTag(b, field, Len), 0)
 	return b, len(b)
 }
 
-// EndMessage writes the length of the message that BeginMessage began at mark. If the length takes more than the one
-// byte that is there, the message is moved up.
+// EndMessage sets the length of the message started at mark. If the length takes more than one byte, the message is moved.
 func EndMessage(b []byte, mark int) []byte {
 	n := len(b) - mark
 	if n < 1<<7 {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// edges are the values at which varints get longer, and the largest ones.
+// edges are the values at which varints need another byte, and the largest ones.
 func edges() []uint64 {
 	all := []uint64{0, math.MaxUint64, math.MaxInt64, math.MaxUint32, math.MaxInt32}
 	for shift := 7; shift < 64; shift += 7 {
@@ -19,7 +19,7 @@ func edges() []uint64 {
 	return all
 }
 
-// fieldNumbers are those at which tags get longer: 15 is the last with one byte, 2047 the last with two.
+// fieldNumbers are those at which tags need another byte: 15 is the last with one byte, 2047 the last with two.
 var fieldNumbers = []int{1, 15, 16, 126, 135, 2047, 2048, 1<<18 - 1, 1 << 18, MaxField}
 
 func TestAppendVarint(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAppendFields(t *testing.T) {
 	}
 }
 
-// A message gets its length when it is complete, whatever the number of bytes that the length takes, and what is before it stays.
+// A message gets its length when it is complete, however many bytes the length takes, and everything before it is unchanged.
 func TestMessageOfAnyLength(t *testing.T) {
 	for _, n := range []int{0, 1, 126, 127, 128, 129, 16382, 16383, 16384, 16385, 1<<21 - 1, 1 << 21, 1<<21 + 1} {
 		content := make([]byte, n)
@@ -84,13 +84,13 @@ func TestMessageOfAnyLength(t *testing.T) {
 	}
 }
 
-// fields writes random fields twice: with this package and with protowire.
+// fields encodes random fields twice: with this package and with protowire.
 type fields struct {
 	r    *rand.Rand
 	left int // fields still to be written
 }
 
-// maxNesting bounds how deep random messages nest.
+// maxNesting limits the nesting of random messages.
 const maxNesting = 8
 
 func (f *fields) append(got, want []byte, depth int) ([]byte, []byte) {
@@ -128,7 +128,7 @@ func (f *fields) append(got, want []byte, depth int) ([]byte, []byte) {
 	return got, want
 }
 
-// FuzzAppend compares random fields, nested messages among them, with what the protobuf module writes.
+// FuzzAppend compares random fields, including nested messages, with the protobuf module.
 func FuzzAppend(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed, uint16(seed*3))

@@ -6,23 +6,23 @@ import (
 	"math"
 )
 
-// Errors of a Reader. They say what is wrong at Reader.Offset.
+// Errors of a Reader, which describe the bytes at Reader.Offset.
 var (
-	// ErrTruncated means that the message ends in the middle of a field.
+	// ErrTruncated: the message ends in the middle of a field.
 	ErrTruncated = errors.New("message ends inside a field")
-	// ErrVarint means that a varint is longer than ten bytes or does not fit 64 bits.
+	// ErrVarint: a varint is longer than ten bytes or does not fit 64 bits.
 	ErrVarint = errors.New("varint does not fit 64 bits")
-	// ErrField means that a field number is 0 or above MaxField.
+	// ErrField: a field number is 0 or above MaxField.
 	ErrField = errors.New("invalid field number")
-	// ErrType means that the wire type of a field is unknown. Groups count as unknown: no message of a trace has any,
-	// and Perfetto does not read them either.
+	// ErrType: the wire type of a field is unknown. Groups count as unknown: traces do not use them, and Perfetto does not read
+	// them either.
 	ErrType = errors.New("invalid wire type")
 )
 
 // MaxField is the largest field number of protobuf.
 const MaxField = 1<<29 - 1
 
-// Reader steps through the fields of one encoded message. It allocates nothing, copies nothing and never panics:
+// Reader iterates over the fields of an encoded message. It neither allocates nor copies, and never panics:
 //
 //	for r := wire.NewReader(b); r.Next(); {
 //		switch r.Field() {
@@ -31,22 +31,22 @@ const MaxField = 1<<29 - 1
 //		}
 //	}
 //
-// and then r.Err() says whether the message was read to its end. A Reader does not know the message's schema; a caller
-// that must not mistake one wire type for another compares Type or Tag. The accessors of the wrong type give zero values.
+// Then r.Err() reports whether the whole message was read. A Reader does not know the message's schema; callers that must distinguish
+// wire types check Type or Tag. Accessors of the wrong type return zero values.
 type Reader struct {
 	buf   []byte
-	pos   int // after the current field
-	start int // of the current field's tag
-	body  int // where the bytes of the current field start; 0: it has none
+	pos   int // end of the current field
+	start int // start of the current field's tag
+	body  int // start of the current field's bytes; 0: it has none
 	tag   uint32
 	value uint64
 	err   error
 }
 
-// NewReader returns a Reader of the message in b, which it does not copy.
+// NewReader returns a Reader of the message in b, without copying it.
 func NewReader(b []byte) Reader { return Reader{buf: b} }
 
-// Next steps to the next field. It returns false at the end of the message and at the first error.
+// Next advances to the next field. It returns false at the end of the message and at the first error.
 func (r *Reader) Next() bool {
 	pos := r.pos
 	if pos >= len(r.buf) || r.err != nil {
@@ -116,16 +116,16 @@ func (r *Reader) Field() int { return int(r.tag >> 3) }
 // Type returns the wire type of the current field: Varint, Fixed64, Len or Fixed32.
 func (r *Reader) Type() int { return int(r.tag & 7) }
 
-// Tag returns field number and wire type together, as Tag(field, wireType) does.
+// Tag returns field number and wire type like Tag(field, wireType).
 func (r *Reader) Tag() uint32 { return r.tag }
 
-// Tag returns the tag of a field: its number and its wire type.
+// Tag returns the tag of a field.
 func Tag(field, wireType int) uint32 { return uint32(field)<<3 | uint32(wireType) }
 
-// Uint returns the value of a varint or fixed field: uint64, uint32, fixed64, fixed32, enum.
+// Uint returns the value of a field of type uint64, uint32, fixed64, fixed32 or enum.
 func (r *Reader) Uint() uint64 { return r.value }
 
-// Int returns the value of a field of type int64, int32, sfixed64.
+// Int returns the value of a field of type int64, int32 or sfixed64.
 func (r *Reader) Int() int64 { return int64(r.value) }
 
 // Sint returns the value of a field of type sint64, which is zigzag-encoded.
@@ -137,7 +137,7 @@ func (r *Reader) Bool() bool { return r.value != 0 }
 // Double returns the value of a double field.
 func (r *Reader) Double() float64 { return math.Float64frombits(r.value) }
 
-// Bytes returns the content of a string, bytes, message or packed field. It is a part of the Reader's buffer.
+// Bytes returns the contents of a string, bytes, message or packed field, as a slice of the Reader's buffer.
 func (r *Reader) Bytes() []byte {
 	if r.body == 0 {
 		return nil
@@ -145,7 +145,7 @@ func (r *Reader) Bytes() []byte {
 	return r.buf[r.body:r.pos:r.pos]
 }
 
-// Raw returns the current field as it is encoded, tag included. It is a part of the Reader's buffer.
+// Raw returns the encoded current field including its tag, as a slice of the Reader's buffer.
 func (r *Reader) Raw() []byte {
 	if r.err != nil {
 		return nil
@@ -153,13 +153,13 @@ func (r *Reader) Raw() []byte {
 	return r.buf[r.start:r.pos:r.pos]
 }
 
-// Offset returns where in the message the current field starts, or the field that could not be read.
+// Offset returns the position of the current field in the message, or of the field with the error.
 func (r *Reader) Offset() int { return r.start }
 
-// Err returns why Next stopped before the end of the message, nil if it did not.
+// Err returns the error that stopped Next, if any.
 func (r *Reader) Err() error { return r.err }
 
-// Packed steps through the varints of a packed repeated field. Errors are as in Reader.
+// Packed iterates over the varints of a packed repeated field. Errors are as in Reader.
 type Packed struct {
 	buf   []byte
 	pos   int
@@ -167,10 +167,10 @@ type Packed struct {
 	err   error
 }
 
-// NewPacked returns a Packed for the content of a packed field.
+// NewPacked returns a Packed for the contents of a packed field.
 func NewPacked(b []byte) Packed { return Packed{buf: b} }
 
-// Next steps to the next value.
+// Next advances to the next value.
 func (p *Packed) Next() bool {
 	if p.err != nil || p.pos >= len(p.buf) {
 		return false
@@ -182,11 +182,12 @@ func (p *Packed) Next() bool {
 // Uint returns the current value.
 func (p *Packed) Uint() uint64 { return p.value }
 
-// Err returns why Next stopped before the end, nil if it did not.
+// Err returns the error that stopped Next, if any.
 func (p *Packed) Err() error { return p.err }
 
-// longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next itself reads varints of one
-// byte, which most are.
+// longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next reads varints of one byte, the
+// most common ones, itself.
+
 func longVarint(b []byte, pos int) (v uint64, next int, err error) {
 	for i, c := range b[pos:] {
 		if i == 9 && c > 1 {

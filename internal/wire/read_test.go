@@ -42,7 +42,7 @@ func checkAgainstProtowire(t *testing.T, b []byte) {
 		t.Fatalf("error %v at %d, where protowire reads a field", r.Err(), r.Offset())
 	}
 	if r.Next() || r.Raw() != nil || r.Bytes() != nil {
-		t.Fatal("the Reader goes on after an error")
+		t.Fatal("the Reader continues after an error")
 	}
 }
 

@@ -6,12 +6,12 @@ import (
 	"github.com/weft-trace/weft/internal/resolved"
 )
 
-// column collects the values of a column with their levels: a value that can be absent has level 1, an absent one 0. Entries of a
-// list repeat the row if they are not its first.
+// column collects the values of a column with their levels: 1 for a value that can be absent, 0 for an absent one. List elements other
+// than the first of their row have repetition level 1.
 type column struct {
 	values []pq.Value
-	level  int  // of a value
-	inList bool // the row has entries
+	level  int  // definition level of values
+	inList bool // the row has list elements
 }
 
 // newColumns returns the columns, in the order of the file.
@@ -40,7 +40,7 @@ func (c *column) uint32(v uint32) { c.add(pq.Int32Value(int32(v))) }
 
 func (c *column) double(v float64) { c.add(pq.DoubleValue(v)) }
 
-// bytes adds a text, which must stay as it is until the batch is written.
+// bytes adds a text, which must not change until the batch is written.
 func (c *column) bytes(text []byte) { c.add(pq.ByteArrayValue(text)) }
 
 func (c *column) intIf(v int64, known bool) {
@@ -51,7 +51,7 @@ func (c *column) intIf(v int64, known bool) {
 	}
 }
 
-// element adds an entry of the list that endList ends.
+// element adds an element of the list that endList ends.
 func (c *column) element(v pq.Value) {
 	if c.inList {
 		v.SetRepetitionLevel(1)
@@ -68,7 +68,7 @@ func (c *column) endList() {
 	c.inList = false
 }
 
-// kindNames are the texts of column kind, by kind.
+// kindNames are the texts of column kind.
 var kindNames = func() (names [resolved.KindCount + 1][]byte) {
 	for kind := range names {
 		names[kind] = []byte(resolved.Kind(kind).String())
@@ -76,7 +76,7 @@ var kindNames = func() (names [resolved.KindCount + 1][]byte) {
 	return names
 }()
 
-// textColumns have no smallest and largest values in the file: those are long, and of no use where rows are sorted by time.
+// textColumns have no minimum and maximum in the file: texts are long, and the bounds are useless because rows are sorted by time.
 var textColumns = [][]string{
 	{"kind"}, {"name"}, {"categories", "list", "element"}, {"track"}, {"process_name"}, {"thread_name"}, {"args"}, {"contexts"}, {"stack"}, {"async_id"}, {"async_scope"},
 }

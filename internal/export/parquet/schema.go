@@ -4,9 +4,8 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 )
 
-// table is a row of the file: its fields are the columns, in the order of the fields of weft.v1.Event, whose names they have. Only
-// its type is used. Writer fills columns, because of optional fields of structs parquet-go v0.32.0 now and then writes "" where null
-// is meant.
+// table defines the columns of the file, in the order and with the names of the fields of weft.v1.Event. Only its type is used: Writer
+// fills columns directly, because parquet-go v0.32.0 sometimes writes "" instead of null for optional fields of structs.
 type table struct {
 	TS          int64    `parquet:"ts_ns,delta"`
 	Dur         int64    `parquet:"dur_ns,optional,dict"`
@@ -40,13 +39,13 @@ type table struct {
 	InputByte   uint64   `parquet:"input_byte,optional"`
 }
 
-// flowIn is an entry of flows_in.
+// flowIn is an element of flows_in.
 type flowIn struct {
 	ID   uint64 `parquet:"id"`
 	From uint64 `parquet:"from"`
 }
 
-// The columns that hold values, numbered as in the file: the columns of table, where flows_in has two.
+// The value columns, numbered as in the file: one for each column of table, two for flows_in.
 const (
 	colTS = iota
 	colDur

@@ -1,11 +1,10 @@
-// Package parquet writes resolved events as a Parquet file: one table, a row for each event, sorted by time, whose columns are the
-// fields of weft.v1.Event (proto/weft/v1/event.proto). Nested fields that no query walks are text: track, args, contexts and stack.
+// Package parquet writes resolved events as a Parquet file: one table sorted by time with a row for each event, whose columns are the
+// fields of weft.v1.Event (proto/weft/v1/event.proto). Nested fields that queries rarely need are text: track, args, contexts and stack.
 //
-// The file holds groups of rows, which are written one after the other, so that memory does not grow with the trace. Equal rows and
-// options give equal bytes.
+// Rows are written in groups, so that memory does not grow with the trace. Equal rows and options give equal bytes.
 //
-// It depends on github.com/parquet-go/parquet-go, which no other package of weft does: a program that only reads or converts traces
-// does not link it. Package resolved defines events; cmd/weft handles files.
+// It is the only package of weft that depends on github.com/parquet-go/parquet-go: programs that only read or convert traces do not
+// link it. Package resolved defines events; cmd/weft handles files.
 package parquet
 
 import (
@@ -24,22 +23,22 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// SmallMemory is the budget below which small groups are worth their larger files.
+// SmallMemory is the memory budget below which small groups are worth a larger file.
 const SmallMemory = 128 << 20
 
-// Options say how a file is written.
+// Options configure a file.
 type Options struct {
 	Version string // of weft, for the file's created_by
 	// SmallGroups makes groups of 8,192 rows instead of 131,072: less memory, a larger file.
 	SmallGroups bool
 }
 
-// layout is what the size of groups decides.
+// layout is the sizes of a group.
 type layout struct {
-	rows       int // in a group
-	text       int // bytes of text in a group: one with more is written before it has all its rows
-	dictionary int // bytes of the dictionary of a column; later values are written as they are
-	page       int // bytes of a page, before it is compressed
+	rows       int // rows in a group
+	text       int // bytes of text in a group, which is written early if it has more
+	dictionary int // bytes of a column's dictionary; further values are written without it
+	page       int // bytes of a page before compression
 }
 
 var (
@@ -48,21 +47,21 @@ var (
 )
 
 const (
-	// maxSmall is how many groups are small. Each leaves some 10 KB in memory for the end of the file, and a file holds 32,767.
+	// maxSmall is the number of small groups. Each leaves about 10 KB in memory for the end of the file, which can have 32,767 groups.
 	maxSmall = 1024
 
-	batchRows = 1024     // rows that are collected before they go to the columns
+	batchRows = 1024     // rows collected before they are passed to parquet-go
 	batchText = 1 << 20  // bytes of their texts
-	maxText   = 64 << 20 // bytes of a text; what is longer is cut
+	maxText   = 64 << 20 // bytes of a text; longer ones are truncated
 
 	numberBytes = 18 * 8 // bytes of the numbers of a row, without flows
 
-	maxCache = 4 << 20 // bytes of texts of tracks, and of stacks, that are kept
+	maxCache = 4 << 20 // bytes of cached texts of tracks, and of stacks
 )
 
 // Writer writes a file. It is not safe for concurrent use.
 type Writer struct {
-	// Cut counts texts that were cut because they are longer than 64 MiB.
+	// Cut counts texts that were truncated to 64 MiB.
 	Cut uint64
 
 	tl      *timeline.Timeline
@@ -81,7 +80,7 @@ type Writer struct {
 	json   []byte
 }
 
-// NewWriter returns a Writer of events of a timeline. The file is complete when Close has returned without an error.
+// NewWriter returns a Writer for events of a timeline. The file is complete when Close returns without an error.
 func NewWriter(w io.Writer, tl *timeline.Timeline, opts Options) *Writer {
 	writer := &Writer{tl: tl, layout: largeGroups, columns: newColumns()}
 	if opts.SmallGroups {
@@ -99,7 +98,7 @@ func NewWriter(w io.Writer, tl *timeline.Timeline, opts Options) *Writer {
 	return writer
 }
 
-// Write writes a row for an event, and returns how many bytes its values take.
+// Write writes a row for an event, and returns the size of its values in bytes.
 func (w *Writer) Write(row *resolved.Row) (size int, err error) {
 	start := len(w.text)
 	w.fillEvent(row)
@@ -113,8 +112,7 @@ func (w *Writer) Write(row *resolved.Row) (size int, err error) {
 	return size, err
 }
 
-// Close writes what is left and the end of the file, with metadata as pairs of names and values. It does not close the writer
-// below.
+// Close writes the remaining rows and the end of the file, with metadata as key-value pairs. It does not close the underlying writer.
 func (w *Writer) Close(metadata map[string]string) error {
 	if err := w.flushBatch(); err != nil {
 		return err
@@ -125,7 +123,7 @@ func (w *Writer) Close(metadata map[string]string) error {
 	return w.file.Close()
 }
 
-// flushBatch gives collected values to the columns, and ends the group if it is full.
+// flushBatch passes collected values to parquet-go, and ends the group if it is full.
 func (w *Writer) flushBatch() error {
 	for i, column := range w.file.ColumnWriters() {
 		if _, err := column.WriteRowValues(w.columns[i].values); err != nil {
@@ -235,7 +233,7 @@ func (w *Writer) fillThread(row *resolved.Row) {
 	}
 }
 
-// addText adds a text to a column, null if it is empty.
+// addText adds a text to a column, or null if it is empty.
 func (w *Writer) addText(col int, text []byte) {
 	if len(text) == 0 {
 		w.columns[col].null()
@@ -254,16 +252,16 @@ func (w *Writer) addString(col int, text string) {
 	w.columns[col].bytes(w.valid(start))
 }
 
-// addJSON adds the text in w.json; a text that is too long as a JSON string of its first part.
+// addJSON adds the text in w.json; if it is too long, its first part as a JSON string.
 func (w *Writer) addJSON(col int) {
 	if len(w.json) > maxText {
 		w.Cut++
-		w.json = jsonscan.AppendString(nil, w.json[:maxText/8]) // each byte can become six
+		w.json = jsonscan.AppendString(nil, w.json[:maxText/8]) // escapes make it up to six times as long
 	}
 	w.addText(col, w.json)
 }
 
-// keep copies a text to where it stays until the batch is written.
+// keep copies a text that must not change until the batch is written.
 func (w *Writer) keep(text []byte) []byte {
 	if len(text) > maxText {
 		w.Cut++
@@ -274,7 +272,7 @@ func (w *Writer) keep(text []byte) []byte {
 	return w.valid(start)
 }
 
-// valid returns the text that was appended last, with U+FFFD for bytes that are not UTF-8: readers refuse them.
+// valid returns the last text. Bytes that are not UTF-8, which readers reject, become U+FFFD.
 func (w *Writer) valid(start int) []byte {
 	if text := w.text[start:]; !utf8.Valid(text) {
 		w.text = append(w.text[:start], bytes.ToValidUTF8(text, []byte("\uFFFD"))...)
@@ -282,13 +280,13 @@ func (w *Writer) valid(start int) []byte {
 	return w.text[start:len(w.text):len(w.text)]
 }
 
-// cache holds texts that are made again and again.
+// cache caches texts.
 type cache[K comparable] struct {
 	texts map[K][]byte
 	bytes int
 }
 
-// entryBytes is about what an entry takes beside its text.
+// entryBytes is the estimated memory of an entry without its text.
 const entryBytes = 64
 
 func (c *cache[K]) get(key K, text func() []byte) []byte {

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// The columns are the fields of weft.v1.Event, in their order.
+// The columns are the fields of weft.v1.Event, in order.
 func TestColumns(t *testing.T) {
 	var columns, fields []string
 	for _, path := range newSchema().Columns() {
@@ -64,7 +64,7 @@ func write(t *testing.T, w io.Writer, tl *timeline.Timeline, opts Options) (*Wri
 	return file, err
 }
 
-// read returns the values of all rows, and the number of groups.
+// read returns the values of all rows, and the number of row groups.
 func read(t *testing.T, data []byte) (rows []pq.Row, groups int) {
 	t.Helper()
 	file, err := pq.OpenFile(bytes.NewReader(data), int64(len(data)))
@@ -93,7 +93,7 @@ func read(t *testing.T, data []byte) (rows []pq.Row, groups int) {
 	return rows, len(file.RowGroups())
 }
 
-// Equal events give equal bytes, and the size of groups changes nothing that is read.
+// Equal events give equal bytes, and the size of groups does not affect the data.
 func TestGroups(t *testing.T) {
 	tl := open(t, "traces/chrome/chrome-devtools-small.json")
 	var first, second, small bytes.Buffer
@@ -118,7 +118,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Long texts end a group early, and too long ones are cut; bytes that are not UTF-8 do not reach readers.
+// Long texts end a group early, and too long ones are truncated; invalid UTF-8 does not reach readers.
 func TestTexts(t *testing.T) {
 	b := &trace.Builder{TempDir: t.TempDir()}
 	thread := b.Thread(b.Process(1, "p"), 2, "bad \xff name")
@@ -137,7 +137,7 @@ func TestTexts(t *testing.T) {
 	var out bytes.Buffer
 	file, err := write(t, &out, timeline.Of(tr), Options{SmallGroups: true})
 	if err != nil || file.Cut != 0 {
-		t.Fatalf("%d cut: %v", file.Cut, err)
+		t.Fatalf("%d truncated texts: %v", file.Cut, err)
 	}
 	rows, groups := read(t, out.Bytes())
 	if len(rows) != 12 || groups < 2 {
@@ -157,23 +157,23 @@ func TestTexts(t *testing.T) {
 
 	file.text = file.text[:0]
 	if got := file.keep(make([]byte, maxText+1)); len(got) != maxText || file.Cut != 1 {
-		t.Errorf("%d bytes stay, %d cut", len(got), file.Cut)
+		t.Errorf("%d bytes are kept, %d texts truncated", len(got), file.Cut)
 	}
 }
 
 // failing fails after some bytes, like a full disk.
-type failing struct{ left int }
+type failing struct{ remaining int }
 
 var errFull = errors.New("full")
 
 func (f *failing) Write(b []byte) (int, error) {
-	if f.left -= len(b); f.left < 0 {
+	if f.remaining -= len(b); f.remaining < 0 {
 		return 0, errFull
 	}
 	return len(b), nil
 }
 
-// What cannot be written is an error, wherever it happens.
+// A write error is returned, wherever it happens.
 func TestFailingWriter(t *testing.T) {
 	tl := open(t, "traces/chrome/chrome-devtools-tiny.json")
 	var whole bytes.Buffer

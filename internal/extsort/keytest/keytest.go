@@ -1,4 +1,4 @@
-// Package keytest checks in tests that the key of an order orders values as its comparison does.
+// Package keytest checks in tests that the key of an order is consistent with its comparison.
 package keytest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// Check makes values of random bytes, many of which are those at which numbers change their sign or overflow. Of two with
-// different keys, the one with the smaller key must be the lesser one.
+// Check compares values of random bytes, biased to those at which numbers change sign or overflow. Of two values with different keys, the
+// one with the smaller key must be less.
 func Check[T any](t *testing.T, by extsort.Order[T]) {
 	t.Helper()
 	form := extsort.FormOf[T]()
@@ -27,7 +27,7 @@ func Check[T any](t *testing.T, by extsort.Order[T]) {
 		fill(form.Bytes(a))
 		copy(bytes, form.Bytes(a))
 		if at := rng.IntN(len(bytes)); rng.IntN(2) == 0 {
-			fill(bytes[at:]) // the first members are the same
+			fill(bytes[at:]) // the first fields are equal
 		} else {
 			fill(bytes[:at])
 		}
@@ -40,12 +40,12 @@ func Check[T any](t *testing.T, by extsort.Order[T]) {
 			t.Fatalf("the keys of\n%+v and\n%+v are %#x and %#x, Compare gives %d", *a, *b, x, y, order)
 		}
 		if back := -by.Compare(b, a); (order < 0) != (back < 0) || (order > 0) != (back > 0) {
-			t.Fatalf("Compare gives %d and the other way round %d", order, -back)
+			t.Fatalf("Compare gives %d, and %d with the arguments swapped", order, -back)
 		}
 	}
 }
 
-// offsetsOfBools returns where a type that begins at an offset has bools, which can only be 0 or 1.
+// offsetsOfBools returns the offsets of bools in a type, which can only be 0 or 1.
 func offsetsOfBools(t reflect.Type, at uintptr) (offsets []uintptr) {
 	switch t.Kind() {
 	case reflect.Bool:

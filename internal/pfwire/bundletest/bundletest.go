@@ -55,12 +55,12 @@ func mustWrite(t testing.TB, w io.WriteCloser, data []byte) {
 	}
 }
 
-// Packet returns the packet field of a bundle.
+// Packet returns a packet that is a bundle: a stream in the given field.
 func Packet(field int, stream []byte) []byte {
 	return wire.AppendBytes(nil, schema.Trace_Packet, wire.AppendBytes(nil, field, stream))
 }
 
-// Plain returns a packet field with a timestamp and some payload.
+// Plain returns a packet with a timestamp and payload bytes of filler.
 func Plain(ts uint64, payload int) []byte {
 	body := wire.AppendUint(nil, 8, ts)
 	body = wire.AppendBytes(body, 900, bytes.Repeat([]byte{'p'}, payload))

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// AnnotationKind says in which form a DebugAnnotation has its value.
+// AnnotationKind is the form of a DebugAnnotation's value.
 type AnnotationKind uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	ProtoAnnotation
 )
 
-// annotationKinds gives the form of a value by the number of its field.
+// annotationKinds maps field numbers to forms of values.
 var annotationKinds = [...]AnnotationKind{
 	schema.DebugAnnotation_BoolValue:       BoolAnnotation,
 	schema.DebugAnnotation_UintValue:       UintAnnotation,
@@ -41,13 +41,13 @@ var annotationKinds = [...]AnnotationKind{
 	schema.DebugAnnotation_StringValueIID:  TextAnnotation,
 }
 
-// Annotation is a DebugAnnotation (perfetto.md 2) without its members.
+// Annotation decodes the message DebugAnnotation (perfetto.md 2), without its members.
 type Annotation struct {
 	Name    []byte
 	NameIID uint64 // 0: see Name
 
 	Scalar
-	Values  int    // that it has; all members of a list are one
+	Values  int    // number of values; all members of a list count as one
 	Bytes   []byte // text, JSON, nested or proto value
 	TextIID uint64 // of a text; 0: see Bytes
 
@@ -57,7 +57,7 @@ type Annotation struct {
 	msg []byte
 }
 
-// Scalar is the kind of an annotation and its value, if that is a number or a truth value.
+// Scalar is the kind of an annotation and its value, if that is a number or a boolean.
 type Scalar struct {
 	Kind   AnnotationKind
 	scalar uint64
@@ -66,7 +66,7 @@ type Scalar struct {
 // Parse decodes msg.
 func (a *Annotation) Parse(msg []byte) error { return a.parse(msg, false) }
 
-// ParseHead decodes an annotation that weft has encoded up to the first member of a list: its name comes before that.
+// ParseHead decodes an annotation encoded by weft up to the first member of a list; its name comes before the members.
 func (a *Annotation) ParseHead(msg []byte) error { return a.parse(msg, true) }
 
 func (a *Annotation) parse(msg []byte, head bool) error {
@@ -117,8 +117,7 @@ func (s Scalar) Int() int64 { return int64(s.scalar) }
 // Double returns the value of a DoubleAnnotation.
 func (s Scalar) Double() float64 { return math.Float64frombits(s.scalar) }
 
-// Members returns the entries of a dictionary or the elements of an array, which are annotations; other values have
-// none.
+// Members returns the entries of a dictionary or the elements of an array, which are annotations. It is empty for other values.
 func (a *Annotation) Members() List {
 	switch a.Kind {
 	case DictAnnotation:
@@ -129,8 +128,8 @@ func (a *Annotation) Members() List {
 	return List{}
 }
 
-// NestedValue is DebugAnnotation.NestedValue without its members. Of the kinds of annotations it can be a bool, an int, a
-// double, a text, a dictionary or an array.
+// NestedValue decodes the message DebugAnnotation.NestedValue, without its members. Its kind is bool, int, double, text, dictionary
+// or array.
 type NestedValue struct {
 	Scalar
 	Text []byte
@@ -168,7 +167,7 @@ func (v *NestedValue) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// Keys returns the keys of a dictionary, which are texts. They pair with its Values by their position.
+// Keys returns the keys of a dictionary, which are texts and correspond to its Values by position.
 func (v *NestedValue) Keys() List { return newList(v.msg, schema.DebugAnnotationNestedValue_DictKeys) }
 
 // Values returns the values of a dictionary or array, which are NestedValues.

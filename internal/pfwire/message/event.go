@@ -1,10 +1,10 @@
-// Package message has the one decoder of each message of Perfetto. It knows their fields and nothing of what they mean:
-// interned ids are not looked up, times not converted.
+// Package message has the only decoder of each message of Perfetto. It knows their fields but not their meaning: it neither looks
+// up interned ids nor converts times.
 //
-// Messages of which a trace has millions are structs, which Parse fills anew; it keeps the memory of their lists. The others
-// keep where their fields are, and have a method for each field that weft reads. Repeated messages are Lists. Byte slices are
-// parts of the message. Of a field that is not a list and comes twice the last one counts, as in Perfetto. An error of Parse says
-// that the message could not be read to its end; what comes before that is decoded.
+// Messages of which a trace has millions are structs, which Parse overwrites, reusing the memory of their lists. Other messages
+// store the positions of their fields, and have a method for each field that weft reads. Repeated messages are Lists. Byte slices
+// are parts of the message. The last occurrence of a field that is not a list wins, as in Perfetto. An error of Parse means that
+// the rest of the message could not be decoded; everything before it was.
 package message
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// TrackEvent is TrackEvent (perfetto.md 2).
+// TrackEvent decodes the message TrackEvent (perfetto.md 2).
 type TrackEvent struct {
 	Type         uint64
 	TrackUUID    uint64
@@ -23,11 +23,11 @@ type TrackEvent struct {
 
 	Name         []byte
 	NameIID      uint64
-	Named        bool // has a name or the iid of one, whatever it is
+	Named        bool // has a name or the iid of one, even if it is empty
 	Categories   [][]byte
 	CategoryIIDs []uint64
 
-	Values   int // of the counter: one, or none
+	Values   int // of the counter: 0 or 1
 	IsDouble bool
 	Int      int64
 	Double   float64
@@ -39,18 +39,18 @@ type TrackEvent struct {
 
 	Flows          []uint64
 	Terminating    []uint64
-	OldFlows       []uint64 // in the varint form, which counts if there are none in fixed64
+	OldFlows       []uint64 // in the varint form, which is used if there are none in fixed64
 	OldTerminating []uint64
 
 	Annotations [][]byte
-	Legacy      LegacyEvent // if HasLegacy
+	Legacy      LegacyEvent // valid if HasLegacy
 	HasLegacy   bool
 
 	rareFields
 	hasRare bool
 }
 
-// rareFields are those that few events have. They are emptied only after such an event.
+// rareFields are fields of few events. They are cleared only if they were set.
 type rareFields struct {
 	Callstack         []byte
 	CallstackIID      uint64
@@ -71,15 +71,15 @@ type rareFields struct {
 	ThreadTimeDeltaUS, ThreadTimeUS int64
 	HasThreadTimeDelta              bool
 	HasThreadTime                   bool
-	Instructions                    bool // has a count of instructions
+	Instructions                    bool // has an instruction count
 
-	Other []Field // what is beyond the fields above: extensions, messages of a program of its own
+	Other []Field // any other fields: extensions, and a program's own messages
 }
 
 // Field is a field that is not decoded.
 type Field struct {
 	Number int
-	Type   int // as in package wire
+	Type   int // a wire type, see package wire
 	Value  uint64
 	Bytes  []byte
 }
@@ -136,7 +136,7 @@ func (e *TrackEvent) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// reset empties the event, field by field, because a literal is made beside it and then copied.
+// reset clears the event field by field, because the compiler builds a literal elsewhere and copies it.
 func (e *TrackEvent) reset() {
 	e.Type, e.TrackUUID, e.HasTrackUUID = 0, 0, false
 	e.Name, e.NameIID, e.Named = nil, 0, false
@@ -154,7 +154,7 @@ func (e *TrackEvent) reset() {
 	}
 }
 
-// parseRare decodes a field that few events have.
+// parseRare decodes a field of few events.
 func (e *TrackEvent) parseRare(r *wire.Reader) {
 	e.hasRare = true
 	switch r.Field() {
@@ -195,7 +195,7 @@ func (e *TrackEvent) parseRare(r *wire.Reader) {
 	}
 }
 
-// IDKind says where the id of a LegacyEvent is valid.
+// IDKind is the scope of a LegacyEvent's id.
 type IDKind uint8
 
 const (
@@ -205,9 +205,9 @@ const (
 	GlobalID
 )
 
-// LegacyEvent is TrackEvent.LegacyEvent: what Chrome's JSON phases have beyond a TrackEvent.
+// LegacyEvent decodes the message TrackEvent.LegacyEvent: the parts of Chrome's JSON phases that a TrackEvent lacks.
 type LegacyEvent struct {
-	NameIID          uint64 // used if the event has no name of its own
+	NameIID          uint64 // used if the event has no name
 	Phase            byte
 	DurationUS       int64
 	HasDuration      bool
@@ -225,7 +225,7 @@ type LegacyEvent struct {
 	HasPID           bool
 	TID              int64
 	HasTID           bool
-	Instructions     bool // has a count of instructions
+	Instructions     bool // has an instruction count
 }
 
 // Parse decodes msg.
@@ -269,7 +269,7 @@ func (l *LegacyEvent) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// TaskExecution is TaskExecution.
+// TaskExecution decodes the message TaskExecution.
 type TaskExecution struct{ fields }
 
 // Parse decodes msg.
@@ -277,7 +277,7 @@ func (t *TaskExecution) Parse(msg []byte) error { return t.parse(msg, schema.Mes
 
 func (t *TaskExecution) PostedFromIID() uint64 { return t.uint(schema.TaskExecution_PostedFromIID) }
 
-// LogMessage is LogMessage.
+// LogMessage decodes the message LogMessage.
 type LogMessage struct{ fields }
 
 // Parse decodes msg.
@@ -288,7 +288,7 @@ func (l *LogMessage) BodyIID() uint64           { return l.uint(schema.LogMessag
 func (l *LogMessage) HasPriority() bool         { return l.has(schema.LogMessage_Prio) }
 func (l *LogMessage) Priority() uint64          { return l.uint(schema.LogMessage_Prio) }
 
-// Screenshot is Screenshot. JPEG is nil if it is missing.
+// Screenshot decodes the message Screenshot. JPEG is nil if it is missing.
 type Screenshot struct{ fields }
 
 // Parse decodes msg.
@@ -299,7 +299,7 @@ func (s *Screenshot) JPEG() []byte { return s.bytes(schema.Screenshot_JpgImage) 
 // Other returns the numbers of the fields that are not decoded.
 func (s *Screenshot) Other() []int { return s.beyond(1 << schema.Screenshot_JpgImage) }
 
-// SourceLocation is SourceLocation. File and Function are nil if they are missing.
+// SourceLocation decodes the message SourceLocation. File and Function are nil if they are missing.
 type SourceLocation struct{ fields }
 
 // Parse decodes msg.

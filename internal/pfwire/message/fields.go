@@ -5,26 +5,25 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// fields finds the fields of a message that is small or rare. Such a message embeds it, has a Parse that names its type, and a
-// method for each field that weft reads, which decodes the last occurrence of it. What is missing is 0, false or nil. A field
-// that does not have the wire type of the schema is an unknown one, as in protobuf: it is in Mistyped, and missing otherwise.
+// fields locates the fields of a small or rare message. Such a message embeds it, has a Parse that names its type, and a method for
+// each field that weft reads, which decodes the last occurrence. Missing values are 0, false or nil. A field with a wire type other
+// than the schema's counts as unknown, as in protobuf: it is missing, and reported by Mistyped.
 type fields struct {
 	msg      []byte
 	types    *wireTypes
-	last     [numFields + 1]uint32 // where the last occurrence begins, plus 1; 0: there is none
-	more     bool                  // there are other fields
-	mistyped bool                  // and some of them are in the schema with another wire type
+	last     [numFields + 1]uint32 // start of the last occurrence, plus 1; 0: missing
+	more     bool                  // there are unknown fields
+	mistyped bool                  // some of them are known fields with another wire type
 }
 
-// numFields is above the numbers of all fields but weft's own, of which a message has at most one. In the list of fields it is
-// after the others.
+// numFields is greater than the numbers of all fields except weft's own, of which a message has at most one. Its slot is the last.
 const (
 	numFields = 24
 	weftField = schema.TrackDescriptor_WeftMark
 	weftSlot  = numFields
 )
 
-// parse finds the fields of msg, which is of the type with an index of schema.Messages.
+// parse locates the fields of msg, whose type is schema.Messages[message].
 func (f *fields) parse(msg []byte, message int) error {
 	*f = fields{msg: msg, types: &messageTypes[message]}
 	r := wire.NewReader(msg)
@@ -41,8 +40,8 @@ func (f *fields) parse(msg []byte, message int) error {
 	return r.Err()
 }
 
-// Mistyped returns the numbers of the fields that do not have the wire type of the schema, once for each occurrence; nil if
-// there are none.
+// Mistyped returns the numbers of the fields with a wire type other than the schema's, once for each occurrence; nil if there are
+// none.
 func (f *fields) Mistyped() (numbers []int) {
 	if !f.mistyped {
 		return nil
@@ -55,7 +54,7 @@ func (f *fields) Mistyped() (numbers []int) {
 	return numbers
 }
 
-// slot returns the place of a field in the list of fields.
+// slot returns the index of a field in last and types.
 func slot(field int) (i int, ok bool) {
 	if field == weftField {
 		return weftSlot, true
@@ -63,7 +62,7 @@ func slot(field int) (i int, ok bool) {
 	return field, field < numFields
 }
 
-// at returns where the last occurrence of a field begins, plus 1; 0 if there is none.
+// at returns the start of a field's last occurrence, plus 1; 0 if it is missing.
 func (f *fields) at(field int) uint32 {
 	i, _ := slot(field)
 	return f.last[i]
@@ -71,7 +70,7 @@ func (f *fields) at(field int) uint32 {
 
 func (f *fields) has(field int) bool { return f.at(field) != 0 }
 
-// field returns a Reader that is at the last occurrence of a field.
+// field returns a Reader positioned at the last occurrence of a field.
 func (f *fields) field(field int) (r wire.Reader) {
 	if at := f.at(field); at != 0 {
 		r = wire.NewReader(f.msg[at-1:])
@@ -92,7 +91,7 @@ func (f *fields) bytes(field int) []byte {
 	return r.Bytes()
 }
 
-// oneof returns the one of several fields that comes last, 0 if there is none.
+// oneof returns the one of several fields that occurs last, 0 if all are missing.
 func (f *fields) oneof(list ...int) (field int) {
 	last := uint32(0)
 	for _, n := range list {
@@ -103,7 +102,7 @@ func (f *fields) oneof(list ...int) (field int) {
 	return field
 }
 
-// either returns a message or the iid of one, whichever comes last.
+// either returns a message or the iid of one, whichever occurs last.
 func (f *fields) either(msg, iid int) Ref {
 	if f.oneof(msg, iid) == iid {
 		return Ref{IID: f.uint(iid)}
@@ -114,10 +113,10 @@ func (f *fields) either(msg, iid int) Ref {
 // Ref is a message, or the iid of an interned one.
 type Ref struct {
 	Msg []byte // nil: see IID
-	IID uint64 // 0: there is none
+	IID uint64 // 0: no message
 }
 
-// list returns the messages of a repeated field. One that is mistyped is nil.
+// list returns the messages of a repeated field. Mistyped ones are nil.
 func (f *fields) list(field int) List { return newList(f.msg, field) }
 
 // texts returns the texts of a repeated field.
@@ -141,7 +140,7 @@ func (f *fields) varints(to []uint64, field int) []uint64 {
 	return to
 }
 
-// beyond returns the numbers of all fields but the known ones, of which known has the bits. Of those it returns the mistyped.
+// beyond returns the numbers of all fields except the correctly typed ones in the bit set known.
 func (f *fields) beyond(known uint32) (numbers []int) {
 	others := f.more
 	for n := range f.last {
@@ -158,7 +157,7 @@ func (f *fields) beyond(known uint32) (numbers []int) {
 	return numbers
 }
 
-// fieldType is the wire type of a field, plus 1, and whether the field is repeated.
+// fieldType is the wire type of a field plus 1, and whether the field is repeated.
 type fieldType uint8
 
 const (
@@ -166,15 +165,15 @@ const (
 	repeatedField fieldType = 1 << 4
 )
 
-// fits reports whether a value of the field can have a wire type: its own or, if there may be several in one, the type of lists.
+// fits reports whether a value of the field can have a wire type: its own or, if the field is repeated, the wire type of packed lists.
 func (t fieldType) fits(wireType int) bool {
 	return t&^repeatedField == fieldType(wireType)+1 || t&repeatedField != 0 && wireType == wire.Len
 }
 
-// wireTypes has the types of the fields of a message, by their places in the list of fields.
+// wireTypes are the types of a message's fields, by slot.
 type wireTypes [numFields + 1]fieldType
 
-// messageTypes has the wire types of all messages, by their indexes in schema.Messages.
+// messageTypes are the types of all messages' fields, by index in schema.Messages.
 var messageTypes = func() (all [len(schema.Messages)]wireTypes) {
 	for m := range schema.Messages {
 		for _, f := range schema.Messages[m].Fields {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// InternedKind is a table of interned data: its field number in InternedData (perfetto.md 2).
+// InternedKind is a table of interned data, by its field number in InternedData (perfetto.md 2).
 type InternedKind int
 
 // The tables that weft reads.
@@ -36,13 +36,13 @@ const (
 // NumInternedKinds is the size of an array indexed by InternedKind.
 const NumInternedKinds = InternedAsyncContexts + 1
 
-// entryForm says what the entries of a table are.
+// entryForm is the form of a table's entries.
 type entryForm uint8
 
 const (
-	noTable    entryForm = iota
-	textEntry            // a text
-	wholeEntry           // a message
+	noTable entryForm = iota
+	textEntry
+	wholeEntry // a message
 )
 
 var entryForms = [NumInternedKinds]entryForm{
@@ -55,20 +55,20 @@ var entryForms = [NumInternedKinds]entryForm{
 	InternedAsyncContexts: wholeEntry,
 }
 
-// InternedData steps through the entries of an InternedData, of the tables that weft reads.
+// InternedData iterates over the entries of an InternedData message in the tables that weft reads.
 type InternedData struct {
 	Kind  InternedKind
-	IID   uint64 // 0: the entry has none
-	Entry []byte // the text, or the whole entry of a table that has no texts; not nil
+	IID   uint64 // 0: missing
+	Entry []byte // the text, or the whole entry if the table has no texts; not nil
 
 	r   wire.Reader
 	err error
 }
 
-// NewInternedData returns an InternedData that is before its first entry.
+// NewInternedData returns an InternedData before its first entry.
 func NewInternedData(msg []byte) InternedData { return InternedData{r: wire.NewReader(msg)} }
 
-// Next steps to the next entry.
+// Next advances to the next entry.
 func (d *InternedData) Next() bool {
 	for d.err == nil && d.r.Next() {
 		field := d.r.Field()
@@ -85,7 +85,7 @@ func (d *InternedData) Next() bool {
 	return false
 }
 
-// Err returns why Next stopped before the end, nil if it did not.
+// Err returns the error that stopped Next, if any.
 func (d *InternedData) Err() error {
 	if d.err != nil {
 		return d.err
@@ -93,8 +93,7 @@ func (d *InternedData) Err() error {
 	return d.r.Err()
 }
 
-// parseEntry decodes an entry. Every message in the tables has its id in the same field, and those with a text have that in the
-// same one too.
+// parseEntry decodes an entry. The id, and the text if there is one, have the same field numbers in all tables.
 func (d *InternedData) parseEntry(msg []byte) error {
 	d.IID, d.Entry = 0, msg
 	text := []byte{}

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// List steps through the messages of a repeated field. The zero List has none.
+// List iterates over the messages of a repeated field. The zero List is empty.
 type List struct {
 	r     wire.Reader
 	field int
@@ -14,7 +14,7 @@ type List struct {
 
 func newList(msg []byte, field int) List { return List{wire.NewReader(msg), field} }
 
-// Next steps to the next message.
+// Next advances to the next message.
 func (l *List) Next() bool {
 	for l.r.Next() {
 		if l.r.Field() == l.field {
@@ -27,11 +27,11 @@ func (l *List) Next() bool {
 // Bytes returns the current message.
 func (l *List) Bytes() []byte { return l.r.Bytes() }
 
-// Err returns why Next stopped before the end of the message that has the field, nil if it did not.
+// Err returns the error that stopped Next, if any.
 func (l *List) Err() error { return l.r.Err() }
 
-// appendVarints appends the values of the current field of r, a repeated varint field in its packed or its plain form.
-// Of a packed field that is broken it appends the values before the break.
+// appendVarints appends the values of r's current field, a repeated varint field in packed or plain form. Of a broken packed field
+// it appends the values before the error.
 func appendVarints(to []uint64, r *wire.Reader) []uint64 {
 	if r.Type() != wire.Len {
 		return append(to, r.Uint())

@@ -2,7 +2,7 @@ package message
 
 import "github.com/weft-trace/weft/internal/schema"
 
-// SystemInfo is SystemInfo, as far as it is about the machine's name.
+// SystemInfo decodes the machine's name in the message SystemInfo.
 type SystemInfo struct{ fields }
 
 // Parse decodes msg.
@@ -13,7 +13,7 @@ func (s *SystemInfo) MachineName() []byte { return s.bytes(schema.SystemInfo_Mac
 // HasMore reports whether there are other fields.
 func (s *SystemInfo) HasMore() bool { return len(s.beyond(1<<schema.SystemInfo_MachineName)) > 0 }
 
-// RemoteClockSync is RemoteClockSync.
+// RemoteClockSync decodes the message RemoteClockSync.
 type RemoteClockSync struct{ fields }
 
 // Parse decodes msg.
@@ -22,7 +22,7 @@ func (s *RemoteClockSync) Parse(msg []byte) error { return s.parse(msg, schema.M
 // Rounds returns the readings, which are SyncedClocks.
 func (s *RemoteClockSync) Rounds() List { return s.list(schema.RemoteClockSync_SyncedClocks) }
 
-// SyncedClocks is RemoteClockSync.SyncedClocks: what the clocks showed on a machine, and then on the host, each a ClockSnapshot.
+// SyncedClocks decodes the message RemoteClockSync.SyncedClocks: a ClockSnapshot of a machine, and one taken later of the host.
 type SyncedClocks struct{ Client, Host []byte }
 
 // Parse decodes msg.

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// Hostile bytes make no decoder panic, and what the generated structs can read comes out the same.
+// No input makes a decoder panic, and whatever the generated structs can read is decoded the same.
 func FuzzTrackEvent(f *testing.F) {
 	for _, text := range []string{
 		`type: TYPE_SLICE_BEGIN track_uuid: 7 name: "a" categories: "c" category_iids: [1, 2] flow_ids: [3, 4] terminating_flow_ids: 5`,
@@ -59,7 +59,7 @@ func walkAnnotation(msg []byte, depth int) {
 
 func sameAnnotation(t *testing.T, msg []byte, want *protos.DebugAnnotation) {
 	if len(want.ProtoReflect().GetUnknown()) > 0 {
-		return // to the generated struct a field of another wire type, or a group, is an unknown one
+		return // to the generated struct, a field of another wire type, or a group, is unknown
 	}
 	var a Annotation
 	if err := a.Parse(msg); err != nil {
@@ -69,7 +69,7 @@ func sameAnnotation(t *testing.T, msg []byte, want *protos.DebugAnnotation) {
 		t.Errorf("name %q %d, want %v", a.Name, a.NameIID, want)
 	}
 	if a.Values != 1 {
-		return // of several the kinds may differ: lists are not part of the oneof
+		return // the kinds of several values may differ: lists are not part of the oneof
 	}
 	switch a.Kind {
 	case IntAnnotation:

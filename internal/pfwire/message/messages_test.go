@@ -17,7 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// values are the fields of one message as a decoder and a generated struct read them.
+// values are the fields of a message, read by a decoder and by a generated struct.
 type values struct {
 	got, want []any
 }
@@ -26,7 +26,7 @@ func (v *values) same(got, want any) {
 	v.got, v.want = append(v.got, got), append(v.want, want)
 }
 
-// count is the number of messages in a list.
+// count returns the number of messages in a list.
 func count(l List) (n int) {
 	for l.Next() {
 		n++
@@ -47,10 +47,10 @@ type witness struct {
 	message proto.Message
 	compare func(v *values, msg []byte, want proto.Message) error
 
-	mistyped func(msg []byte) []int // the fields that Mistyped returns; nil: the decoder has no such method
+	mistyped func(msg []byte) []int // the result of Mistyped; nil: the decoder has no such method
 }
 
-// against makes a witness of the comparison of one type of message with a generated struct.
+// against makes a witness that compares a decoder with a generated struct.
 func against[T any, P interface {
 	*T
 	Parse([]byte) error
@@ -327,9 +327,9 @@ var witnesses = []witness{
 	}),
 }
 
-// thinksOtherwise reports whether the decoders may read a message that has unknown fields in another way: they do not know which
-// values an enum has, they count mistyped messages of lists, and those that are structs take what a field of another wire type has,
-// and fields of any number, such as the payload of a packet.
+// thinksOtherwise reports whether the decoders may read a message with unknown fields differently: they do not know the values of enums,
+// count mistyped messages of lists, and those that are structs accept fields with any wire type or number, such as the payload of a
+// packet.
 func thinksOtherwise(m protoreflect.Message, isStruct bool) (otherwise bool) {
 	for unknown := m.GetUnknown(); len(unknown) > 0; {
 		number, wireType, n := protowire.ConsumeField(unknown)
@@ -346,7 +346,7 @@ func thinksOtherwise(m protoreflect.Message, isStruct bool) (otherwise bool) {
 	return otherwise
 }
 
-// hasUnknown reports whether there are unknown fields in a message or one inside of it.
+// hasUnknown reports whether a message, or one inside it, has unknown fields.
 func hasUnknown(m protoreflect.Message) (unknown bool) {
 	unknown = len(m.GetUnknown()) > 0
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -397,7 +397,7 @@ func (w *witness) encodeSeed(t testing.TB) []byte {
 	return msg
 }
 
-// A field with another wire type than in the schema is read as unknown and reported, alone and after a valid one.
+// A field with another wire type than the schema's is read as unknown and reported, alone and after a valid one.
 func TestMistypedFields(t *testing.T) {
 	forms := map[protowire.Type][]byte{
 		protowire.VarintType: {7}, protowire.Fixed32Type: {7, 0, 0, 0}, protowire.Fixed64Type: {7, 0, 0, 0, 0, 0, 0, 0}, protowire.BytesType: {1, 'x'},
@@ -417,17 +417,17 @@ func TestMistypedFields(t *testing.T) {
 				}
 				w.check(t, field)
 				w.check(t, append(bytes.Clone(seed), field...))
-				told := w.mistyped(field)
+				mistyped := w.mistyped(field)
 				isEnum, isWefts := fields.Get(i).Enum() != nil && wireType == protowire.VarintType, fields.Get(i).Message() != nil && number == weftField
-				if !isEnum && !isWefts && !slices.Equal(told, []int{int(number)}) { // of marks and pages something else tells
-					t.Errorf("%T: field %d as wire type %d: Mistyped returns %v", w.message, number, wireType, told)
+				if !isEnum && !isWefts && !slices.Equal(mistyped, []int{int(number)}) { // marks and pages are reported elsewhere
+					t.Errorf("%T: field %d as wire type %d: Mistyped returns %v", w.message, number, wireType, mistyped)
 				}
 			}
 		}
 	}
 }
 
-// Hostile bytes make no decoder panic, and what the generated structs can read comes out the same.
+// No input makes a decoder panic, and whatever the generated structs can read is decoded the same.
 func FuzzMessages(f *testing.F) {
 	for i, w := range witnesses {
 		msg := w.encodeSeed(f)
@@ -439,7 +439,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// Decoding allocates nothing but lists.
+// Decoding allocates only lists.
 func TestParseAllocatesNothing(t *testing.T) {
 	msg := []byte("\x08\x01\x10\x02\x18\x03\x20\x04")
 	var sink uint64

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 )
 
-// TraceAttributes is TraceAttributes.
+// TraceAttributes decodes the message TraceAttributes.
 type TraceAttributes struct{ fields }
 
 // Parse decodes msg.
@@ -15,15 +15,15 @@ func (t *TraceAttributes) Parse(msg []byte) error { return t.parse(msg, schema.M
 // Attributes returns the attributes, which are Attributes.
 func (t *TraceAttributes) Attributes() List { return t.list(schema.TraceAttributes_Attribute) }
 
-// Pages returns the pages, which weft wrote and are Pages; a damaged one may be nil.
+// Pages returns the pages, written by weft, which are Pages; damaged ones may be nil.
 func (t *TraceAttributes) Pages() List { return t.list(schema.TraceAttributes_WeftPages) }
 
-// Mistyped is as for all messages, but without pages.
+// Mistyped is fields.Mistyped without pages.
 func (t *TraceAttributes) Mistyped() []int {
 	return slices.DeleteFunc(t.fields.Mistyped(), func(n int) bool { return n == schema.TraceAttributes_WeftPages })
 }
 
-// Attribute is TraceAttributes.Attribute.
+// Attribute decodes the message TraceAttributes.Attribute.
 type Attribute struct{ fields }
 
 // Parse decodes msg.
@@ -35,24 +35,24 @@ func (a *Attribute) Key() []byte  { return a.bytes(schema.TraceAttributesAttribu
 func (a *Attribute) Text() []byte { return a.bytes(schema.TraceAttributesAttribute_StringValue) }
 func (a *Attribute) Int() int64   { return a.int(schema.TraceAttributesAttribute_LongValue) }
 
-// IsInt reports whether the value is an Int, not a Text.
+// IsInt reports whether the value is an Int rather than a Text.
 func (a *Attribute) IsInt() bool {
 	return a.oneof(schema.TraceAttributesAttribute_LongValue, schema.TraceAttributesAttribute_StringValue) == schema.TraceAttributesAttribute_LongValue
 }
 
-// ChromeEvents is ChromeEventBundle.
+// ChromeEvents decodes the message ChromeEventBundle.
 type ChromeEvents struct{ fields }
 
 // Parse decodes msg.
 func (e *ChromeEvents) Parse(msg []byte) error { return e.parse(msg, schema.MessageChromeEventBundle) }
 
-// Metadata returns the metadata, for ChromeMetadata.
+// Metadata returns the metadata, which are ChromeMetadata.
 func (e *ChromeEvents) Metadata() List { return e.list(schema.ChromeEventBundle_Metadata) }
 
 // Other returns the numbers of the other fields.
 func (e *ChromeEvents) Other() []int { return e.beyond(1 << schema.ChromeEventBundle_Metadata) }
 
-// ChromeMetadata is ChromeMetadata, which are attributes in their old form.
+// ChromeMetadata decodes the message ChromeMetadata, the old form of attributes.
 type ChromeMetadata struct{ fields }
 
 // Parse decodes msg.
@@ -64,14 +64,14 @@ func (m *ChromeMetadata) Int() int64   { return m.int(schema.ChromeMetadata_IntV
 func (m *ChromeMetadata) IsBool() bool { return m.value() == schema.ChromeMetadata_BoolValue }
 func (m *ChromeMetadata) IsInt() bool  { return m.value() == schema.ChromeMetadata_IntValue }
 
-// Text returns the value if it is a text or JSON.
+// Text returns a text or JSON value.
 func (m *ChromeMetadata) Text() []byte { return m.bytes(m.value()) }
 
 func (m *ChromeMetadata) value() int {
 	return m.oneof(schema.ChromeMetadata_StringValue, schema.ChromeMetadata_BoolValue, schema.ChromeMetadata_IntValue, schema.ChromeMetadata_JSONValue)
 }
 
-// Page is WeftPage.
+// Page decodes the message WeftPage.
 type Page struct{ fields }
 
 // Parse decodes msg.
@@ -85,7 +85,7 @@ func (p *Page) URL() []byte     { return p.bytes(schema.WeftPage_URL) }
 func (p *Page) IDSpace() []byte { return p.bytes(schema.WeftPage_IDSpace) }
 func (p *Page) IsPrivate() bool { return p.uint(schema.WeftPage_IsPrivate) != 0 }
 
-// TraceUUID is TraceUuid.
+// TraceUUID decodes the message TraceUuid.
 type TraceUUID struct{ fields }
 
 // Parse decodes msg.
@@ -94,7 +94,7 @@ func (u *TraceUUID) Parse(msg []byte) error { return u.parse(msg, schema.Message
 func (u *TraceUUID) MSB() uint64 { return u.uint(schema.TraceUuid_Msb) }
 func (u *TraceUUID) LSB() uint64 { return u.uint(schema.TraceUuid_Lsb) }
 
-// ServiceEvent is TracingServiceEvent.
+// ServiceEvent decodes the message TracingServiceEvent.
 type ServiceEvent struct{ fields }
 
 // Parse decodes msg.
@@ -106,7 +106,7 @@ func (e *ServiceEvent) TracingStarted() bool {
 	return e.uint(schema.TracingServiceEvent_TracingStarted) != 0
 }
 
-// ExtensionDescriptor is ExtensionDescriptor: a FileDescriptorSet, as it is or compressed.
+// ExtensionDescriptor decodes the message ExtensionDescriptor: a FileDescriptorSet, perhaps compressed.
 type ExtensionDescriptor struct{ fields }
 
 // Parse decodes msg.

@@ -7,23 +7,23 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// SequenceKey identifies a packet sequence. Sequence ids are given out by each machine of a trace for itself.
+// SequenceKey identifies a packet sequence. Each machine of a trace assigns its own ids.
 type SequenceKey struct {
 	Machine, ID uint32
 }
 
-// TracePacket is what a TracePacket says beside its payload (perfetto.md 2).
+// TracePacket decodes the message TracePacket (perfetto.md 2).
 type TracePacket struct {
 	Timestamp    uint64
 	HasTimestamp bool
 	ClockID      uint32 // 0: the default clock of the sequence
 	Sequence     SequenceKey
 
-	Cleared      bool // flag 1, or its old form: the sequence starts anew with this packet
+	Cleared      bool // flag 1, or its old form: the state of the sequence is reset before this packet
 	NeedsState   bool // flag 2
 	Dropped      bool // packets before this one were lost
 	InternedData []byte
-	Defaults     []byte // nil if the packet has none; not nil if they are empty
+	Defaults     []byte // nil if missing; not nil if empty
 
 	ThreadTime    int64 // of an instant: see weft_thread_time in the schema
 	HasThreadTime bool
@@ -34,19 +34,19 @@ type TracePacket struct {
 	DidNotEnd bool   // see weft_did_not_end in the schema
 	FlowSteps []byte // see weft_flow_steps in the schema: numbers, packed
 	Levels    uint64 // see weft_levels in the schema
-	Thread    uint64 // uuid, 0 if there is none: see weft_thread in the schema
-	Mistyped  int    // the number of one of these fields that has another wire type and is left out; 0: none has
+	Thread    uint64 // uuid; 0: missing; see weft_thread in the schema
+	Mistyped  int    // the number of one of these fields that has another wire type and is ignored; 0: none
 
-	// Payload is the number of the field that says what the packet is, Data its content; 0 if there is none. The
-	// payload is a oneof: of several the last one counts.
+	// Payload is the number of the packet's payload field, Data its contents; 0: no payload. The payload is a oneof: the last one
+	// wins.
 	Payload int
 	Data    []byte
 	Idle    bool // a track event or sample of an idle thread: see weft_idle and weft_idle_sample in the schema
-	Folded  bool // a track event that viewers pass over: see weft_folded in the schema
+	Folded  bool // a track event that viewers skip: see weft_folded in the schema
 
-	// Bundle is a compressed stream of packets, nil if the packet is not a bundle. It counts whatever else is in the packet.
+	// Bundle is a compressed stream of packets, nil if the packet is not a bundle. It takes precedence over the rest of the packet.
 	Bundle     []byte
-	BundleZstd bool // the stream is one of zstd
+	BundleZstd bool // the stream is compressed with zstd
 }
 
 // Parse decodes msg.
@@ -75,44 +75,17 @@ func (p *TracePacket) Parse(msg []byte) error {
 		case schema.TracePacket_MachineID:
 			p.Sequence.Machine = uint32(r.Uint())
 		case schema.TracePacket_TrustedUID, schema.TracePacket_TrustedPID, schema.TracePacket_FirstPacketOnSequence:
-			// nothing that a reader acts on
+			// readers do not need these
 		case schema.TracePacket_CompressedPackets, schema.TracePacket_ZstdCompressedPackets:
 			p.Payload, p.Data = field, r.Bytes()
 			if r.Type() == wire.Len {
 				p.Bundle, p.BundleZstd = r.Bytes(), field == schema.TracePacket_ZstdCompressedPackets
 			}
-		case schema.TracePacket_WeftThreadTime:
-			if r.Type() == wire.Varint {
-				p.ThreadTime, p.HasThreadTime = r.Int(), true
-			} else {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftThreadTimeDelta:
-			if r.Type() == wire.Varint {
-				p.ThreadTimeDelta, p.HasThreadTimeDelta = r.Sint(), true
-			} else {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftDidNotEnd:
-			if r.Type() == wire.Varint {
-				p.DidNotEnd = r.Bool()
-			} else {
-				p.Mistyped = field
-			}
+		case schema.TracePacket_WeftThreadTime, schema.TracePacket_WeftThreadTimeDelta, schema.TracePacket_WeftDidNotEnd,
+			schema.TracePacket_WeftThread, schema.TracePacket_WeftLevels:
+			p.parseNumber(&r)
 		case schema.TracePacket_WeftFlowSteps:
 			if p.FlowSteps = r.Bytes(); r.Type() != wire.Len {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftThread:
-			if r.Type() == wire.Varint {
-				p.Thread = r.Uint()
-			} else {
-				p.Mistyped = field
-			}
-		case schema.TracePacket_WeftLevels:
-			if r.Type() == wire.Varint {
-				p.Levels = r.Uint()
-			} else {
 				p.Mistyped = field
 			}
 		case schema.TracePacket_WeftFolded:
@@ -134,13 +107,33 @@ func (p *TracePacket) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// DescribesClocks reports whether the payload is one that does not advance an incremental clock though the packet may have
-// a timestamp: clock snapshot, service event, extension descriptor.
+// parseNumber decodes a varint field of weft's own.
+func (p *TracePacket) parseNumber(r *wire.Reader) {
+	if r.Type() != wire.Varint {
+		p.Mistyped = r.Field()
+		return
+	}
+	switch r.Field() {
+	case schema.TracePacket_WeftThreadTime:
+		p.ThreadTime, p.HasThreadTime = r.Int(), true
+	case schema.TracePacket_WeftThreadTimeDelta:
+		p.ThreadTimeDelta, p.HasThreadTimeDelta = r.Sint(), true
+	case schema.TracePacket_WeftDidNotEnd:
+		p.DidNotEnd = r.Bool()
+	case schema.TracePacket_WeftThread:
+		p.Thread = r.Uint()
+	case schema.TracePacket_WeftLevels:
+		p.Levels = r.Uint()
+	}
+}
+
+// DescribesClocks reports whether the payload does not advance an incremental clock despite a timestamp: a clock snapshot, service
+// event or extension descriptor.
 func (p *TracePacket) DescribesClocks() bool {
 	return p.Payload == schema.TracePacket_ClockSnapshot || p.Payload == schema.TracePacket_ServiceEvent || p.Payload == schema.TracePacket_ExtensionDescriptor
 }
 
-// TracePacketDefaults is TracePacketDefaults: the values that events of a sequence have unless they say otherwise.
+// TracePacketDefaults decodes the message TracePacketDefaults: default values for events of a sequence.
 type TracePacketDefaults struct {
 	ClockID           uint32
 	TrackUUID         uint64
@@ -184,20 +177,20 @@ func (d *TracePacketDefaults) parseTrackEvent(msg []byte) error {
 	return r.Err()
 }
 
-// ClockSnapshot is ClockSnapshot.
+// ClockSnapshot decodes the message ClockSnapshot.
 type ClockSnapshot struct{ fields }
 
 // Parse decodes msg.
 func (s *ClockSnapshot) Parse(msg []byte) error { return s.parse(msg, schema.MessageClockSnapshot) }
 
-// Clocks returns the readings of the clocks, which are ClockReadings.
+// Clocks returns the readings of clocks, which are ClockReadings.
 func (s *ClockSnapshot) Clocks() List     { return s.list(schema.ClockSnapshot_Clocks) }
 func (s *ClockSnapshot) HasPrimary() bool { return s.has(schema.ClockSnapshot_PrimaryTraceClock) }
 func (s *ClockSnapshot) PrimaryClock() uint32 {
 	return uint32(s.uint(schema.ClockSnapshot_PrimaryTraceClock))
 }
 
-// ClockReading is ClockSnapshot.Clock.
+// ClockReading decodes the message ClockSnapshot.Clock.
 type ClockReading struct{ fields }
 
 // Parse decodes msg.
@@ -206,13 +199,13 @@ func (c *ClockReading) Parse(msg []byte) error { return c.parse(msg, schema.Mess
 func (c *ClockReading) ID() uint32       { return uint32(c.uint(schema.ClockSnapshotClock_ClockID)) }
 func (c *ClockReading) Timestamp() int64 { return c.int(schema.ClockSnapshotClock_Timestamp) }
 
-// IsWorkedOut reports whether weft has worked out the reading, which no clock has given.
+// IsWorkedOut reports whether weft computed the reading instead of reading a clock.
 func (c *ClockReading) IsWorkedOut() bool { return c.has(schema.ClockSnapshotClock_WeftErrorNS) }
 func (c *ClockReading) IsIncremental() bool {
 	return c.uint(schema.ClockSnapshotClock_IsIncremental) != 0
 }
 
-// Multiplier returns the nanoseconds of a unit; 1 unless the message has a number above 0.
+// Multiplier returns the length of a unit in nanoseconds; 1 if it is missing or invalid.
 func (c *ClockReading) Multiplier() int64 {
 	if m := c.int(schema.ClockSnapshotClock_UnitMultiplierNS); m > 0 {
 		return m

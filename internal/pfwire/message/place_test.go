@@ -11,10 +11,9 @@ import (
 	"testing"
 )
 
-// elsewhere are the files that step through encoded fields by themselves, and what for. Most look for the places of bytes, which
-// no decoder tells.
+// elsewhere are the files that iterate over encoded fields themselves, and why. Most need the positions of bytes, which no decoder returns.
 var elsewhere = map[string]string{
-	"internal/load/strangers.go":              "tells files of protobuf apart that weft does not read",
+	"internal/load/foreign.go":                "tells files of protobuf apart that weft does not read",
 	"internal/eventstream/annotations.go":     "turns arguments into those of weft.v1",
 	"internal/eventstream/args.go":            "weft.v1: leaves out what has no room",
 	"internal/pfwire/detect.go":               "tells packets from other messages",
@@ -39,9 +38,8 @@ var elsewhere = map[string]string{
 	"pftrace/verify_schema.go":                "checks the structure of every message by the table of package schema",
 }
 
-// Each message is decoded in one place: no other package steps through encoded fields, but for the files that say why, or
-// asks a field for its number. The numbers of packets and of their payloads are known everywhere: they are in
-// TracePacket.Payload.
+// Each message is decoded in one place: no other package iterates over encoded fields, except the files in elsewhere, or compares a
+// field's number. The numbers of packets and their payloads may be used anywhere, because TracePacket.Payload has them.
 func TestMessagesAreDecodedHere(t *testing.T) {
 	const root = "../../.."
 	numbers := fieldNumbers(t, filepath.Join(root, "internal/schema/schema.pb.go"))
@@ -109,7 +107,7 @@ func fieldNumbers(t *testing.T, path string) map[string]bool {
 	return numbers
 }
 
-// stepsThrough returns where a file makes a reader of encoded fields.
+// stepsThrough returns where a file creates a reader of encoded fields.
 func stepsThrough(file *ast.File) (at []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && (isOf(s, "wire") && (s.Sel.Name == "NewReader" || s.Sel.Name == "NewPacked") ||

@@ -2,18 +2,18 @@ package message
 
 import "github.com/weft-trace/weft/internal/schema"
 
-// Callstack is Callstack.
+// Callstack decodes the message Callstack.
 type Callstack struct{ fields }
 
 // Parse decodes msg.
 func (c *Callstack) Parse(msg []byte) error { return c.parse(msg, schema.MessageCallstack) }
 
-// AppendFrameIIDs appends the ids of the frames, the outermost first.
+// AppendFrameIIDs appends the ids of the frames, outermost first.
 func (c *Callstack) AppendFrameIIDs(to []uint64) []uint64 {
 	return c.varints(to, schema.Callstack_FrameIDs)
 }
 
-// Frame is Frame.
+// Frame decodes the message Frame.
 type Frame struct{ fields }
 
 // Parse decodes msg.
@@ -29,7 +29,7 @@ func (f *Frame) RelPC() uint64         { return f.uint(schema.Frame_RelPC) }
 func (f *Frame) HasKind() bool         { return f.has(schema.Frame_Kind) }
 func (f *Frame) HasKindText() bool     { return f.has(schema.Frame_KindStr) }
 
-// Mapping is Mapping.
+// Mapping decodes the message Mapping.
 type Mapping struct{ fields }
 
 // Parse decodes msg.
@@ -43,15 +43,15 @@ func (m *Mapping) AppendPathIIDs(to []uint64) []uint64 {
 	return m.varints(to, schema.Mapping_PathStringIDs)
 }
 
-// HasPlace reports whether the mapping says where in memory or in the file it is.
+// HasPlace reports whether the mapping has a position in memory or in the file.
 func (m *Mapping) HasPlace() bool {
 	return m.oneof(schema.Mapping_StartOffset, schema.Mapping_ExactOffset, schema.Mapping_Start, schema.Mapping_End, schema.Mapping_LoadBias) != 0
 }
 
-// InlineFrames returns the frames of a TrackEvent.Callstack, which are InlineFrames, the outermost first.
+// InlineFrames returns the frames of a TrackEvent.Callstack, which are InlineFrames, outermost first.
 func InlineFrames(msg []byte) List { return newList(msg, schema.TrackEventCallstack_Frames) }
 
-// InlineFrame is TrackEvent.Callstack.Frame.
+// InlineFrame decodes the message TrackEvent.Callstack.Frame.
 type InlineFrame struct{ fields }
 
 // Parse decodes msg.
@@ -65,7 +65,7 @@ func (f *InlineFrame) Line() uint32 {
 	return uint32(f.uint(schema.TrackEventCallstackFrame_LineNumber))
 }
 
-// StackSample is StackSample. Counter is what Weight counts.
+// StackSample decodes the message StackSample. Weight counts Counter.
 type StackSample struct{ fields }
 
 // Parse decodes msg.
@@ -95,7 +95,7 @@ func (s *StackSample) AppendFollowerIIDs(to []uint64) []uint64 {
 	return s.varints(to, schema.StackSample_FollowerDescriptorIIDs)
 }
 
-// Other returns the numbers of all fields but task, execution, call stack, counter and weight.
+// Other returns the numbers of all fields except task, execution, call stack, counter and weight.
 func (s *StackSample) Other() []int {
 	return s.beyond(1<<schema.StackSample_TaskContext | 1<<schema.StackSample_TaskContextIID |
 		1<<schema.StackSample_ExecutionContext | 1<<schema.StackSample_ExecutionContextIID |
@@ -103,7 +103,7 @@ func (s *StackSample) Other() []int {
 		1<<schema.StackSample_PrimaryDescriptor | 1<<schema.StackSample_PrimaryDescriptorIID | 1<<schema.StackSample_PrimaryWeight)
 }
 
-// TaskContext is StackSample.TaskContext. Its ids are of 32 bits; here they are as they were written.
+// TaskContext decodes the message StackSample.TaskContext. Its 32-bit ids are returned as they were written.
 type TaskContext struct{ fields }
 
 // Parse decodes msg.
@@ -115,7 +115,7 @@ func (c *TaskContext) PID() uint64      { return c.uint(schema.StackSampleTaskCo
 func (c *TaskContext) TID() uint64      { return c.uint(schema.StackSampleTaskContext_TID) }
 func (c *TaskContext) HasAsyncID() bool { return c.has(schema.StackSampleTaskContext_AsyncID) }
 
-// ExecutionContext is StackSample.ExecutionContext.
+// ExecutionContext decodes the message StackSample.ExecutionContext.
 type ExecutionContext struct{ fields }
 
 // Parse decodes msg.
@@ -129,7 +129,7 @@ func (c *ExecutionContext) CPU() uint32 {
 }
 func (c *ExecutionContext) HasMode() bool { return c.has(schema.StackSampleExecutionContext_Mode) }
 
-// SampleCounter is StackSample.CounterDescriptor.
+// SampleCounter decodes the message StackSample.CounterDescriptor.
 type SampleCounter struct{ fields }
 
 // Parse decodes msg.
@@ -139,7 +139,7 @@ func (c *SampleCounter) Parse(msg []byte) error {
 
 func (c *SampleCounter) Name() []byte { return c.bytes(schema.StackSampleCounterDescriptor_Name) }
 
-// Unit returns the unit: one of the schema, or a text.
+// Unit returns the unit: a number of the schema, or a text.
 func (c *SampleCounter) Unit() (unit uint64, text []byte) {
 	if c.oneof(schema.StackSampleCounterDescriptor_Unit, schema.StackSampleCounterDescriptor_UnitStr) == schema.StackSampleCounterDescriptor_Unit {
 		return c.uint(schema.StackSampleCounterDescriptor_Unit), nil
@@ -147,13 +147,13 @@ func (c *SampleCounter) Unit() (unit uint64, text []byte) {
 	return 0, c.bytes(schema.StackSampleCounterDescriptor_UnitStr)
 }
 
-// Other returns the numbers of all fields but id, name and unit.
+// Other returns the numbers of all fields except id, name and unit.
 func (c *SampleCounter) Other() []int {
 	return c.beyond(1<<schema.StackSampleCounterDescriptor_IID | 1<<schema.StackSampleCounterDescriptor_Name |
 		1<<schema.StackSampleCounterDescriptor_Unit | 1<<schema.StackSampleCounterDescriptor_UnitStr)
 }
 
-// StackSampleDefaults is StackSampleDefaults.
+// StackSampleDefaults decodes the message StackSampleDefaults.
 type StackSampleDefaults struct{ fields }
 
 // Parse decodes msg.
@@ -163,7 +163,7 @@ func (d *StackSampleDefaults) Parse(msg []byte) error {
 
 func (d *StackSampleDefaults) Source() []byte { return d.bytes(schema.StackSampleDefaults_Source) }
 
-// Counter returns a SampleCounter, nil if there is none.
+// Counter returns a SampleCounter, nil if it is missing.
 func (d *StackSampleDefaults) Counter() []byte {
 	return d.bytes(schema.StackSampleDefaults_PrimaryDescriptor)
 }
@@ -173,7 +173,7 @@ func (d *StackSampleDefaults) Other() []int {
 	return d.beyond(1<<schema.StackSampleDefaults_Source | 1<<schema.StackSampleDefaults_PrimaryDescriptor)
 }
 
-// PerfSample is PerfSample.
+// PerfSample decodes the message PerfSample.
 type PerfSample struct{ fields }
 
 // Parse decodes msg.
@@ -190,7 +190,7 @@ func (s *PerfSample) Other() []int {
 	return s.beyond(1<<schema.PerfSample_CPU | 1<<schema.PerfSample_PID | 1<<schema.PerfSample_TID | 1<<schema.PerfSample_CallstackIID)
 }
 
-// StreamingProfile is StreamingProfilePacket.
+// StreamingProfile decodes the message StreamingProfilePacket.
 type StreamingProfile struct{ fields }
 
 // Parse decodes msg.
@@ -202,7 +202,8 @@ func (p *StreamingProfile) AppendCallstackIIDs(to []uint64) []uint64 {
 	return p.varints(to, schema.StreamingProfilePacket_CallstackIID)
 }
 
-// AppendTimeDeltasUS appends the distances in time, which may be negative as int64.
+// AppendTimeDeltasUS appends the time deltas, which may be negative as int64.
+
 func (p *StreamingProfile) AppendTimeDeltasUS(to []uint64) []uint64 {
 	return p.varints(to, schema.StreamingProfilePacket_TimestampDeltaUS)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// TrackDescriptor is TrackDescriptor (perfetto.md 2).
+// TrackDescriptor decodes the message TrackDescriptor (perfetto.md 2).
 type TrackDescriptor struct{ fields }
 
 // Parse decodes msg.
@@ -17,13 +17,12 @@ func (d *TrackDescriptor) UUID() uint64        { return d.uint(schema.TrackDescr
 func (d *TrackDescriptor) ParentUUID() uint64  { return d.uint(schema.TrackDescriptor_ParentUUID) }
 func (d *TrackDescriptor) Description() []byte { return d.bytes(schema.TrackDescriptor_Description) }
 
-// Name returns the name, in whichever of its forms.
+// Name returns the name, whatever its form.
 func (d *TrackDescriptor) Name() []byte {
 	return d.bytes(d.oneof(schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName))
 }
 
-// Process, Thread and Counter return what else is described: nil, or a ProcessDescriptor, a ThreadDescriptor or a
-// CounterDescriptor.
+// Process, Thread and Counter return a ProcessDescriptor, a ThreadDescriptor or a CounterDescriptor; nil if it is missing.
 func (d *TrackDescriptor) Process() []byte { return d.bytes(schema.TrackDescriptor_Process) }
 func (d *TrackDescriptor) Thread() []byte  { return d.bytes(schema.TrackDescriptor_Thread) }
 func (d *TrackDescriptor) Counter() []byte { return d.bytes(schema.TrackDescriptor_Counter) }
@@ -46,20 +45,20 @@ func (d *TrackDescriptor) MergeKey() (text []byte, number uint64, isNumber bool)
 	return d.bytes(schema.TrackDescriptor_SiblingMergeKey), 0, false
 }
 
-// HasMark reports whether weft says something of the track, damaged or not.
+// HasMark reports whether the track has a mark of weft, damaged or not.
 func (d *TrackDescriptor) HasMark() bool {
 	return d.has(schema.TrackDescriptor_WeftMark) || slices.Contains(d.fields.Mistyped(), schema.TrackDescriptor_WeftMark)
 }
 
-// Mistyped is as for all messages, but without the mark: see HasMark.
+// Mistyped is fields.Mistyped without the mark: see HasMark.
 func (d *TrackDescriptor) Mistyped() []int {
 	return slices.DeleteFunc(d.fields.Mistyped(), func(n int) bool { return n == schema.TrackDescriptor_WeftMark })
 }
 
-// Mark returns weft's mark on a track that it wrote, a TrackMark; nil if it has no mark.
+// Mark returns weft's mark on a track that it wrote, a TrackMark; nil if there is none.
 func (d *TrackDescriptor) Mark() []byte { return d.bytes(schema.TrackDescriptor_WeftMark) }
 
-// ProcessDescriptor is ProcessDescriptor.
+// ProcessDescriptor decodes the message ProcessDescriptor.
 type ProcessDescriptor struct{ fields }
 
 // Parse decodes msg.
@@ -73,7 +72,8 @@ func (d *ProcessDescriptor) Name() []byte          { return d.bytes(schema.Proce
 func (d *ProcessDescriptor) Labels() [][]byte      { return d.texts(schema.ProcessDescriptor_ProcessLabels) }
 func (d *ProcessDescriptor) StartNS() int64        { return d.int(schema.ProcessDescriptor_StartTimestampNS) }
 
-// ThreadDescriptor is ThreadDescriptor. TimeUS and ThreadTimeUS are where the old times of events begin.
+// ThreadDescriptor decodes the message ThreadDescriptor. TimeUS and ThreadTimeUS are the base of events' relative times in the old
+// form.
 type ThreadDescriptor struct{ fields }
 
 // Parse decodes msg.
@@ -93,7 +93,7 @@ func (d *ThreadDescriptor) ThreadTimeUS() int64 {
 	return d.int(schema.ThreadDescriptor_ReferenceThreadTimeUS)
 }
 
-// CounterDescriptor is CounterDescriptor.
+// CounterDescriptor decodes the message CounterDescriptor.
 type CounterDescriptor struct{ fields }
 
 // Parse decodes msg.
@@ -113,7 +113,7 @@ func (d *CounterDescriptor) IsIncremental() bool {
 }
 func (d *CounterDescriptor) ShareKey() []byte { return d.bytes(schema.CounterDescriptor_YAxisShareKey) }
 
-// TrackMark is WeftTrackMark: weft's mark on a track that it wrote.
+// TrackMark decodes the message WeftTrackMark: weft's mark on a track that it wrote.
 type TrackMark struct{ fields }
 
 // Parse decodes msg.
@@ -127,15 +127,15 @@ func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts
 func (m *TrackMark) IDSpace() []byte { return m.bytes(schema.WeftTrackMark_IDSpace) }
 func (m *TrackMark) Input() []byte   { return m.bytes(schema.WeftTrackMark_Input) }
 
-// RecordedPID returns the pid that a process has in its recording; false if the descriptor has it.
+// RecordedPID returns the pid of a process in its recording; false if it is the descriptor's.
 func (m *TrackMark) RecordedPID() (int64, bool) {
 	return m.int(schema.WeftTrackMark_RecordedPID), m.has(schema.WeftTrackMark_RecordedPID)
 }
 
-// Moved returns by how much the events of a process are later than in its recording.
+// Moved returns how much later the events of a process are than in its recording, in nanoseconds.
 func (m *TrackMark) Moved() int64 { return m.int(schema.WeftTrackMark_MovedNS) }
 
-// Fact is WeftFact: a value that all samples of a thread have.
+// Fact decodes the message WeftFact: a value shared by all samples of a thread.
 type Fact struct{ fields }
 
 // Parse decodes msg.
@@ -146,7 +146,7 @@ func (f *Fact) Samples() uint64 { return f.uint(schema.WeftFact_Samples) }
 func (f *Fact) StartNS() uint64 { return f.uint(schema.WeftFact_StartNS) }
 func (f *Fact) EndNS() uint64   { return f.uint(schema.WeftFact_EndNS) }
 
-// Value returns the value, in one of its forms; the others are nil.
+// Value returns the value in its form; the other results are nil.
 func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
 	field := f.oneof(schema.WeftFact_Integer, schema.WeftFact_Number, schema.WeftFact_Text)
 	switch r := f.field(field); field {
@@ -162,7 +162,7 @@ func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
 	return nil, nil, nil
 }
 
-// InputID is WeftInputID: the id and name of a process or thread in weft's input.
+// InputID decodes the message WeftInputID: the id and name of a process or thread in weft's input.
 type InputID struct{ fields }
 
 // Parse decodes msg.
@@ -174,19 +174,19 @@ func (id *InputID) Text() []byte       { return id.bytes(schema.WeftInputID_Text
 func (id *InputID) TextIsNumber() bool { return id.uint(schema.WeftInputID_TextIsNumber) != 0 }
 func (id *InputID) Name() []byte       { return id.bytes(schema.WeftInputID_Name) }
 
-// ProcessTree steps through the processes and threads of a ProcessTree.
+// ProcessTree iterates over the processes and threads of a ProcessTree message.
 type ProcessTree struct{ r wire.Reader }
 
-// NewProcessTree returns a ProcessTree that is before its first entry.
+// NewProcessTree returns a ProcessTree before its first entry.
 func NewProcessTree(msg []byte) ProcessTree { return ProcessTree{wire.NewReader(msg)} }
 
-// Next steps to the next entry.
+// Next advances to the next entry.
 func (t *ProcessTree) Next() bool { return t.r.Next() }
 
-// Err returns why Next stopped before the end, nil if it did not.
+// Err returns the error that stopped Next, if any.
 func (t *ProcessTree) Err() error { return t.r.Err() }
 
-// Process and Thread return the current entry, a ProcessTreeProcess or a ProcessTreeThread, and nil if it is the other.
+// Process and Thread return the current entry as a ProcessTreeProcess or a ProcessTreeThread; nil if it is the other.
 func (t *ProcessTree) Process() []byte { return t.entry(schema.ProcessTree_Processes) }
 func (t *ProcessTree) Thread() []byte  { return t.entry(schema.ProcessTree_Threads) }
 
@@ -197,7 +197,7 @@ func (t *ProcessTree) entry(field int) []byte {
 	return t.r.Bytes()
 }
 
-// ProcessTreeProcess is ProcessTree.Process.
+// ProcessTreeProcess decodes the message ProcessTree.Process.
 type ProcessTreeProcess struct{ fields }
 
 // Parse decodes msg.
@@ -212,7 +212,7 @@ func (p *ProcessTreeProcess) CommandLine() [][]byte {
 	return p.texts(schema.ProcessTreeProcess_Cmdline)
 }
 
-// ProcessTreeThread is ProcessTree.Thread.
+// ProcessTreeThread decodes the message ProcessTree.Thread.
 type ProcessTreeThread struct{ fields }
 
 // Parse decodes msg.

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// Whatever stays in memory is counted: without an end, each kind of it leads to an error, and not to more memory.
+// All memory that cannot be spilled is limited: each kind of it, growing without end, leads to an error.
 func TestWhatIsHeldHasALimit(t *testing.T) {
 	long := []byte(strings.Repeat("n", 1000))
 	for name, add := range map[string]func(b *Builder, i int){
@@ -33,16 +33,16 @@ func TestWhatIsHeldHasALimit(t *testing.T) {
 	} {
 		b := NewBuilder(Options{Problems: new(problem.Log)})
 		b.table.room.Limit = 1 << 20
-		told := 0
-		b.WhenFull(func(error) { told++ })
+		reported := 0
+		b.WhenFull(func(error) { reported++ })
 		const most = 1 << 21
 		n := 0
 		for ; n < most && b.Full() == nil; n++ {
 			add(b, n)
 		}
 		var full *collections.RoomError
-		if err := b.Full(); !errors.As(err, &full) || told != 1 {
-			t.Errorf("%s: %v after %d, told %d times", name, err, n, told)
+		if err := b.Full(); !errors.As(err, &full) || reported != 1 {
+			t.Errorf("%s: %v after %d, reported %d times", name, err, n, reported)
 		}
 		if err := b.Add(&Event{Kind: Instant}); !errors.As(err, &full) {
 			t.Errorf("%s: Add: %v", name, err)
@@ -53,7 +53,7 @@ func TestWhatIsHeldHasALimit(t *testing.T) {
 	}
 }
 
-// A name that replaces another one takes its room.
+// A name that replaces another one releases its memory.
 func TestNamesThatAreReplaced(t *testing.T) {
 	b := NewBuilder(Options{Problems: new(problem.Log)})
 	b.table.room.Limit = 1 << 20
@@ -65,7 +65,7 @@ func TestNamesThatAreReplaced(t *testing.T) {
 	}
 }
 
-// An array that goes on beyond what arguments may take keeps its first values and its last one, also in others, and what comes after it.
+// An array beyond the limit of arguments keeps its first values and its last one, also inside others, and what comes after it.
 func TestArraysThatDoNotEnd(t *testing.T) {
 	log := new(problem.Log)
 	b := NewBuilder(Options{Problems: log})
