@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/probescripts"
 )
 
-// tracerAdvice returns what can be done about a tracer that failed, judging by what it said and by who runs it; "" if that is
-// not clear.
+// tracerAdvice returns what can be done about a tracer that failed, judging by its message and by the user who runs it; "" if that is
+// unclear.
 func tracerAdvice(tracer probescripts.Tracer, said []string) string {
 	text := strings.Join(said, "\n")
 	for _, a := range tracerMessages {
@@ -20,11 +20,11 @@ func tracerAdvice(tracer probescripts.Tracer, said []string) string {
 	return ""
 }
 
-// tracerMessages are what tracers say, and what to do then. The first that fits counts.
+// tracerMessages are messages of tracers with advice. The first match counts.
 var tracerMessages = []struct {
 	matches  *regexp.Regexp
 	tracer   probescripts.Tracer
-	forUsers bool // not for root
+	forUsers bool // unless the user is root
 	advice   string
 }{
 	{regexp.MustCompile(`(?i)root user|permission|not permitted|denied|privilege|CAP_`), "", true,

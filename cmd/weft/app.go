@@ -44,7 +44,7 @@ type usageError = commandline.UsageError
 
 func usagef(format string, args ...any) error { return commandline.Usagef(format, args...) }
 
-// unknownValue is the mistake of giving a flag a value that it does not have; what says what its values are.
+// unknownValue is the error for a flag with an invalid value; what describes the valid ones.
 func unknownValue(flag, what, value string, values ...string) error {
 	return commandline.UnknownValue(flag, what, value, values...)
 }
@@ -52,10 +52,10 @@ func unknownValue(flag, what, value string, values ...string) error {
 // errStrict ends a run that converted everything but lost data that --strict does not allow.
 var errStrict = errors.New("data was lost (--strict)")
 
-// errShown ends a run of view, in which something failed that was printed and shown until Ctrl-C.
+// errShown ends a run of view with a failure that was printed and shown until Ctrl-C.
 var errShown = errors.New("failed, and shown")
 
-// errNoCommand ends a run that was given nothing, and has printed firstScreen.
+// errNoCommand ends a run without arguments, after firstScreen was printed.
 var errNoCommand = errors.New("no command")
 
 // errReported ends a run whose failures were printed where they happened.
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	env = &ofRun
 	app := newApp(env)
 	if len(args) > 1 && args[1] == completeCommand {
-		_ = commandline.Complete(env.stdout, app, args[2:], vocabulary{}) // a shell that completes has no use for an error
+		_ = commandline.Complete(env.stdout, app, args[2:], vocabulary{}) // completion cannot show errors
 		return exitOK
 	}
 	err := runApp(ctx, app, args, env)
@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	return exitFailed
 }
 
-// goneFlags are flags that weft had, or that other programs have, and what to use.
+// goneFlags are flags that weft had or that other programs have, with their replacements.
 var goneFlags = map[string]string{
 	"from": "unknown flag --from; the format of the input is --format",
 	"join": "--join is gone; weft merge -o FILE TRACE PROFILE puts a profile into the trace recorded with it",
@@ -126,7 +126,7 @@ var goneFlags = map[string]string{
 	"tmp": "--tmp is gone; temporary files go to the folder that the environment variable TMPDIR names",
 }
 
-// runApp reads the command line and does what it says.
+// runApp parses the command line and runs it.
 func runApp(ctx context.Context, app *cli.App, args []string, env *environment) error {
 	call, err := commandline.Parse(app, viewOfFile(app, args), goneFlags)
 	if err != nil {
@@ -142,7 +142,7 @@ func runApp(ctx context.Context, app *cli.App, args []string, env *environment) 
 	return app.RunContext(ctx, call.Args)
 }
 
-// printHelp prints the help that a call asks for.
+// printHelp prints the requested help.
 func printHelp(w io.Writer, app *cli.App, call *commandline.Call, env *environment) error {
 	on := env.terminal(w)
 	width := cmp.Or(on.Columns, commandline.Width)
@@ -183,7 +183,7 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 		ErrWriter:                 env.stderr,
 		HideHelp:                  true,
 		HideVersion:               true,
-		DisableSliceFlagSeparator: true,                         // names may hold commas
+		DisableSliceFlagSeparator: true,                         // names may contain commas
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides
 		OnUsageError:              onUsageError,
 		Action:                    func(c *cli.Context) error { return noCommand(c, env) },
@@ -223,10 +223,10 @@ Perfetto traces. It detects the format, and unpacks gzip, zstd and zip.
 	return app
 }
 
-// onUsageError is for what package cli finds wrong, which Parse has let through.
+// onUsageError handles mistakes that package cli finds and Parse does not.
 func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{Message: err.Error()} }
 
-// viewOfFile writes "weft FILE…" as "weft view FILE…".
+// viewOfFile turns "weft FILE…" into "weft view FILE…".
 func viewOfFile(app *cli.App, args []string) []string {
 	if len(args) < 2 || commandline.FindCommand(app.Commands, args[1]) != nil {
 		return args
@@ -237,7 +237,7 @@ func viewOfFile(app *cli.App, args []string) []string {
 	return slices.Insert(slices.Clone(args), 1, "view")
 }
 
-// firstScreen is what weft prints if it is given nothing.
+// firstScreen is the output of weft without arguments.
 const firstScreen = `weft reads traces and profiles of browsers, Node.js, PyTorch, OpenTelemetry and
 many others, says where the time went, and writes them for the Perfetto UI.
 
@@ -272,7 +272,7 @@ func noCommand(c *cli.Context, env *environment) error {
 	return &usageError{Message: suggest.Unknown("command", name, names).Error()}
 }
 
-// version returns the version that is written into traces, and what the Go tool wrote into the binary.
+// version returns the version that traces contain, and the build information of the binary.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -290,10 +290,10 @@ func printError(env *environment, err error) {
 	fmt.Fprintf(env.stderr, "%s %s\n", messageHead(env), printable(message(err)))
 }
 
-// messageHead is what a message about an error begins with.
+// messageHead starts messages about errors.
 func messageHead(env *environment) string { return env.terminal(env.stderr).Severe("weft:") }
 
-// message is the text of an error: joined errors once each, and standard output by its name in messages.
+// message returns the text of an error: joined errors once each, and standard output under its display name.
 func message(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -311,8 +311,8 @@ func message(err error) string {
 	return strings.Join(messages, "; ")
 }
 
-// printable is what texts of files, their names among them, go through on the way to a terminal: a message must stay one line, and
-// neither control the terminal nor change the order of the text around it.
+// printable escapes texts and names from files for a terminal, so that a message stays one line and cannot control the terminal or reorder the text
+// around it.
 func printable(text string) string { return escapes.Text(text) }
 
 // An input is a file that is read, or standard input.
@@ -357,7 +357,7 @@ func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.
 	return tr, timeline.Of(tr), nil
 }
 
-// openUnwalked is openTimeline for a caller who walks over all events: the report lacks what is known only then.
+// openUnwalked is openTimeline for a caller that walks all events, which completes the report.
 func openUnwalked(ctx context.Context, name string, src io.Reader, opts convert.Options) (*load.Trace, error) {
 	t, err := load.One(ctx, src, opts)
 	if err == nil {
@@ -369,7 +369,7 @@ func openUnwalked(ctx context.Context, name string, src io.Reader, opts convert.
 	return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 }
 
-// isAddress reports whether a name that could not be opened is a URL and not the name of a file.
+// isAddress reports whether a name that could not be opened is a URL.
 func isAddress(name string, err error) bool {
 	return errors.Is(err, fs.ErrNotExist) && isURL.MatchString(name)
 }
@@ -400,7 +400,7 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 	}
 }
 
-// eachFile calls fn for every file that names and the list of --files-from mean; of a folder, the recordings in it, or only the
+// eachFile calls fn for each file that names and the list of --files-from refer to; a folder stands for the recordings in it, or only for its
 // Perfetto traces. A failure does not stop the others.
 func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto bool, fn func(name string, src *input) error) error {
 	found, err := namedInputs(c, env, names)
@@ -410,7 +410,7 @@ func eachFile(c *cli.Context, env *environment, names []string, onlyPerfetto boo
 	return eachOf(c, env, found, onlyPerfetto, fn)
 }
 
-// namedInputs returns the files that names and the list of --files-from mean. There has to be a name or a list.
+// namedInputs returns the files that names and the list of --files-from refer to. One of the two is required.
 func namedInputs(c *cli.Context, env *environment, names []string) (*inputs.Found, error) {
 	if len(names) == 0 && !c.IsSet(filesFrom) {
 		return nil, usagef("no file; name one, or use \"-\" for standard input")
@@ -418,7 +418,7 @@ func namedInputs(c *cli.Context, env *environment, names []string) (*inputs.Foun
 	return findInputs(c, env, names, filesFrom)
 }
 
-// eachOf is eachFile for inputs that are found.
+// eachOf is eachFile for inputs that have been found.
 func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto bool, fn func(name string, src *input) error) error {
 	files := slices.DeleteFunc(found.Files, func(f inputs.File) bool { return onlyPerfetto && f.Below != "" && !inputs.IsPerfetto(f.Path) })
 	if len(files) == 0 {
@@ -435,7 +435,7 @@ func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto 
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err()
-		case f.Below != "" && errors.Is(err, convert.ErrUnknownFormat): // whoever names a folder means the traces in it
+		case f.Below != "" && errors.Is(err, convert.ErrUnknownFormat): // a folder stands for the traces in it
 			unknown++
 		case errors.Is(err, errReported):
 			failed = true
@@ -460,9 +460,9 @@ func eachOf(c *cli.Context, env *environment, found *inputs.Found, onlyPerfetto 
 	return nil
 }
 
-// withoutPath strips operation and file name from an error of package os; messages begin with the name already.
+// withoutPath strips operation and file name from an error of package os, because messages start with the name.
 func withoutPath(err error) error {
-	if pathErr, ok := err.(*fs.PathError); ok { // not inside another error: that one has more to say
+	if pathErr, ok := err.(*fs.PathError); ok { // only the outermost error: others add information
 		return pathErr.Err
 	}
 	return err

@@ -35,8 +35,7 @@ other formats are converted. docs/attribution.md explains the rules;
 	}
 }
 
-// contextFlags are the flags about contexts. Those that say how contexts are found are needed by all commands that look
-// for them.
+// contextFlags are the flags about contexts. All commands that find contexts need the ones that control how.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "context-rule", Usage: "`KEY=VALUE`, a rule of the attribution: sources=LIST (only these: " + strings.Join(engine.SourceNames(), ", ") + "), scope=slice " +
@@ -44,7 +43,7 @@ func contextFlags() []cli.Flag {
 	}
 }
 
-// writeBackFlag says what of an attribution is written.
+// writeBackFlag chooses the parts of an attribution to write.
 func writeBackFlag() cli.Flag {
 	return &cli.StringFlag{Name: "write-back", Value: "all", Usage: "write only the parts of the attribution in `LIST`: notes, tracks, catalogue, costs"}
 }

@@ -25,7 +25,7 @@ import (
 // errSlower ends a comparison in which something is slower than --fail-over allows.
 var errSlower = errors.New("slower than --fail-over allows")
 
-// defaultLeast is what --fail-over leaves out: functions that take next to no time change by large factors.
+// defaultLeast is the time below which --fail-over ignores a row: functions that take hardly any time change by large factors.
 const defaultLeast = time.Millisecond
 
 func compareCommand(env *environment) *cli.Command {
@@ -83,7 +83,7 @@ func compareFlags() []cli.Flag {
 	}, arrangingFlags("", "largest change first"), []cli.Flag{formatFlag(), memoryFlag()})
 }
 
-// compareQuery is what a comparison is asked for.
+// compareQuery is the request to the compare command.
 type compareQuery struct {
 	inputs   [2][]string // by compare.Side
 	by       compare.By
@@ -125,7 +125,7 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 // ofSamples reports whether samples are compared, not slices.
 func (q *compareQuery) ofSamples() bool { return q.by == compare.ByFunction || q.by == compare.ByCall }
 
-// forms are the tables of a comparison without rows.
+// forms returns the tables of a comparison without rows.
 func (q *compareQuery) forms() []*table.Table {
 	if q.by == compare.ByCall {
 		return []*table.Table{new(compare.Result).TreeTable(q.opts.PerSecond, nil, 0)}
@@ -146,7 +146,7 @@ func (q *compareQuery) readLimit(c *cli.Context) (err error) {
 	return nil
 }
 
-// maxPercent bounds --fail-over, so that its millionths are a number.
+// maxPercent bounds --fail-over, so that its millionths fit an int64.
 const maxPercent = 1_000_000
 
 // parsePercent reads a percentage, with or without its sign, as millionths.
@@ -164,7 +164,7 @@ func parsePercent(text string) (millionths int64, err error) {
 	return millionths, nil
 }
 
-// readInputs finds out which recordings are of before and which are of after.
+// readInputs determines which recordings are base and which are new.
 func (q *compareQuery) readInputs(c *cli.Context, env *environment) error {
 	base, fresh, others := c.StringSlice("base"), c.StringSlice("new"), c.Args().Slice()
 	hasBase, hasNew := len(base) > 0 || c.IsSet(baseFilesFrom), len(fresh) > 0 || c.IsSet(newFilesFrom)
@@ -219,7 +219,7 @@ func runCompare(c *cli.Context, env *environment) error {
 		return err
 	}
 	if query.ofSamples() {
-		opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
+		opts.JSCalls = convert.JSCallsOff // most of the work, and useless here
 	}
 	comparison, flame, err := query.read(c, env, opts)
 	if err != nil {
@@ -243,7 +243,7 @@ func runCompare(c *cli.Context, env *environment) error {
 	return query.checkLimit(env, result)
 }
 
-// read takes in all recordings; flame is empty if no page is asked for.
+// read reads all recordings; flame is empty unless a page is requested.
 func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Options) (comparison, flame *compare.Comparison, err error) {
 	recordings := len(q.inputs[0]) + len(q.inputs[1])
 	comparison, flame = compare.NewComparison(recordings), compare.NewComparison(recordings)
@@ -277,8 +277,8 @@ func failCompare(c *cli.Context, env *environment, name string, err error) error
 	return err
 }
 
-// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are empty. Without
-// a page stacks are always empty.
+// sumUp reads one recording. If nothing of it is selected, the error is a selection.UnknownError and the sums are empty. Without a page, stacks are
+// always empty.
 func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts convert.Options) (sums, stacks *compare.Sums, err error) {
 	filter, err := readSelection(c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// report is what changed, in all forms.
+// report returns the changes, for all forms of output.
 func (q *compareQuery) report(c *cli.Context, r *compare.Result) *table.Report {
 	changes := func(shown func(*compare.Row) bool) *table.Table { return r.Table(q.by, q.opts.PerSecond, shown) }
 	out := &table.Report{Lines: true, Head: []table.Record{table.JSON(q.summaryRecord(r))}}
@@ -74,7 +74,7 @@ func (q *compareQuery) summaryRecord(r *compare.Result) *compareSummary {
 	return &s
 }
 
-// per returns what times are per, as --per says it.
+// per returns the unit of --per.
 func (q *compareQuery) per() string {
 	if q.opts.PerSecond {
 		return "second"
@@ -82,7 +82,7 @@ func (q *compareQuery) per() string {
 	return "recording"
 }
 
-// summary says for people what is compared, and what the test found.
+// summary describes the comparison and the result of the test.
 func (q *compareQuery) summary(r *compare.Result) []string {
 	what := "self time by " + q.by.String()
 	if q.by == compare.ByCall {
@@ -126,7 +126,7 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 	return lines
 }
 
-// testLines say which test was made, what it found, and why it could not decide.
+// testLines describe the test, its result, and why rows are undecided.
 func testLines(r *compare.Result) []string {
 	undecided := r.Counts[compare.Undecided]
 	found := fmt.Sprintf("%s slower, %s faster", table.Thousands(r.Counts[compare.Slower]), table.Thousands(r.Counts[compare.Faster]))
@@ -139,7 +139,7 @@ func testLines(r *compare.Result) []string {
 	}
 }
 
-// whyUnknown says why no test tells changes from noise.
+// whyUnknown explains why no test can tell changes from noise.
 func whyUnknown(r *compare.Result) string {
 	if len(r.Base) == 1 && len(r.New) == 1 {
 		return "one recording of each version cannot show it"
@@ -147,7 +147,7 @@ func whyUnknown(r *compare.Result) string {
 	return fmt.Sprintf("with %d and %d recordings, chance explains any difference (p ≥ %.2f)", len(r.Base), len(r.New), r.Smallest)
 }
 
-// nothing says why there are no rows.
+// nothing explains why there are no rows.
 func (q *compareQuery) nothing() string {
 	if q.ofSamples() {
 		return "The recordings, or the part that is selected, have no samples; --by slice compares slices."
@@ -155,7 +155,7 @@ func (q *compareQuery) nothing() string {
 	return "The recordings, or the part that is selected, have nothing to compare; --by function compares samples."
 }
 
-// recordingsLine says how many recordings a side has, which, and how long they are.
+// recordingsLine describes the recordings of a side: number, names and lengths.
 func recordingsLine(list []compare.Recording) string {
 	shortest, longest := list[0].Length, list[0].Length
 	for _, r := range list {
@@ -198,7 +198,7 @@ func (q *compareQuery) over(r *compare.Result) (rows []*compare.Row) {
 // maxFailed is the number of rows that the message about --fail-over names.
 const maxFailed = 5
 
-// checkLimit fails if something is slower than --fail-over allows, and says what.
+// checkLimit returns an error that names the rows that are slower than --fail-over allows, if any.
 func (q *compareQuery) checkLimit(env *environment, r *compare.Result) error {
 	how := "significantly"
 	if !r.Testable {

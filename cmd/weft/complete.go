@@ -25,7 +25,7 @@ import (
 // asks the shell for names of files or folders as well.
 const completeCommand = "__complete"
 
-// vocabulary is what weft knows of the words after its commands.
+// vocabulary knows the words that may follow weft's commands.
 type vocabulary struct{}
 
 // Flags implements commandline.Vocabulary: a report has its own.
@@ -139,7 +139,7 @@ func (vocabulary) Values(command *cli.Command, others []string, flag cli.Flag) [
 	}
 }
 
-// choices are the values of flags that have few.
+// choices are the values of flags with few values.
 var choices = map[string][]string{
 	"args":        {"all", "none"},
 	"charge":      {"exact", "begin"},
@@ -160,14 +160,13 @@ var choices = map[string][]string{
 	"write-back":  {"all", "notes", "tracks", "catalogue", "costs"},
 }
 
-// The limits of what completion reads of a file, so that a shell never waits for long.
+// Limits for completion from a file, so that a shell never waits long.
 const (
 	completionTime  = 2 * time.Second
 	completionNames = 20_000
 )
 
-// namesIn returns what the last file among the words has to select from. If there is none that weft can read in time, it is nothing:
-// a shell that completes has no use for an error.
+// namesIn returns the names in the last file among the words; nothing if weft cannot read it in time, because completion cannot show errors.
 func namesIn(words []string, flag string) (list []commandline.Candidate) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
@@ -254,7 +253,7 @@ func narrowHelp(command *cli.Command, args []string) (name string) {
 	return "weft report"
 }
 
-// narrowUsage leaves out of what a flag does which reports it is about, where the help is about one.
+// narrowUsage removes the list of reports from the usage of a flag, for help about one report.
 func narrowUsage(f cli.Flag, name string) {
 	switch f := f.(type) {
 	case *cli.BoolFlag:

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/suggest"
 )
 
-// The scripts that let shells ask weft what to complete: all knowledge is in complete.go.
+// The scripts with which shells call weft for completion. complete.go has all the logic.
 var (
 	//go:embed completion/weft.bash
 	bashCompletion string

@@ -99,7 +99,7 @@ func argsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "args", Value: "all", Usage: "keep all event arguments, none, or those named `KEY,KEY…`"}
 }
 
-// leastMemory is the least that --memory may be. With less, weft takes as much: docs/cli.md has what was measured.
+// leastMemory is the smallest --memory. With less, weft would use as much; docs/cli.md has the measurement.
 const leastMemory = 32 << 20
 
 // memoryOf returns the value of a flag like --memory.
@@ -118,7 +118,7 @@ func memoryFlag() cli.Flag {
 	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory for events, at least 32MiB; sort the rest on disk"}
 }
 
-// inputOptions reads the flags that say how an input is read. Commands that lack one of them get its default.
+// inputOptions reads the flags that control how an input is read. Commands without one of them get its default.
 func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	opts.From = convert.Format(c.String("format"))
 	if err := opts.Validate(); err != nil {
@@ -178,7 +178,7 @@ const gcPercent = 75
 // limitHeap has the garbage collector keep the heap near the budget, also where it would let garbage pile up for speed.
 // GOMEMLIMIT and GOGC take precedence.
 func limitHeap(memory int64) {
-	const tables = 64 << 20 // what is kept beside the budget in an ordinary trace
+	const tables = 64 << 20 // memory outside the budget in an ordinary trace
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(memory, tables) + tables)
 	}
@@ -191,7 +191,7 @@ func limitHeap(memory int64) {
 type convertJob struct {
 	env         *environment
 	conversions []*conversion
-	several     bool    // reports are a line each
+	several     bool    // reports take one line each
 	skipped     skipped // of the files in folders
 	folders     madeFolders
 	opts        convert.Options
@@ -200,7 +200,7 @@ type convertJob struct {
 	force       bool
 	strict      strictness
 	quiet       bool
-	selfProfile bool // --self-profile is set, which needs one
+	selfProfile bool // --self-profile is set, so one input must be a self-profile
 	reportJSON  bool
 	reportFile  string
 	outDir      string
@@ -222,7 +222,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	}
 	for _, name := range []string{"o", "out-dir", "report-file", filesFrom} {
 		if c.IsSet(name) && c.String(name) == "" {
-			return nil, usagef("-%s: the name is empty", name) // of a variable that is not set, most likely
+			return nil, usagef("-%s: the name is empty", name) // most likely from an unset variable
 		}
 	}
 	var err error
@@ -239,12 +239,12 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		return nil, err
 	}
 	if job.several {
-		job.opts.SelfProfile.Required = false // one of them is enough
+		job.opts.SelfProfile.Required = false // one self-profile is enough
 	}
 	return job, job.check()
 }
 
-// conversionOptions reads the flags that say how an input is converted.
+// conversionOptions reads the flags that control how an input is converted.
 func conversionOptions(c *cli.Context) (opts convert.Options, err error) {
 	if opts, err = inputOptions(c); err != nil {
 		return opts, err
@@ -273,7 +273,7 @@ func conversionOptions(c *cli.Context) (opts convert.Options, err error) {
 	return opts, nil
 }
 
-// isOff reads a flag that is on or off. Commands that lack it have it on.
+// isOff reads a flag that is on or off. Without the flag it is on.
 func isOff(c *cli.Context, name string) (bool, error) {
 	switch what := c.String(name); what {
 	case "off":
@@ -285,7 +285,7 @@ func isOff(c *cli.Context, name string) (bool, error) {
 	}
 }
 
-// checkFolder returns an error if the argument of --out-dir is not a folder. Else the error would be about a file inside.
+// checkFolder returns an error if the argument of --out-dir is not a folder. Without it the error would name a file inside.
 func checkFolder(dir string) error {
 	if dir == "" {
 		return nil
@@ -302,7 +302,7 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// chooseOutputs finds the place of every output.
+// chooseOutputs chooses the path of every output.
 func (j *convertJob) chooseOutputs(files []inputs.File, file, dir string) error {
 	switch {
 	case file != "" && dir != "":
@@ -327,8 +327,8 @@ func (j *convertJob) chooseOutputs(files []inputs.File, file, dir string) error 
 	return nil
 }
 
-// outputPlace returns where an input is written to: beside it, or to the folder of --out-dir, in which files of a folder keep their
-// place below that.
+// outputPlace returns the path of the output for an input: beside it, or in the folder of --out-dir, below which files of a folder keep their
+// relative paths.
 func outputPlace(input inputs.File, dir string) string {
 	switch {
 	case input.Path == inputs.Stdin && dir == "":
@@ -413,7 +413,7 @@ func (j *convertJob) run(ctx context.Context) error {
 type outcome struct {
 	sum        filesSummary
 	lost       losses
-	brokenPipe error // standard output is closed; its reader knows
+	brokenPipe error // standard output was closed by its reader
 	reportErr  error // the first one; the traces are still converted
 }
 
@@ -470,8 +470,7 @@ func (j *convertJob) selfProfileMissing() bool {
 	})
 }
 
-// setForm sets the form of the output at a place where no flag does: files are small, and standard output is easy to read for
-// the program that reads it.
+// setForm sets the form of an output that no flag sets: small for files, easy to read for programs on standard output.
 func (j *convertJob) setForm(opts *convert.Options, place string) {
 	opts.Compression, opts.Packets = defaultForm(place)
 	if j.compress != "" {
@@ -500,7 +499,7 @@ type inputReport struct {
 	strict strictness
 }
 
-// openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
+// openReport creates the file of --report-file before the work, so that errors come early; nil without the flag.
 func (j *convertJob) openReport(ctx context.Context) (*output, error) {
 	if j.reportFile == "" {
 		return nil, nil
@@ -547,10 +546,10 @@ func (j *convertJob) writeFailed(c *conversion, file *output) error {
 	return writeFailed(j.env.stdout, c.input, c.err)
 }
 
-// maxProblemLines keeps the text report short; the JSON report and weft info tell everything.
+// maxProblemLines keeps the text report short; the JSON report and weft info list all problems.
 const maxProblemLines = 3
 
-// writeText says in a few lines what was done, what was wrong and what to do next.
+// writeText writes a few lines: the result, the problems and the next command.
 func (r *inputReport) writeText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", printable(r.Input), r.Format, r.sizeIn(), printable(r.Output),
@@ -587,8 +586,8 @@ func (r *inputReport) sizeIn() string {
 	return fmt.Sprintf("%s (%s unpacked)", formatSize(r.BytesIn), formatSize(r.BytesUnpacked))
 }
 
-// told returns the problems that people should hear of: without the usual ones, unless these are a failure.
-func (r *inputReport) told() []trace.Problem {
+// reported returns the problems to print: without the usual ones, unless these are a failure.
+func (r *inputReport) reported() []trace.Problem {
 	if r.strict == strictAll {
 		return r.Problems
 	}
@@ -603,7 +602,7 @@ func (r *inputReport) writeLine(w io.Writer) error {
 	if r.Span != nil {
 		line += " over " + lengthText(r.Span.End-r.Span.Start)
 	}
-	problems := r.told()
+	problems := r.reported()
 	if counts := countProblems(r.Report, problems); counts != "" {
 		line += "; problems: " + counts
 	}
@@ -630,7 +629,7 @@ func (s *filesSummary) add(c *conversion) {
 	}
 }
 
-// writeSummary says for people what became of several inputs, and what to do next.
+// writeSummary writes the results for several inputs, and the next command.
 func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *output) error {
 	w := j.reportWriter(file)
 	if w == nil {
@@ -660,9 +659,9 @@ func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *out
 	return err
 }
 
-// writeProblems says what is wrong. What most recordings have is one calm sentence, unless --strict=all makes it a failure.
+// writeProblems lists the problems. Usual ones are one calm sentence, unless --strict=all makes them a failure.
 func (r *inputReport) writeProblems(b *strings.Builder) {
-	problems := r.told()
+	problems := r.reported()
 	for i := range problems {
 		p := &problems[i]
 		if i == maxProblemLines || p.Severity != "lost" {
@@ -678,7 +677,7 @@ func (r *inputReport) writeProblems(b *strings.Builder) {
 	}
 }
 
-// details is the command that lists the problems, or the flag if the input cannot be read again.
+// details returns the command that lists the problems, or a flag if the input cannot be read again.
 func (r *inputReport) details() string {
 	switch {
 	case r.Input == inputName("-"):
@@ -689,7 +688,7 @@ func (r *inputReport) details() string {
 	return problemsOf(shellWord(printable(r.Input)))
 }
 
-// problemsOf is the command that lists the problems of a file.
+// problemsOf returns the command that lists the problems of a file.
 func problemsOf(file string) string { return "weft info --problems " + file }
 
 func writeJSON(w io.Writer, v any) error {

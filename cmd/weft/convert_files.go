@@ -92,7 +92,7 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, w *migrate.Work
 	return report, dst.Commit()
 }
 
-// progress begins to show how far the call is.
+// progress starts to show the progress of the call.
 func (j *convertJob) progress() *progress {
 	if !j.several {
 		c := j.conversions[0]
@@ -115,7 +115,7 @@ type skipped struct {
 	outputs int // that weft wrote
 }
 
-// text says so in a sentence; "" if there are none.
+// text returns the counts as a sentence; "" if there are none.
 func (s *skipped) text() string {
 	var parts []string
 	if s.others > 0 {
@@ -130,13 +130,12 @@ func (s *skipped) text() string {
 	return "Skipped " + strings.Join(parts, ", and ") + "."
 }
 
-// isNoTrace reports whether an input was found in a folder and has no format that weft knows: whoever names a folder means the
-// traces in it.
+// isNoTrace reports whether an input was found in a folder and has no format that weft knows. A folder stands for the traces in it.
 func (c *conversion) isNoTrace() bool {
 	return c.inFolder && errors.Is(c.err, convert.ErrUnknownFormat)
 }
 
-// findInputs finds what is to be converted, and where to.
+// findInputs finds the inputs and chooses their outputs.
 func (j *convertJob) findInputs(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) == 0 && !c.IsSet(filesFrom) {
@@ -156,8 +155,7 @@ func (j *convertJob) findInputs(c *cli.Context) error {
 	return j.chooseOutputs(files, c.String("o"), j.outDir)
 }
 
-// withoutOutputs leaves out the files of folders that an earlier call has written: files beside their inputs, and files in the
-// folder of --out-dir.
+// withoutOutputs removes files in folders that an earlier call wrote: files beside their inputs, and files in the folder of --out-dir.
 func (j *convertJob) withoutOutputs(files []inputs.File) []inputs.File {
 	known := map[string]bool{}
 	for i := range files {

@@ -60,7 +60,7 @@ Examples:
 	}
 }
 
-// dumpQuery is what the dump command is asked for.
+// dumpQuery is the request to the dump command.
 type dumpQuery struct {
 	opts   convert.Options
 	filter *selection.Filter
@@ -109,7 +109,7 @@ func (q *dumpQuery) run(ctx context.Context, env *environment, name string, src 
 	return errors.Join(err, tr.Close())
 }
 
-// print writes the lines of what is selected.
+// print writes the lines of the selected events.
 func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Timeline, selected *selection.Selection) error {
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
 	lines := 0

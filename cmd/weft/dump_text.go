@@ -95,7 +95,7 @@ func (d *dumper) hasArgs(item *timeline.Item) bool {
 	return false
 }
 
-// correlation returns the text by which an item belongs together with others.
+// correlation returns the text that connects an item with others.
 func (d *dumper) correlation(item *timeline.Item) []byte {
 	if item.Correlation != "" {
 		return []byte(item.Correlation)
@@ -103,7 +103,7 @@ func (d *dumper) correlation(item *timeline.Item) []byte {
 	return d.trace.CorrelationOf(item.Args)
 }
 
-// flowDirection says how an event takes part in a flow: it starts it, ends it, or hands it on.
+// flowDirection returns the part of an event in a flow: it starts, ends or continues it.
 func flowDirection(f *timeline.FlowRef) string {
 	switch {
 	case f.Previous == timeline.NoOrdinal:
@@ -114,8 +114,7 @@ func flowDirection(f *timeline.FlowRef) string {
 	return "through"
 }
 
-// appendField appends a text with escapes for tabs and line ends, so that it stays one field, for what terminals obey or hide, and for
-// backslashes, so that the text can be had back.
+// appendField escapes tabs, newlines, control characters and backslashes, so that the field stays on one line and can be unescaped.
 func appendField(b, text []byte) []byte {
 	if escapes.Plain(text) == len(text) && bytes.IndexByte(text, '\\') < 0 {
 		return append(b, text...)

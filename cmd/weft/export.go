@@ -38,14 +38,14 @@ var exportForms = []exportForm{
 type exportForm struct {
 	name, suffix, usage string
 	open                string // how to open the file, whose name comes for %s
-	binary              bool   // it is nothing for a terminal
-	ordered             bool   // it tells what comes one after the other
-	contexts            bool   // it has the contexts of stacks beside the stacks
+	binary              bool
+	ordered             bool // it keeps the order of calls
+	contexts            bool // it has the contexts of stacks
 
 	events     bool // it has events; other forms are profiles
-	compressed bool // its files are compressed unless something else is asked for
-	costs      bool // it has what contexts cost
-	packed     bool // it is compressed inside
+	compressed bool // its files are compressed by default
+	costs      bool // it has the costs of contexts
+	packed     bool // the format compresses internally
 }
 
 // cpuProfileForm is the form that has one thread in a file.
@@ -112,7 +112,7 @@ type exportRun struct {
 	run      func(context.Context) error
 }
 
-// newExports reads the flags for all inputs before the first is read.
+// newExports reads the flags for all inputs before it reads the first one.
 func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) {
 	found := new(inputs.Found)
 	if c.String("as") != "" {
@@ -126,7 +126,7 @@ func newExports(c *cli.Context, env *environment) (runs []exportRun, err error) 
 		}
 	}
 	if len(found.Files) == 0 {
-		found.Files = []inputs.File{{}} // for the message about what is missing
+		found.Files = []inputs.File{{}} // for the message that the input is missing
 	}
 	for _, file := range found.Files {
 		job, err := newExportJob(c, env, file)
@@ -167,7 +167,7 @@ func runExports(ctx context.Context, env *environment, runs []exportRun) error {
 		case err == nil:
 		case len(runs) == 1 || ctx.Err() != nil || errors.Is(err, syscall.EPIPE) || asUsage(err):
 			return err
-		case r.inFolder && errors.Is(err, convert.ErrUnknownFormat): // whoever names a folder means the traces in it
+		case r.inFolder && errors.Is(err, convert.ErrUnknownFormat): // a folder stands for the traces in it
 		case errors.Is(err, errStrict):
 			lost = err
 		default:
@@ -178,7 +178,7 @@ func runExports(ctx context.Context, env *environment, runs []exportRun) error {
 	return cmp.Or(failed, lost)
 }
 
-// An exportJob is what the export command makes of one input.
+// An exportJob exports one input.
 type exportJob struct {
 	env    *environment
 	input  string
@@ -236,12 +236,12 @@ func newExportJob(c *cli.Context, env *environment, file inputs.File) (job *expo
 		return nil, err
 	}
 	if !job.form.events && job.of == profileexport.Samples && job.by == "" && !job.form.contexts && !c.IsSet("context") {
-		job.opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
+		job.opts.JSCalls = convert.JSCallsOff // most of the work, and useless here
 	}
 	return job, job.choosePlace(c, file.Below)
 }
 
-// choosePlace finds out where the output goes. below is the path of the input in the folder that was named, "": the input was.
+// choosePlace chooses the path of the output. below is the path of the input in the folder that was named; "": the input itself was named.
 func (j *exportJob) choosePlace(c *cli.Context, below string) error {
 	file, dir := c.String("o"), c.String("out-dir")
 	for _, name := range []string{"o", "out-dir"} {
@@ -387,7 +387,7 @@ func (j *exportJob) write(ctx context.Context, p *profileexport.Profile, w io.Wr
 // maxThreadsListed is the number of threads that a message lists.
 const maxThreadsListed = 12
 
-// tooMany is the error for a form that has one thread if there are several.
+// tooMany is the error for several threads in a form for one.
 func (j *exportJob) tooMany(p *profileexport.Profile, threads []int) error {
 	slices.SortStableFunc(threads, func(a, b int) int { return int(min(max(p.Threads[b].Time-p.Threads[a].Time, -1), 1)) })
 	var list strings.Builder
@@ -438,7 +438,7 @@ func (j *exportJob) writeThreads(ctx context.Context, p *profileexport.Profile) 
 // maxFileWord is the number of bytes of a name that go into a file's name.
 const maxFileWord = 80
 
-// fileWord makes a part of a file name of a text.
+// fileWord turns a text into a part of a file name.
 func fileWord(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool {
 		return !(r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-'))
@@ -447,7 +447,7 @@ func fileWord(text string) string {
 	return word[:min(len(word), maxFileWord)]
 }
 
-// report says what was written.
+// report prints what was written.
 func (j *exportJob) report(p *profileexport.Profile) {
 	if j.quiet {
 		return
@@ -464,7 +464,7 @@ func (j *exportJob) report(p *profileexport.Profile) {
 	}
 }
 
-// profileWords says what is in a profile.
+// profileWords describes the contents of a profile.
 func profileWords(p *profileexport.Profile) string {
 	one := strings.TrimSuffix(p.Of.String(), "s")
 	return fmt.Sprintf("%s of %s, %s", table.Plural(p.Count(), one, p.Of.String()),

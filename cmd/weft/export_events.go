@@ -230,7 +230,7 @@ func (x *eventExport) run(ctx context.Context) error {
 	return x.report(out)
 }
 
-// open reads the input, and says in the header what it is.
+// open reads the input and writes the header.
 func (x *eventExport) open(ctx context.Context) (*load.Trace, *eventstream.Header, error) {
 	src, err := openInput(ctx, x.env, x.input)
 	if err != nil {
@@ -244,7 +244,7 @@ func (x *eventExport) open(ctx context.Context) (*load.Trace, *eventstream.Heade
 	if err != nil {
 		return nil, nil, err
 	}
-	// What no reader asked for is part of the file as well.
+	// Bytes that no reader asked for belong to the file too.
 	if _, err := io.Copy(io.Discard, hashed); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), t.Close())
 	}
@@ -257,7 +257,7 @@ func (x *eventExport) open(ctx context.Context) (*load.Trace, *eventstream.Heade
 	}, nil
 }
 
-// hashedReader hashes what is read.
+// hashedReader hashes the bytes that pass through it.
 type hashedReader struct {
 	r    io.Reader
 	hash hash.Hash
@@ -271,7 +271,7 @@ func (h *hashedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// write writes the events, and what they cost.
+// write writes the events and the costs.
 func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *eventstream.Header, out *parts) error {
 	selected, err := selectIn(ctx, x.input, x.filter, tl)
 	if err != nil {
@@ -310,7 +310,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 // contextSets gives events their contexts.
 type contextSets struct {
 	result *engine.Result
-	sets   [][]resolved.Context // by SetID, as they are asked for; nil: not made yet
+	sets   [][]resolved.Context // by SetID; nil: not requested so far
 }
 
 func newContextSets(r *engine.Result) *contextSets {
@@ -371,7 +371,7 @@ func eachCost(result *engine.Result, fn func(*eventstream.Cost) error) error {
 // costFields are the columns that are fields of a Cost.
 var costFields = []string{"self_ns", "total_ns", "self_cpu_ns", "self_without_cpu_ns", "slices"}
 
-// report says what was written.
+// report prints what was written.
 func (x *eventExport) report(out *parts) error {
 	if !x.quiet {
 		words := table.Plural(int64(out.total), "event", "events")

@@ -22,7 +22,7 @@ type parquetForm struct {
 	cut    uint64 // in the files before
 }
 
-// watchedWriter keeps the error of a write: what is around it in the end says at which column of the table.
+// watchedWriter keeps the error of a write, because the Parquet writer wraps it in the column at which it happened.
 type watchedWriter struct {
 	w   io.Writer
 	err error

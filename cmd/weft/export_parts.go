@@ -26,15 +26,15 @@ type eventForm interface {
 	Begin(w io.Writer, h *eventstream.Header) error
 	// Event writes an event and returns how many bytes it takes before compression.
 	Event(row *resolved.Row) (int, error)
-	// Cost writes what a context cost.
+	// Cost writes the costs of a context.
 	Cost(c *eventstream.Cost) error
 	// End ends the file.
 	End(f *eventstream.Footer) error
-	// Cut returns the number of events so far of which parts were cut because they are too large.
+	// Cut returns the number of events so far with parts that were too large and are truncated.
 	Cut() uint64
 }
 
-// newEventForm returns what writes a form.
+// newEventForm returns the writer of a form.
 func newEventForm(name string, tl *timeline.Timeline) eventForm {
 	switch name {
 	case "jsonl":
@@ -129,7 +129,7 @@ type manifestFile struct {
 	LastID  uint64         `json:"last_id"`
 }
 
-// newParts begins the first file and the manifest, so that places that cannot be written are known before the input is read.
+// newParts creates the first file and the manifest, so that errors come before the input is read.
 func (x *eventExport) newParts(ctx context.Context) (*parts, error) {
 	p := &parts{x: x, ctx: ctx}
 	if x.manifest != "" {
@@ -191,7 +191,7 @@ func (p *parts) beginPart() (err error) {
 	return p.form.Begin(p.coder, p.header)
 }
 
-// countedWriter counts what goes into a file, and hashes it for a manifest.
+// countedWriter counts the bytes of a file, and hashes them for a manifest.
 type countedWriter struct {
 	w    io.Writer
 	hash hash.Hash // nil: there is no manifest
@@ -301,7 +301,7 @@ func (p *parts) writeManifest() error {
 	return writeAll(p.list, append(jsonscan.Escape(text), '\n'))
 }
 
-// abort removes what is not committed.
+// abort removes files that are not committed.
 func (p *parts) abort() {
 	for _, out := range p.outputs {
 		out.Abort()
@@ -311,7 +311,7 @@ func (p *parts) abort() {
 	}
 }
 
-// Clear removes what an output is going to replace.
+// Clear removes files that an output is going to replace.
 func (o *output) Clear() error {
 	if o.temp == "" || !o.force {
 		return nil

@@ -100,7 +100,7 @@ func newFindQuery(c *cli.Context, env *environment) (q *findQuery, err error) {
 	return q, nil
 }
 
-// maxFindText bounds the text that is looked for.
+// maxFindText bounds the length of the text to find.
 const maxFindText = 4096
 
 func (q *findQuery) run(c *cli.Context) error {
@@ -126,7 +126,7 @@ func (q *findQuery) arrange() {
 	}
 }
 
-// search adds what is found in one input.
+// search adds the hits in one input.
 func (q *findQuery) search(ctx context.Context, name string, src *input) (err error) {
 	progress := startProgress(q.env, inputName(name), src.size, true)
 	tr, tl, err := openTimeline(ctx, name, progress.reader(src), q.opts)
@@ -162,7 +162,7 @@ func (q *findQuery) search(ctx context.Context, name string, src *input) (err er
 	return err
 }
 
-// summary says how many hits of which kinds there are.
+// summary counts the hits by kind.
 func (q *findQuery) summary(found *find.Result) string {
 	if found.All == 0 {
 		return fmt.Sprintf("%q was not found", q.text)
@@ -186,7 +186,7 @@ type hitRow struct {
 	Category string          `json:"category,omitempty"`
 	Track    string          `json:"track"`
 	Where    []string        `json:"where"`
-	Text     string          `json:"text,omitempty"`         // what has the text, if that is not the name
+	Text     string          `json:"text,omitempty"`         // the text that matched, if it is not the name
 	Samples  int64           `json:"samples,omitempty"`      // of functions
 	Same     []uint32        `json:"same_request,omitempty"` // events of other processes
 	Flows    []*memberObject `json:"flows,omitempty"`        // with --flows
@@ -258,7 +258,7 @@ func hitTable(hits []hitRow, start timeline.Nanos, all int) *table.Table {
 	)
 }
 
-// hitFlows collects what flowPrinter finds of the flows of hits.
+// hitFlows collects the flows of hits that flowPrinter finds.
 type hitFlows struct {
 	flowForm
 	of map[uint64][]hitFlow // by ordinal
@@ -278,7 +278,7 @@ func (f *hitFlows) membership(flow flowindex.Flow, m *marker, previous, next []*
 	return nil
 }
 
-// follow finds what the hits lead to: a block of lines for each, and the flows in their rows.
+// follow finds the flows of hits: a block of lines for each, and the flows in their rows.
 func (q *findQuery) follow(ctx context.Context, tl *timeline.Timeline, found *find.Result, rows []hitRow) (details []table.Detail, err error) {
 	index, err := flowindex.NewIndex(ctx, tl)
 	if err != nil {

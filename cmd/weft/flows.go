@@ -77,7 +77,7 @@ Examples:
 
 const defaultConnected = 1000
 
-// flowQuery is what is asked of the flows of a file.
+// flowQuery is the request to the flows command.
 type flowQuery struct {
 	file      string
 	id        string         // "": not set
@@ -133,7 +133,7 @@ func newFlowQuery(c *cli.Context) (q *flowQuery, err error) {
 	return q, q.check(c)
 }
 
-// check refuses combinations of flags that mean nothing.
+// check refuses meaningless combinations of flags.
 func (q *flowQuery) check(c *cli.Context) error {
 	ways := 0
 	for _, is := range []bool{q.id != "" || q.arrow != 0, q.marker != "", q.at != nil} {
@@ -310,7 +310,7 @@ func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 	return flows, err
 }
 
-// noFlow is the error for an id that means no flow. If it means one later, it says when.
+// noFlow is the error for an id without a flow. If the id has one later, the error states when.
 func (q *flowQuery) noFlow(p *flowPrinter) error {
 	switch {
 	case q.arrow != 0:
@@ -370,15 +370,14 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 // errFound ends a walk.
 var errFound = errors.New("found")
 
-// openSlice is what is printed about a slice around an event.
+// openSlice is a slice around an event.
 type openSlice struct {
 	name  string
 	event uint32
 	flows int
 }
 
-// noFlowOfEvent is the error for an event without flow. It tells whether there is such an event, and which slice around it
-// has flows: flows of a slice are often wanted with what happens inside.
+// noFlowOfEvent is the error for an event without a flow. It states whether the event exists, and which slice around it has flows.
 func noFlowOfEvent(p *flowPrinter, event uint32) error {
 	found, last, some := error(nil), uint32(0), false
 	err := timeline.WalkNested(p.ctx, p.trace, func(item *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
@@ -456,7 +455,7 @@ func flowCount(item *timeline.Item) (n int) {
 	return n
 }
 
-// withoutFlow is the error for an event without flow, with which of the slices around it has some: the innermost, which is the last.
+// withoutFlow is the error for an event without a flow. It names the innermost slice around the event that has one.
 func withoutFlow(text string, around []openSlice) error {
 	for _, slice := range slices.Backward(around) {
 		if slice.flows == 1 {

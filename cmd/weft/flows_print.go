@@ -48,7 +48,7 @@ type flowForm interface {
 	connectedEnd(n int, more bool) error
 }
 
-// marker is a slice or instant as a member of a flow, with what is said about it.
+// marker is a slice or instant in a flow, with its description.
 type marker struct {
 	flowindex.Member
 	flowindex.Label
@@ -75,7 +75,7 @@ func flowName(f flowindex.Flow, span moment.Span) string {
 // name is the name of a flow.
 func (p *flowPrinter) name(f flowindex.Flow) string { return flowName(f, p.span) }
 
-// flowList is what is asked of the list of flows.
+// flowList is a request for the list of flows.
 type flowList struct {
 	selected *selection.Selection
 	grep     string // "": not set
@@ -83,7 +83,7 @@ type flowList struct {
 	sort     string // one of flowColumns, with "-" before it for the smallest first; "": in the order of the first markers
 }
 
-// flowColumns are what the list can be sorted by.
+// flowColumns are the columns by which the list can be sorted.
 var flowColumns = []string{"start", "length", "markers", "connected", "threads", "processes"}
 
 // column returns the number by which a flow is sorted: the largest comes first.
@@ -109,7 +109,7 @@ func (l *flowList) column(f *flowindex.Flow, connected int) int64 {
 	return n
 }
 
-// list prints the flows that are asked for.
+// list prints the requested flows.
 func (p *flowPrinter) list(l *flowList) error {
 	p.grep, p.sort = l.grep, strings.TrimPrefix(l.sort, "-")
 	connected, err := p.index.ConnectedMarkers(p.ctx)
@@ -374,7 +374,7 @@ func (p *flowPrinter) markers(ordinals []uint64) error {
 	return flush()
 }
 
-// around finds what comes before and after a member of a flow.
+// around finds the neighbours of a member of a flow.
 func (p *flowPrinter) around(m flowindex.Member) (b membership, err error) {
 	b.marker = m
 	if b.flow, err = p.index.Flow(m.Flow); err != nil {

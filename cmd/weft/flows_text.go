@@ -29,8 +29,7 @@ func (t *flowText) head(format string, args ...any) error {
 	return err
 }
 
-// placed writes a line in which a marker has its place after one text and before another. The place is what is shortened where the
-// terminal is narrow.
+// placed writes a line with the track of a marker between two texts. On narrow terminals it shortens the track.
 func (t *flowText) placed(before string, m *marker, after string) error {
 	place := t.place(m)
 	if t.on.Columns > 0 {

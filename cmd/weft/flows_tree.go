@@ -28,7 +28,7 @@ type branch struct {
 // maxIndent is the depth up to which a branch is indented further than the one it comes from.
 const maxIndent = 8
 
-// treeMarks precede a branch: its own line, with another one for the last of several, and the lines below.
+// treeMarks are the marks before the line of a branch, of the last branch, and before the lines below each.
 const (
 	markBranch, markLast = "├─ ", "└─ "
 	markBeside, markNone = "│  ", "   "
@@ -139,7 +139,7 @@ func (t *flowText) writeBranch(b *branch, before, rest string, more bool, names 
 	return t.path(b, rest)
 }
 
-// path says where the path of a flow comes from, where it was met, and where it leads.
+// path describes the path of a flow: where it starts, where it was met, and where it leads.
 func (t *flowText) path(b *branch, before string) error {
 	f := b.flow
 	var ends []flowindex.Member

@@ -105,7 +105,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 		overview, err = collectOverview(c, in)
 	}
 	if err == nil && c.Bool("attribute") {
-		if overview == nil { // which takes an attribution
+		if overview == nil { // it requires an attribution
 			err = attributed(c, in, func(*engine.Result) error { return nil })
 		}
 		said.Problems = tr.Problems()
@@ -211,7 +211,7 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 	return err
 }
 
-// writeProblems prints the problems alone: what is wrong with this recording, then what is with most.
+// writeProblems prints only the problems: first the ones of this recording, then the usual ones.
 func writeProblems(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)

@@ -20,7 +20,7 @@ import (
 // screenWidth is the width of a screen of text that is not written to a terminal.
 const screenWidth = 100
 
-// screen is text that fits the terminal: what is too long for a line is shortened in the middle or left out.
+// screen is text that fits the terminal. Lines that are too long are shortened in the middle or left out.
 type screen struct {
 	bytes.Buffer
 	width int
@@ -49,7 +49,7 @@ func (s *screen) row(label, text string) {
 	}
 }
 
-// list adds lines with a label, at most so many where the user asks for no other number, and says how many more there are.
+// list adds lines with a label and the number of those left out. most is the default limit.
 func (s *screen) list(label string, limit int, lines []string) {
 	switch {
 	case s.rows == 0 || s.rows > 0 && len(lines) <= s.rows:
@@ -71,7 +71,7 @@ func (s *screen) list(label string, limit int, lines []string) {
 	}
 }
 
-// fill adds one line with as many words of a list as there is room for, and says how many more there are.
+// fill adds one line with the words of a list that fit, and the number of the others.
 func (s *screen) fill(label string, words []string) {
 	room, line := s.width-labelWidth-2, ""
 	for i, word := range words {
@@ -92,7 +92,7 @@ func (s *screen) fill(label string, words []string) {
 	s.row(label, line)
 }
 
-// overview prints what a recording is, in 40 lines at most.
+// overview describes a recording in at most 40 lines.
 func (s *screen) overview(name string, r *convert.Report, o *report.Overview, part bool) {
 	rec := &o.Recording
 	what := title(rec, r.Format)
@@ -120,7 +120,7 @@ func (s *screen) overview(name string, r *convert.Report, o *report.Overview, pa
 	s.next(name, r, o)
 }
 
-// next adds the commands that say more, whole, to be copied. Where the name of the file is too long for the screen, FILE stands for it.
+// next adds commands to copy. FILE stands for a file name that is too long for the screen.
 func (s *screen) next(name string, r *convert.Report, o *report.Overview) {
 	lines := nextLines(shellWord(name), r, o)
 	if slices.ContainsFunc(lines, func(line string) bool { return cellwidth.Of(line) > s.width-labelWidth-2 }) {
@@ -130,7 +130,7 @@ func (s *screen) next(name string, r *convert.Report, o *report.Overview) {
 	s.list("next", len(lines), lines)
 }
 
-// formatTitles say what an input is whose producer is not known.
+// formatTitles describe inputs whose producer is unknown.
 var formatTitles = map[convert.Format]string{
 	convert.FormatChromeJSON: "a trace in Chrome's JSON format", convert.FormatPerfetto: "a Perfetto trace",
 	convert.FormatCPUProfile: "a V8 CPU profile", convert.FormatFirefox: "a profile of the Firefox Profiler",
@@ -138,7 +138,7 @@ var formatTitles = map[convert.Format]string{
 	convert.FormatOTLP: "spans of OpenTelemetry", convert.FormatHAR: "an HTTP archive",
 }
 
-// title says in a few words what a recording is.
+// title describes a recording in a few words.
 func title(rec *report.Recording, format convert.Format) string {
 	if rec.Producer == "" {
 		return formatTitles[format]
@@ -146,7 +146,7 @@ func title(rec *report.Recording, format convert.Format) string {
 	return "a recording of " + strings.TrimSpace(rec.Producer+" "+rec.Version)
 }
 
-// lengthLine says how long and when something was recorded, and where.
+// lengthLine states the length, date and system of a recording.
 func lengthLine(rec *report.Recording, r *convert.Report) string {
 	line := "no events"
 	if r.Span != nil {
@@ -164,7 +164,7 @@ func lengthLine(rec *report.Recording, r *convert.Report) string {
 	return line
 }
 
-// recordedText writes when something was recorded as people write it. Text that is not an RFC 3339 time stays as the producer wrote it.
+// recordedText formats the time of a recording. Text that is not an RFC 3339 time stays as the producer wrote it.
 func recordedText(recorded string) string {
 	t, err := time.Parse(time.RFC3339, recorded)
 	if err != nil {
@@ -185,7 +185,7 @@ func fileLine(r *convert.Report) string {
 	return line
 }
 
-// eventWords say what and how much there is.
+// eventWords count events by kind.
 func eventWords(r *convert.Report) (words []string) {
 	e := &r.Events
 	for _, kind := range []struct {
@@ -243,7 +243,7 @@ func threadLines(threads []report.ThreadTime) (lines []string) {
 	return lines
 }
 
-// threadPlace names a thread for people: by what it shows, otherwise by its process.
+// threadPlace names a thread by what it shows, otherwise by its process.
 func threadPlace(t *report.ThreadTime) string {
 	line := t.ShownTID().Title(table.Elide(t.Thread, 40), "tid")
 	if t.Shows != "" && t.Shows != t.Process {
@@ -310,7 +310,7 @@ func contextWords(o *report.Overview) (words []string) {
 	return words
 }
 
-// problemsLine says in one calm line what is wrong.
+// problemsLine counts the problems in one calm line.
 func problemsLine(r *convert.Report) string {
 	if len(r.Problems) == 0 {
 		return problemCounts(r)
@@ -318,7 +318,7 @@ func problemsLine(r *convert.Report) string {
 	return problemCounts(r) + "; weft info --problems lists them"
 }
 
-// problemCounts counts what is wrong. What most recordings have is not worth a word beside what is.
+// problemCounts counts the problems. It leaves out usual ones if there are others.
 func problemCounts(r *convert.Report) string {
 	if counts := countProblems(r, unusual(r)); counts != "" {
 		return counts
@@ -332,7 +332,7 @@ func problemCounts(r *convert.Report) string {
 // maxSuggested is the number of commands that a screen suggests.
 const maxSuggested = 6
 
-// nextLines are the commands that say more about a file, the most telling first.
+// nextLines are commands for more about a file, the most useful first.
 func nextLines(file string, r *convert.Report, o *report.Overview) (lines []string) {
 	add := func(is bool, what, command string) {
 		if is {

@@ -14,8 +14,7 @@ func jsonFlag(usage string) cli.Flag {
 	return &cli.BoolFlag{Name: "json", Aliases: []string{"j"}, Usage: usage, DisableDefaultText: true}
 }
 
-// failedInput is the line of an input that could not be read, or of which what was asked for could not be found, in the output
-// for programs: each input has one, so that none is missed.
+// failedInput is the JSON line for an input that failed or lacks what was requested. Each input has a line, so that none is missed.
 type failedInput struct {
 	Input string `json:"input"`
 	Error string `json:"error"`
@@ -32,7 +31,7 @@ func newFailed(input string, err error) failedInput {
 	return failedInput{name, strings.TrimPrefix(message(err), name+": ")}
 }
 
-// withJSONErrors has a command that is about one input write its line if it fails. at is the index of the argument that names it.
+// withJSONErrors lets a command about one input write its JSON line if it fails. at is the index of the argument that names the input.
 func withJSONErrors(env *environment, at int, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		err := action(c)

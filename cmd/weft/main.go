@@ -27,7 +27,7 @@ func main() {
 	}))
 }
 
-// environment is what the program uses of the outside, beside files.
+// environment is the program's access to the outside, apart from files.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -41,7 +41,7 @@ type environment struct {
 	files *usedFiles // of the run; run makes them
 }
 
-// step tells that a change of an output file is next.
+// step announces a change of an output file.
 func (e *environment) step() error {
 	if e.beforeStep == nil {
 		return nil

@@ -28,7 +28,7 @@ func manCommand(env *environment) *cli.Command {
 	}
 }
 
-// manExamples are the examples of the manual page: what people want, and the command for it.
+// manExamples are the examples of the manual page: a task and the command for it.
 var manExamples = [][2]string{
 	{"What is in this recording, and what can be asked of it?", "weft info trace.json"},
 	{"See it in Perfetto:", "weft convert trace.json"},
@@ -65,7 +65,7 @@ var manEnvironment = [][2]string{
 	{"GOMEMLIMIT, GOGC", "Settings of Go's garbage collector, which take precedence over those that follow from --memory."},
 }
 
-// manPage is what the manual page has beside the commands.
+// manPage are the parts of the manual page apart from the commands.
 func manPage() *commandline.Page {
 	page := &commandline.Page{Version: pfwire.Version, Environment: manEnvironment, Examples: manExamples,
 		SeeAlso: "The pages in docs/ of the source of weft: tour.md for a start, cli.md for all commands and flags, reports.md and attribution.md for what the numbers mean."}

@@ -77,7 +77,7 @@ type mergeJob struct {
 	convertJob
 	merge.Job
 	output  string
-	spooled []string // files that hold what can be read only once
+	spooled []string // copies of inputs that can be read only once
 }
 
 func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
@@ -145,7 +145,7 @@ func (j *mergeJob) findSources(c *cli.Context) error {
 // namedInput matches [NAME=]FILE.
 var namedInput = regexp.MustCompile(`^([A-Za-z0-9_.-]+)=(.+)$`)
 
-// splitNamed divides [NAME=]FILE. A file that has the whole text as its name counts.
+// splitNamed splits [NAME=]FILE. If a file with the full text as its name exists, that file wins.
 func splitNamed(arg string) (name, file string) {
 	m := namedInput.FindStringSubmatch(arg)
 	if m == nil {
@@ -157,7 +157,7 @@ func splitNamed(arg string) (name, file string) {
 	return m[1], m[2]
 }
 
-// misnames reports whether someone means NAME=FILE by the name of a file that is not there, with a NAME that inputs cannot have.
+// misnames reports whether the name of a missing file looks like NAME=FILE with an invalid NAME.
 func misnames(arg string) bool {
 	_, file, ok := strings.Cut(arg, "=")
 	if !ok {
@@ -168,7 +168,7 @@ func misnames(arg string) bool {
 	return whole != nil && part == nil
 }
 
-// nameEndings are the endings of file names that say nothing of what is recorded.
+// nameEndings are the endings of file names that names of inputs drop.
 var nameEndings = []string{".gz", ".zst", ".zip", ".json", ".pftrace", ".perfetto-trace", ".cpuprofile", ".jslb", ".trace", ".jsonl", ".har", ".pb", ".profile", ".probelines", ".otlp"}
 
 // inputNames names unnamed inputs after their files, with folders as prefixes until the name is unique.
@@ -252,7 +252,7 @@ func (j *mergeJob) readRelations(c *cli.Context) error {
 	return nil
 }
 
-// readOffsets reads what is to be added to the times of inputs.
+// readOffsets reads the offsets to add to the times of inputs.
 func (j *mergeJob) readOffsets(c *cli.Context) error {
 	for _, text := range c.StringSlice("offset") {
 		name, offset, ok := strings.Cut(text, "=")
@@ -285,7 +285,7 @@ func (j *mergeJob) hasOffset(i int) bool {
 	return slices.ContainsFunc(j.Offsets, func(g merge.GivenOffset) bool { return g.Input == i })
 }
 
-// readReference reads whose clock the output has, after the offsets to it.
+// readReference reads which input's clock the output has; offsets must have been read.
 func (j *mergeJob) readReference(c *cli.Context) error {
 	if !c.IsSet("reference") {
 		return nil
@@ -336,7 +336,7 @@ func (j *mergeJob) readHosts(c *cli.Context) error {
 	return nil
 }
 
-// readLinks reads what connects the events of inputs.
+// readLinks reads the links between events of inputs.
 func (j *mergeJob) readLinks(c *cli.Context) error {
 	for _, key := range c.StringSlice("link") {
 		switch key {
@@ -382,7 +382,7 @@ func (j *mergeJob) named(flag, name string) (int, error) {
 // durationText matches a decimal number with a unit.
 var durationText = regexp.MustCompile(`^([+-]?)([0-9]+)(?:\.([0-9]{0,9}))?(ns|us|µs|ms|s|m|h)$`)
 
-// errTooLong means a length of time that no trace can have.
+// errTooLong is the error for a length of time beyond the range of traces.
 var errTooLong = errors.New("longer than 146 years")
 
 // durationOf reads a length of time exactly: "-1.5ms", "10us", "3 s".
@@ -416,7 +416,7 @@ func durationOf(text string) (timeline.Nanos, error) {
 	return n, nil
 }
 
-// checkOutput refuses places for the output that cannot be meant.
+// checkOutput rejects output paths that are surely mistakes.
 func (j *mergeJob) checkOutput() error {
 	switch {
 	case j.DryRun:
@@ -452,7 +452,7 @@ func (j *mergeJob) run(ctx context.Context) error {
 	return j.strict.judge(j.env, newMergeReport(j, report).losses(), "; see the report")
 }
 
-// write writes the trace; without a place for it, only the offsets are found.
+// write writes the trace; without an output path it only computes the offsets.
 func (j *mergeJob) write(ctx context.Context) (*convert.Report, error) {
 	began := time.Now()
 	if j.DryRun {

@@ -31,7 +31,7 @@ type mergeReport struct {
 	Durations *durations      `json:"durations,omitempty"`
 }
 
-// mergedProblem is a problem with the data of one input; without the input it was found when all were on one timeline.
+// mergedProblem is a data problem of one input. Without an input it was found after all were on one timeline.
 type mergedProblem struct {
 	Input string `json:"input,omitempty"`
 	trace.Problem
@@ -226,7 +226,7 @@ func (r *mergeReport) placed() (n int) {
 // maxInputLines is how many inputs the text report lists.
 const maxInputLines = 40
 
-// writeText says where each input is, how that is known, and what is in the output.
+// writeText lists the offset of each input and its source, and the contents of the output.
 func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
 	var b strings.Builder
 	name := r.Output
@@ -278,7 +278,7 @@ func (r *mergeReport) isUsual(p *mergedProblem) bool {
 	return problem.Usual(p.Name, format) != ""
 }
 
-// losses returns how often something of the inputs is missing in the output.
+// losses counts data of the inputs that is missing in the output.
 func (r *mergeReport) losses() (l losses) {
 	for i := range r.Problems {
 		p := &r.Problems[i]
@@ -292,7 +292,7 @@ func (r *mergeReport) losses() (l losses) {
 	return l
 }
 
-// writeProblems says what is wrong with the inputs, without what most recordings in their formats have.
+// writeProblems lists the problems of the inputs that are not usual for their formats.
 func (r *mergeReport) writeProblems(b *strings.Builder) {
 	var problems []trace.Problem
 	for i := range r.Problems {
@@ -343,7 +343,7 @@ func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
 	return []string{printable(in.Name), offsetText(p.Offset), uncertainty, printable(by)}
 }
 
-// remarks are what someone has to know beside the offsets.
+// remarks are facts to know beside the offsets.
 func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
 	lines = append(lines, r.Notes[:min(len(r.Notes), maxNotes)]...)
 	if n := len(r.Notes) - maxNotes; n > 0 {
@@ -416,7 +416,7 @@ func (r *mergeReport) clockRemarks(plan *merge.Plan) (lines []string) {
 	return lines
 }
 
-// inputNamesText lists a few names; of more it says how many they are.
+// inputNamesText lists a few names, or counts many.
 func inputNamesText(names []string) string {
 	if len(names) > 4 {
 		return table.Count(len(names), "input")

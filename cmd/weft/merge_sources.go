@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 )
 
-// checkReadOnce refuses what can be read only once, standard input and pipes, where it is to be read twice.
+// checkReadOnce refuses inputs that can be read only once, standard input and pipes, if they would be read twice.
 func (j *mergeJob) checkReadOnce(listIsStdin bool) error {
 	var stdin bool
 	var pipes []os.FileInfo
@@ -44,7 +44,7 @@ func (j *mergeJob) checkReadOnce(listIsStdin bool) error {
 	return nil
 }
 
-// openSources makes inputs that can be read several times: what can be read only once is kept in a file.
+// openSources returns inputs that can be read several times. It copies those that can be read only once to files.
 func (j *mergeJob) openSources(ctx context.Context) error {
 	paths := make([]string, len(j.Sources))
 	for i := range j.Sources {
@@ -88,7 +88,7 @@ func (j *mergeJob) spool(ctx context.Context, name string) (path string, err err
 	return f.Name(), err
 }
 
-// errChanged is the error for an input that is not what it was when it was read before.
+// errChanged is the error for an input that changed between two readings.
 var errChanged = errors.New("it changed while weft was reading it; try again when it is complete")
 
 // reopener returns a function that opens an input, whose bytes are in the file path, and refuses it if it has changed since the first call:
@@ -123,7 +123,7 @@ func reopener(ctx context.Context, env *environment, path string) func() (io.Rea
 	}
 }
 
-// removeSpooled removes the files that hold what can be read only once.
+// removeSpooled removes the copies of inputs that can be read only once.
 func (j *mergeJob) removeSpooled() {
 	for _, file := range j.spooled {
 		os.Remove(file)

@@ -141,7 +141,7 @@ func (m *migration) run(ctx context.Context) error {
 	return m.migrate(ctx, config)
 }
 
-// migrate runs the migration and says what came out.
+// migrate runs the migration and prints the result.
 func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
 	m.shown.begin(m)
 	config.OnProgress = m.shown.update
@@ -221,7 +221,7 @@ func (m *migration) config() (*migrate.Config, error) {
 	return config, nil
 }
 
-// byteFlags are the flags that change what is in an output, or where it is.
+// byteFlags are the flags that change the contents or the path of an output.
 var byteFlags = []string{
 	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "js-calls", "perfetto",
 }
@@ -247,7 +247,7 @@ func (m *migration) settings() map[string]string {
 		}
 	}
 	if m.context.Bool("attribute") {
-		set["file-memory"] = m.context.String("file-memory") // what does not fit, and so is left out, depends on it
+		set["file-memory"] = m.context.String("file-memory") // it decides which data does not fit and is left out
 	}
 	return set
 }
@@ -255,7 +255,7 @@ func (m *migration) settings() map[string]string {
 // defaultOf returns the value that a flag has without being set. The cli package writes what is set into the flag itself.
 func defaultOf(f *cli.StringFlag) string { return strings.Trim(f.GetDefaultText(), `"`) }
 
-// takeSettings sets the flags as the latest run had them, where this one says nothing.
+// takeSettings sets flags that this run does not set as the latest run had them.
 func (m *migration) takeSettings() error {
 	_, settings, err := migrate.Settings(m.context.String("out"))
 	if err != nil {

@@ -63,7 +63,7 @@ func (p *migrationProgress) print(fn func()) {
 
 func (p *migrationProgress) end() { p.print(func() {}) }
 
-// progressLine says how far a migration is: "12,345 of 80,000 files (3 failed), 41.2 GiB of 260 GiB, 231 MB/s, ETA 15m".
+// progressLine describes the progress of a migration: "12,345 of 80,000 files (3 failed), 41.2 GiB of 260 GiB, 231 MB/s, ETA 15m".
 func progressLine(p *migrate.Progress) string {
 	least := ""
 	if !p.Complete {
@@ -80,7 +80,7 @@ func progressLine(p *migrate.Progress) string {
 	return line
 }
 
-// etaText rounds a time to what matters of it.
+// etaText formats a remaining time, rounded.
 func etaText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -91,10 +91,10 @@ func etaText(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// errStopped ends a migration that could not go on and has said so.
+// errStopped ends a migration that stopped early and printed why.
 var errStopped = errors.New("stopped")
 
-// stopped says why a migration ended early and how to go on.
+// stopped explains why a migration stopped early and how to continue.
 func (m *migration) stopped(s *migrate.Summary, err error) error {
 	stop := (*migrate.Stopped)(nil)
 	isStop := errors.As(err, &stop)
@@ -125,7 +125,7 @@ func (m *migration) stopped(s *migrate.Summary, err error) error {
 	return err
 }
 
-// runLine says what a run has done.
+// runLine summarizes a run.
 func runLine(r *migrate.RunTotals) string {
 	line := fmt.Sprintf("%s converted", table.Thousands(r.Converted))
 	for _, part := range []struct {
@@ -166,7 +166,7 @@ func (m *migration) print(s *migrate.Summary, w io.Writer) error {
 	return err
 }
 
-// writeTotals says in a few lines what there is and what the run did.
+// writeTotals summarizes the archive and the run in a few lines.
 func (m *migration) writeTotals(b *strings.Builder, s *migrate.Summary) {
 	done, failed, skipped := s.Total(migrate.Done), s.Total(migrate.Failed), s.Total(migrate.Skipped)
 	fmt.Fprintf(b, "%s: %s converted, %s → %s", printable(m.context.String("out")), table.Plural(done.Files, "trace", "traces"),
@@ -272,7 +272,7 @@ func writeLook(b *strings.Builder, s *migrate.Summary) {
 	}
 }
 
-// writeNext says what can be done next.
+// writeNext prints the next commands.
 func (m *migration) writeNext(b *strings.Builder, s *migrate.Summary) {
 	out := shellWord(printable(m.context.String("out")))
 	if s.OlderVersions > 0 {
@@ -286,7 +286,7 @@ func (m *migration) writeNext(b *strings.Builder, s *migrate.Summary) {
 	}
 }
 
-// printDryRun says what a run would do.
+// printDryRun prints what a run would do.
 func (m *migration) printDryRun(s *migrate.Summary) error {
 	var b strings.Builder
 	b.WriteString("would do, and nothing was written:\n")

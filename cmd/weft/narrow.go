@@ -55,7 +55,7 @@ func readSelection(c *cli.Context) (*selection.Filter, error) {
 	return filter, nil
 }
 
-// selectIn looks up what a filter means in the trace of an input. It is nil if that is the whole trace.
+// selectIn resolves a filter in the trace of an input; nil if it selects the whole trace.
 func selectIn(ctx context.Context, name string, filter *selection.Filter, tl *timeline.Timeline) (*selection.Selection, error) {
 	s, err := filter.Bind(ctx, tl)
 	if err != nil {

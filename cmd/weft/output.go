@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// outputBuffer is small: bundles of packets go around it.
+// outputBuffer is small, because bundles of packets bypass it.
 const outputBuffer = 32 << 10
 
 // An output is a file that appears at its place only when it is complete: it is written under another name beside its
@@ -33,8 +33,8 @@ func existsError(path string) error {
 	return fmt.Errorf("%s already exists; --force replaces it", path)
 }
 
-// createOutput begins to write path; "-" is standard output. An existing file is replaced only with force, and what the run
-// reads never. Anything but a regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
+// createOutput opens path for writing; "-" is standard output. It replaces an existing file only with force, and never one that the run reads.
+// Anything but a regular file, such as a device or a named pipe, is written in place. Errors start with the path.
 func createOutput(ctx context.Context, env *environment, path string, force bool) (*output, error) {
 	if err := env.files.take(path); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func followLinks(path string) string {
 // folders are the true names of folders, by the names under which they were found.
 type folders map[string]string
 
-// placeKey returns the same text for all names of one output.
+// placeKey returns a key that is the same for all names of one output.
 func (f folders) placeKey(path string) string {
 	if path == "-" {
 		return path

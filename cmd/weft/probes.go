@@ -44,7 +44,7 @@ docs/probes.md is a tutorial, from a C program to the trace and its reports.`,
 	}
 }
 
-// tracerFlag chooses a tracer. Without a default, all of them are meant.
+// tracerFlag chooses a tracer. Without a default it means all of them.
 func tracerFlag(value string) cli.Flag {
 	return &cli.StringFlag{Name: "tracer", Value: value, Usage: "`TRACER` that runs the scripts: bpftrace or dtrace"}
 }
@@ -87,7 +87,7 @@ arguments. The head of each script names the tracer versions it was run with:
 	}
 }
 
-// listProbes writes what weft can record, with one tracer or, if it is empty, with all of them.
+// listProbes lists what weft can record with a tracer; "": with any.
 func listProbes(w io.Writer, only probescripts.Tracer) error {
 	scripts, err := probescripts.All()
 	if err != nil {
@@ -182,10 +182,10 @@ func listProviders(b *strings.Builder, scripts []probescripts.Script, only probe
 	}
 }
 
-// pairSuffix matches what the names of two probes that belong together differ in.
+// pairSuffix matches the suffix in which the names of a pair of probes differ.
 var pairSuffix = regexp.MustCompile(`-(start|end|done|begin|entry|return)$`)
 
-// argumentNames returns the names of the arguments in a declaration, without types and what else it says.
+// argumentNames returns only the names of the arguments in a declaration.
 func argumentNames(declared string) string {
 	var names []string
 	for _, argument := range strings.Fields(declared) {
@@ -270,7 +270,7 @@ func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, 
 	return script, nil
 }
 
-// unknownScript explains that no tracer, or only another one, has a script with a name, and which one was meant.
+// unknownScript is the error for a script that no tracer, or only another one, has; it suggests a similar name.
 func unknownScript(tracer probescripts.Tracer, name string) string {
 	message := fmt.Sprintf("unknown script %q", name)
 	if tracer != "" {

@@ -17,7 +17,7 @@ type scriptReport struct {
 	Run     string              `json:"run"`     // with which tracer it was run, or why it was not
 	Usage   string              `json:"usage"`   // how to run it without weft
 	Probes  []scriptProbe       `json:"probes"`
-	Text    string              `json:"text,omitempty"` // of the one script that is asked for
+	Text    string              `json:"text,omitempty"` // of the requested script
 }
 
 // scriptProbe is a probe that a script records.

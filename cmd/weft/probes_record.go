@@ -112,7 +112,7 @@ func (j *recordJob) chooseOutput(c *cli.Context) error {
 	return nil
 }
 
-// chooseScript finds the script, which says what else is needed.
+// chooseScript finds the script, which determines the other requirements.
 func (j *recordJob) chooseScript(c *cli.Context) error {
 	kind, err := tracerOf(c)
 	if err != nil {
@@ -146,7 +146,7 @@ func (j *recordJob) chooseScript(c *cli.Context) error {
 	return nil
 }
 
-// chooseTraced checks what is to be recorded, and finds its program.
+// chooseTraced checks the target of the recording, and finds its program.
 func (j *recordJob) chooseTraced(c *cli.Context) error {
 	script := j.tracer.Script
 	switch {
@@ -192,7 +192,7 @@ func (j *recordJob) findCommand() error {
 	return nil
 }
 
-// findProcess checks that the process is there, and finds its program if that is needed.
+// findProcess checks that the process exists, and finds its program if that is needed.
 func (j *recordJob) findProcess() error {
 	if process, err := os.FindProcess(j.tracer.PID); err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
 		return fmt.Errorf("-p: there is no process %d", j.tracer.PID)
@@ -257,7 +257,7 @@ func (j *recordJob) run(ctx context.Context) error {
 	return j.finish(report, end)
 }
 
-// record runs the tracer and converts what it delivers. Without a trace it says so and returns no report.
+// record runs the tracer and converts its output. If there is no trace it prints why and returns no report.
 func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Report, *tracer.End, error) {
 	j.connect()
 	recording, err := tracer.Start(&j.tracer)
@@ -290,13 +290,13 @@ func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Re
 		}
 	}
 	if err := j.failure(end, convertErr); err != nil {
-		printError(j.env, err) // an interrupted run would not say it
+		printError(j.env, err) // an interrupted run would not print it
 		return nil, end, nil
 	}
 	return report, end, nil
 }
 
-// leaveOutMissing leaves those probes of the script out that the program does not have: bpftrace would refuse the script.
+// leaveOutMissing removes probes that the program does not have, because bpftrace would refuse the script.
 func (j *recordJob) leaveOutMissing() error {
 	script := j.tracer.Script
 	if _, _, wanted := script.Without(nil); len(wanted) == 0 {
@@ -355,7 +355,7 @@ func (j *recordJob) connect() {
 	}
 }
 
-// say writes a message, unless there are to be none.
+// say writes a message unless --quiet is set.
 func (j *recordJob) say(format string, args ...any) {
 	if !j.quiet {
 		fmt.Fprintf(j.env.stderr, format, args...)
@@ -378,7 +378,7 @@ func (j *recordJob) failure(end *tracer.End, convertErr error) error {
 	return fmt.Errorf("%s printed nothing, not even the first line of %s", name, j.tracer.Script.File())
 }
 
-// failed is the error for a tracer that failed, with what can be done.
+// failed is the error for a tracer that failed, with advice.
 func (j *recordJob) failed(end *tracer.End, result string) error {
 	message := fmt.Sprintf("%s failed (%v); %s", j.tracer.Script.Tracer, end.Err, result)
 	if advice := tracerAdvice(j.tracer.Script.Tracer, end.Said); advice != "" {
@@ -406,7 +406,7 @@ func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
 	return j.strict.judge(j.env, lossesOf(report), "")
 }
 
-// writeReport says what was recorded, what is missing, and what to do next.
+// writeReport summarizes the recording, lost data, and the next command.
 func (j *recordJob) writeReport(report *convert.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s\n", printable(outputName(j.output)), summary(report), formatSize(report.BytesOut))
@@ -428,7 +428,7 @@ func (j *recordJob) writeReport(report *convert.Report) error {
 	return err
 }
 
-// largerBuffers says how the tracer is given more room for events.
+// largerBuffers explains how to enlarge the buffers of the tracer.
 func (j *recordJob) largerBuffers() string {
 	if j.tracer.Script.Tracer == probescripts.DTrace {
 		return "raise bufsize in a copy of the script (weft probes scripts prints it)"
@@ -436,7 +436,7 @@ func (j *recordJob) largerBuffers() string {
 	return "set BPFTRACE_PERF_RB_PAGES to 1024 or more (default: 64)"
 }
 
-// whyNoProbe says where to look when a tracer has found probes that did not fire.
+// whyNoProbe explains why probes may not have fired.
 func (j *recordJob) whyNoProbe() string {
 	if j.tracer.Script.Tracer == probescripts.DTrace {
 		return "dtrace -l -p PID lists the probes of a process"

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// profileFlags say what becomes of CPU profiles.
+// profileFlags control the conversion of CPU profiles.
 func profileFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "js-calls", Value: "refined", Usage: "make calls from JavaScript samples as `KIND`: refined, devtools or off"},
@@ -14,7 +14,7 @@ func profileFlags() []cli.Flag {
 	}
 }
 
-// callDetailsFlag keeps all that is known of calls in what is written.
+// callDetailsFlag keeps all details of calls in the output.
 func callDetailsFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "details", Usage: "keep ids of nodes, scripts, profiles and samples in the arguments of calls made from V8's samples", DisableDefaultText: true}
 }

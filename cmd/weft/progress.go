@@ -14,26 +14,24 @@ const (
 	clearLine        = "\r\x1b[K"
 )
 
-// progress shows on a terminal how far the reading of an input is, or of several inputs: one line, rewritten a few times
-// a second.
+// progress shows the progress of reading one or several inputs on a terminal: one line, rewritten a few times a second.
 type progress struct {
 	w       io.Writer
 	name    string
 	files   int   // number of inputs, 0 if there is one with a name
-	size    int64 // of all that is to be read; -1 if unknown
+	size    int64 // of all inputs; -1 if unknown
 	width   func(io.Writer) int
 	start   time.Time
 	read    atomic.Int64
 	written atomic.Int64
 	done    atomic.Int64 // of files
 
-	terminal sync.Mutex // held while something is written there
+	terminal sync.Mutex // locked during writes to it
 	stop     chan struct{}
 	stopped  chan struct{}
 }
 
-// startProgress begins to show the progress of reading an input, if w is a terminal and show is set. Without that it
-// still counts, and prints nothing.
+// startProgress starts to show the progress of reading an input if w is a terminal and show is set. Otherwise it only counts.
 func startProgress(env *environment, name string, size int64, show bool) *progress {
 	p := &progress{w: env.stderr, name: printable(name), size: size, width: env.width, start: time.Now()}
 	p.begin(env, show)
@@ -71,7 +69,7 @@ func (p *progress) loop() {
 	}
 }
 
-// minShownName is what is kept of a name on the narrowest terminal.
+// minShownName is the shortest form of a name on a narrow terminal.
 const minShownName = 8
 
 // line is the text shown after a time. On a terminal of a known width the beginning of a long name gives way: a line
@@ -92,7 +90,7 @@ func (p *progress) line(elapsed time.Duration, width int) string {
 	return string(line)
 }
 
-// state says how far the conversion is.
+// state describes the progress.
 func (p *progress) state(elapsed time.Duration) string {
 	read, written := p.read.Load(), p.written.Load()
 	rate := float64(read) / max(elapsed.Seconds(), 1e-3)
@@ -109,7 +107,7 @@ func (p *progress) state(elapsed time.Duration) string {
 	return fmt.Sprintf("%s read, %.0f MB/s", formatSize(read), rate/1e6)
 }
 
-// fileDone counts one more of several inputs as done.
+// fileDone counts a finished input.
 func (p *progress) fileDone() { p.done.Add(1) }
 
 // print calls fn, which may write to the terminal. The line makes room for that.
@@ -132,10 +130,10 @@ func (p *progress) Stop() {
 	p.stop = nil
 }
 
-// reader counts what is read from the input.
+// reader counts the bytes read from the input.
 func (p *progress) reader(r io.Reader) io.Reader { return &countingReader{r, &p.read} }
 
-// writer counts what is written to the output.
+// writer counts the bytes written to the output.
 func (p *progress) writer(w io.Writer) io.Writer { return &countingWriter{w, &p.written} }
 
 type countingReader struct {

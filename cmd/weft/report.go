@@ -124,7 +124,7 @@ with --type), and print the same tables for all of them. "-" is standard input.`
 	}
 }
 
-// findReport returns the report that is asked for. The error is one of the command line.
+// findReport returns the requested report. The error is a usageError.
 func findReport(c *cli.Context) (*reportKind, error) {
 	var names []string
 	for _, r := range reports() {
@@ -148,7 +148,7 @@ func findReport(c *cli.Context) (*reportKind, error) {
 	return nil, &usageError{Message: suggest.Unknown("report", c.Args().First(), names).Error()}
 }
 
-// hasFlag reports whether a set of flags has one of a name.
+// hasFlag reports whether a set of flags contains a name.
 func hasFlag(flags []cli.Flag, name string) bool {
 	return slices.ContainsFunc(flags, func(f cli.Flag) bool { return f.Names()[0] == name })
 }
@@ -201,7 +201,7 @@ func (r *reportKind) checkFlags(c *cli.Context) error {
 	return nil
 }
 
-// hides reports whether a table of the report is printed only if it is asked for.
+// hides reports whether a table of the report is printed only on request.
 func (r *reportKind) hides(name string) bool {
 	return r.forms != nil && slices.ContainsFunc(r.forms(), func(t *table.Table) bool { return t.Hidden && t.Name == name })
 }
@@ -213,10 +213,10 @@ func haveIt(owners []string) string {
 	return listed(owners) + " have it"
 }
 
-// printing says how the tables of a report are printed.
+// printing controls the output of tables.
 type printing struct {
 	order table.Order
-	only  string       // the table that was asked for; "": all
+	only  string       // the requested table; "": all
 	shown *table.Table // the table of CSV, without rows
 }
 
@@ -249,7 +249,7 @@ func newPrinting(c *cli.Context, forms []*table.Table) (p *printing, err error) 
 	return p, nil
 }
 
-// print prints a report about an input in the form that was asked for.
+// print prints a report about an input in the requested form.
 func (p *printing) print(c *cli.Context, env *environment, name string, r *table.Report) error {
 	forPeople := !c.Bool("json") && !c.Bool("csv")
 	for _, note := range r.Notes {
@@ -285,7 +285,7 @@ func (p *printing) print(c *cli.Context, env *environment, name string, r *table
 	return r.WriteText(env.stdout, env.terminal(env.stdout), p.only)
 }
 
-// printNote tells people what the output does not; "": nothing.
+// printNote prints a note that is not part of the output; "": none.
 func printNote(env *environment, name, note string) {
 	if note != "" {
 		fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), note)
@@ -299,7 +299,7 @@ func runReport(c *cli.Context, env *environment, r *reportKind, p *printing) err
 		return err
 	}
 	if !r.calls {
-		opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
+		opts.JSCalls = convert.JSCallsOff // most of the work, and useless here
 	}
 	in, err := openReportInput(c, env, opts)
 	if err != nil {
@@ -314,7 +314,7 @@ func runReport(c *cli.Context, env *environment, r *reportKind, p *printing) err
 	return p.print(c, env, in.name, result)
 }
 
-// rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.
+// rowLimit returns the largest number of rows of a table: programs get all by default. 0: no limit.
 // Tables that are sorted otherwise have all rows up to then, and table.Order cuts them.
 func rowLimit(c *cli.Context) int {
 	if c.IsSet("sort") {
@@ -331,17 +331,17 @@ func shownRows(c *cli.Context) int {
 	return c.Int("limit")
 }
 
-// reportInput is the trace that a report is about, and the part of it that was asked for. It must be closed.
+// reportInput is the trace of a report and the selected part of it. It must be closed.
 type reportInput struct {
 	name     string
 	trace    *trace.Trace
 	timeline *timeline.Timeline
 	selected *selection.Selection // nil: the whole trace
-	said     *convert.Report      // what its reading said
+	said     *convert.Report      // of reading it
 	fold     *table.Fold          // of a report on many inputs; nil: it is the only one
 }
 
-// openReportInput reads the trace that is the second argument of the command, and selects what was asked for.
+// openReportInput reads the trace in the second argument of the command, and resolves the selection.
 func openReportInput(c *cli.Context, env *environment, opts convert.Options) (*reportInput, error) {
 	filter, err := readSelection(c)
 	if err != nil {
@@ -381,7 +381,7 @@ func readTrace(ctx context.Context, name string, src io.Reader, opts convert.Opt
 	return in, nil
 }
 
-// nothing has an empty report say why: because of the trace, or of the part that was asked for.
+// nothing explains an empty report: the trace or the selection has no data.
 func (in *reportInput) nothing(r *table.Report, ofTrace string) *table.Report {
 	if len(r.Sections) == 0 {
 		r.Nothing = ofTrace
@@ -392,11 +392,10 @@ func (in *reportInput) nothing(r *table.Report, ofTrace string) *table.Report {
 	return r
 }
 
-// Close frees what the trace takes.
+// Close frees the trace.
 func (in *reportInput) Close() error { return in.trace.Close() }
 
-// printProblems says what is missing in the numbers of a report: the problems of the input that have one of the names, but for
-// those that most recordings have.
+// printProblems prints the problems with given names that are not usual for the format: they affect the numbers of a report.
 func (in *reportInput) printProblems(env *environment, names []string) {
 	for _, p := range in.trace.Problems() {
 		if slices.Contains(names, p.Name) && !slices.Contains(in.said.Usual, p.Name) {
@@ -405,8 +404,8 @@ func (in *reportInput) printProblems(env *environment, names []string) {
 	}
 }
 
-// printNotCounted says what a report leaves out of what several inputs of a merge have recorded of the same threads: samples, and slices if it
-// is on slices.
+// printNotCounted prints which samples a report leaves out because another input of the merge recorded the same threads, and slices if the report
+// is about slices.
 func (in *reportInput) printNotCounted(env *environment, slices bool) {
 	for _, r := range in.timeline.NotCounted() {
 		if slices || r.Samples > 0 {
@@ -415,8 +414,8 @@ func (in *reportInput) printNotCounted(env *environment, slices bool) {
 	}
 }
 
-// Problems that make the numbers of reports too small: a person who reads them should know. Others, such as flows whose
-// other end is missing, which nearly every trace of a browser has, do no harm there.
+// Problems that make the numbers of reports too small, so that readers should know them. Others, such as flows without their other end, do no harm
+// there.
 var (
 	inputProblems = problemNames(
 		problem.ContainerDamaged, problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONMalformedEvent, problem.JSONTrailingData,

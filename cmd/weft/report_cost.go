@@ -18,7 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// What --by does in the reports that have it.
+// The meaning of --by in the reports that have it.
 const (
 	costByUsage   = "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category"
 	slicesByUsage = "group slices by `WHAT`: name, category, thread, process or an argument"
@@ -34,13 +34,13 @@ func costFlags() []cli.Flag {
 	}, contextFlags()...)
 }
 
-// costQuery is what "report cost" is asked for.
+// costQuery is the request to "report cost".
 type costQuery struct {
 	group    costtables.GroupBy
 	split    costtables.SplitBy
 	typ      string   // as set; "": as tables says
 	others   []string // types that have tables as well
-	all      bool     // programs get all types if they ask for none
+	all      bool     // programs get all types by default
 	limit    int
 	selected *selection.Selection
 }
@@ -54,7 +54,7 @@ func newCostQuery(c *cli.Context, in *reportInput, limit int) (q costQuery, err 
 	return q, nil
 }
 
-// checkCosts refuses costs of many files without a type, and ways to charge and to group that there are not.
+// checkCosts refuses costs of many files without a type, and unknown ways to charge and to group.
 func checkCosts(c *cli.Context) error {
 	if takesMany(c) && c.String("type") == "" {
 		return usagef("the report cost needs --type for many files: page, script, entity, frame, process, …")
@@ -66,7 +66,7 @@ func checkCosts(c *cli.Context) error {
 	return err
 }
 
-// withCosts attributes what is selected of an input and calls fn with what was asked for and the tables of the result.
+// withCosts attributes the selected part of an input and calls fn with the request and the tables.
 func withCosts(c *cli.Context, in *reportInput, limit int, fn func(*costQuery, *costtables.Tables) error) error {
 	query, err := newCostQuery(c, in, limit)
 	if err != nil {
@@ -84,7 +84,7 @@ func withCosts(c *cli.Context, in *reportInput, limit int, fn func(*costQuery, *
 	return errors.Join(fn(&query, costtables.Of(result)), result.Close())
 }
 
-// makeCosts makes the report of what contexts have cost.
+// makeCosts returns the report of the costs of contexts.
 func makeCosts(c *cli.Context, in *reportInput, limit int) (r *table.Report, err error) {
 	err = withCosts(c, in, limit, func(q *costQuery, costs *costtables.Tables) error {
 		tables, note, err := q.tables(costs, in.timeline)
@@ -100,7 +100,7 @@ func makeCosts(c *cli.Context, in *reportInput, limit int) (r *table.Report, err
 	return r, err
 }
 
-// costRules reads the flags that say how time is charged.
+// costRules reads the flags that control how time is charged.
 func costRules(c *cli.Context) (rules engine.Rules, err error) {
 	how, err := contextOptions(c)
 	if err != nil {
@@ -116,7 +116,7 @@ func costRules(c *cli.Context) (rules engine.Rules, err error) {
 	return engine.RulesOf(how)
 }
 
-// tables makes the tables that were asked for. Where there are none, the note says why.
+// tables returns the requested tables. If there are none, the note explains why.
 func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (tables []*costtables.Table, note string, err error) {
 	types := result.Types()
 	switch {
@@ -131,7 +131,7 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 	default:
 		types = slices.DeleteFunc(types, func(t string) bool { return !result.CanGroup(t, q.group) })
 		if !q.all && len(types) > 1 {
-			types, q.others = mostTelling(result, types)
+			types, q.others = mostUseful(result, types)
 		}
 	}
 	switch {
@@ -155,9 +155,9 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 // allTypes is the --type that asks for a table for each type.
 const allTypes = "all"
 
-// mostTelling returns the type whose table says most, and the others: the pages if there are any, otherwise the scripts, or the
+// mostUseful returns the type with the most useful table, and the others: the pages if there are any, otherwise the scripts, or the
 // frames, or the first.
-func mostTelling(result *costtables.Tables, types []string) (best, others []string) {
+func mostUseful(result *costtables.Tables, types []string) (best, others []string) {
 	which := 0
 	best = []string{"Script", "Frame"}
 	if result.HasPages() {
@@ -172,7 +172,7 @@ func mostTelling(result *costtables.Tables, types []string) (best, others []stri
 	return types[which : which+1], slices.Delete(slices.Clone(types), which, which+1)
 }
 
-// heading says for people what part of the time the tables are about, and of what their percentages are.
+// heading states which part of the time the tables cover, and the base of their percentages.
 func (q *costQuery) heading(tables []*costtables.Table, span moment.Span) string {
 	if len(tables) == 0 {
 		return ""
@@ -181,7 +181,7 @@ func (q *costQuery) heading(tables []*costtables.Table, span moment.Span) string
 	return fmt.Sprintf("from %s to %s: threads were busy for %s ms in total", table.MomentText(from-span.Start), table.MomentText(to-span.Start), table.Millis(tables[0].Busy))
 }
 
-// findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.
+// findType returns the requested type, and checks that its contexts can be grouped as requested.
 func (q *costQuery) findType(result *costtables.Tables) (string, error) {
 	all := slices.Concat(result.Types(), result.TrackTypes())
 	i := typeIndex(all, q.typ)
@@ -201,7 +201,7 @@ func (q *costQuery) findType(result *costtables.Tables) (string, error) {
 	return all[i], nil
 }
 
-// cannotGroup is the mistake of asking for rows that a table does not have. It says which rows the table can have.
+// cannotGroup is the error for a grouping that a table does not have. It lists those that it has.
 func (q *costQuery) cannotGroup(result *costtables.Tables, typ string) error {
 	if result.IsDerived(typ) {
 		return usagef("--by %s: the rows of %s are groups already; leave out %[1]s", q.group, typ)
@@ -215,7 +215,7 @@ func (q *costQuery) cannotGroup(result *costtables.Tables, typ string) error {
 	return usagef("--by %s: contexts of type %s cannot be grouped this way; use %s or type", q.group, typ, strings.Join(can, ", "))
 }
 
-// otherTypeName returns the type that people ask for by another name. What Firefox knows as a tab is a page of Chrome.
+// otherTypeName returns the type for a synonym: a tab of Firefox is a page of Chrome.
 func otherTypeName(result *costtables.Tables, asked string) string {
 	switch strings.ToLower(asked) {
 	case "input":

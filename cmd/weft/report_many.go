@@ -38,7 +38,7 @@ func manyTasks(c *cli.Context, in *reportInput, _ int) (*table.Report, error) {
 	return r.Many(), nil
 }
 
-// lackingError says why an input has nothing of what is asked for.
+// lackingError explains why an input has nothing of the selection.
 type lackingError struct{ error }
 
 func manyCosts(c *cli.Context, in *reportInput, _ int) (r *table.Report, err error) {
@@ -80,7 +80,7 @@ func manyNames() (names []string) {
 	return names
 }
 
-// listed is a list of names in a sentence.
+// listed formats a list of names for a sentence.
 func listed(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
@@ -130,7 +130,7 @@ type manyRun struct {
 	filter *selection.Filter
 	sum    *table.Fold
 
-	without error // why the first input without what is selected has nothing of it
+	without error // why the first input that lacks the selection does
 	lacking int   // number of these inputs
 	partial int   // number of inputs with problems that make the numbers too small
 	failed  []failedInput
@@ -145,7 +145,7 @@ func runManyReport(c *cli.Context, env *environment, r *reportKind, p *printing)
 	if !r.calls {
 		run.opts.JSCalls = convert.JSCallsOff
 	}
-	run.opts.SelfProfile.Required = false // one of them is enough
+	run.opts.SelfProfile.Required = false // one self-profile is enough
 	if run.filter, err = readSelection(c); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func runManyReport(c *cli.Context, env *environment, r *reportKind, p *printing)
 	return err
 }
 
-// collect takes in one input after the other. Those that fail are told of, and do not stop the others.
+// collect adds the inputs one by one. It prints failures and continues.
 func (run *manyRun) collect(c *cli.Context, files []string) error {
 	progress := startFilesProgress(run.env, len(files), totalSize(files), true)
 	defer progress.Stop()
@@ -217,7 +217,7 @@ func totalSize(files []string) (total int64) {
 	return total
 }
 
-// one takes in one input.
+// one adds one input.
 func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err error) {
 	src, err := openInput(c.Context, run.env, name)
 	if err != nil {
@@ -259,7 +259,7 @@ func (run *manyRun) one(c *cli.Context, name string, progress *progress) (err er
 	return nil
 }
 
-// lacks notes that an input has nothing of what is asked for.
+// lacks records that an input has nothing of the selection.
 func (run *manyRun) lacks(why error) {
 	if run.without == nil {
 		run.without = why
@@ -267,7 +267,7 @@ func (run *manyRun) lacks(why error) {
 	run.lacking++
 }
 
-// report is the report about what was read.
+// report returns the report about all inputs.
 func (run *manyRun) report() *table.Report {
 	return &table.Report{
 		Lines: true, Sections: []table.Section{{Lines: []string{run.summary()}, Tables: run.sum.Tables()}},
@@ -326,7 +326,7 @@ func (run *manyRun) writeFailed() error {
 	return nil
 }
 
-// summary says what the tables are about.
+// summary describes the inputs of the tables.
 func (run *manyRun) summary() string {
 	line := table.Count(run.sum.Files, "recording")
 	if run.lacking > 0 {

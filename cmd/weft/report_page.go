@@ -38,10 +38,10 @@ func pageFlags() []cli.Flag {
 	})
 }
 
-// wantsPage reports whether a report is to be a page, or is one that has no other form.
+// wantsPage reports whether a page is requested, or the report has no other form.
 func wantsPage(c *cli.Context) bool { return c.IsSet("html") || c.Args().First() == allReport }
 
-// checkPageFlags refuses what a page does not have, flags among it, and flags of pages where there is none.
+// checkPageFlags refuses flags that pages do not have, and flags of pages without a page.
 func checkPageFlags(c *cli.Context, without []string) error {
 	switch {
 	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
@@ -58,8 +58,13 @@ func checkPageFlags(c *cli.Context, without []string) error {
 			return usagef("--%s: a page does not have this flag", flag)
 		}
 	}
-	// Not only when the page is written: reading may take minutes.
-	if info, err := os.Stat(c.String("html")); err == nil && info.Mode().IsRegular() && !c.Bool("force") {
+	// Not only when the page is written, because reading may take minutes. createOutput has a better error for an input.
+	page, err := os.Stat(c.String("html"))
+	isInput := func(name string) bool {
+		in, err := os.Stat(name)
+		return err == nil && os.SameFile(in, page)
+	}
+	if err == nil && page.Mode().IsRegular() && !c.Bool("force") && !slices.ContainsFunc(c.Args().Slice(), isInput) {
 		return existsError(c.String("html"))
 	}
 	return nil
@@ -101,7 +106,7 @@ func runPageReport(c *cli.Context, env *environment, r *reportKind) error {
 	})
 }
 
-// printVerdict prints what to know first of a trace, and where the rest is.
+// printVerdict prints the verdict on a trace, and the command for the rest.
 func printVerdict(env *environment, file string, v *verdict.Verdict) error {
 	width := cmp.Or(env.terminal(env.stdout).Columns, commandline.Width)
 	var b strings.Builder
@@ -173,7 +178,7 @@ func newPageInput(ctx context.Context, name string, src io.Reader, opts convert.
 	return &pageInput{in, t}, nil
 }
 
-// openPageInput reads the trace that is the second argument of the command, and selects what was asked for.
+// openPageInput reads the trace in the second argument of the command, and resolves the selection.
 func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pageInput, error) {
 	filter, err := readSelection(c)
 	if err != nil {
@@ -197,7 +202,7 @@ func openPageInput(c *cli.Context, env *environment, opts convert.Options) (*pag
 	return in, nil
 }
 
-// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
+// collectAll attributes a trace and makes all reports on the selected part; slices is for report.AllOptions.
 func (in *pageInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
 	rules := engine.Rules{}
 	report.SelectCosts(&rules, in.selected)

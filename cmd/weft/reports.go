@@ -32,7 +32,7 @@ type reportKind struct {
 	slices   bool     // it counts slices
 	problems []string // names of those that make its numbers too small
 
-	forms func() []*table.Table // its tables without rows; nil: it is a page only
+	forms func() []*table.Table // its tables without rows; nil: it is only a page
 	check func(c *cli.Context) error
 	make  func(c *cli.Context, in *reportInput, limit int) (*table.Report, error)
 	many  func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) // makes what is added up of each of many inputs; nil: it takes one
@@ -189,7 +189,7 @@ func inputKinds(c *cli.Context) (kinds []report.InputKind, err error) {
 	return kinds, nil
 }
 
-// collectInputs attributes a trace and finds its inputs; brief ones without what ran for them.
+// collectInputs attributes a trace and finds its inputs; brief leaves out the work for them.
 func collectInputs(c *cli.Context, in *reportInput, brief bool) (r *report.Inputs, err error) {
 	opts := report.InputOptions{Brief: brief}
 	if opts.Kinds, err = inputKinds(c); err != nil {
@@ -346,7 +346,7 @@ func checkBucket(c *cli.Context) error {
 	return nil
 }
 
-// makeProfiles returns what makes a report of sampled threads. Shown ones are called by what they show.
+// makeProfiles returns the function that makes a report of sampled threads. shown asks for the urls that threads work for.
 func makeProfiles(shown bool, nothing string, of func(*report.Profiles, report.Options) (*table.Report, error)) func(*cli.Context, *reportInput, int) (*table.Report, error) {
 	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
 		p, err := report.Collect(c.Context, in.timeline, in.selected)
@@ -396,7 +396,7 @@ func manyForced(p *report.Profiles, opts report.Options) (*table.Report, error) 
 	return p.LayoutThrashing(opts).Many(), nil
 }
 
-// noForced says why nothing is known of style and layout.
+// noForced explains why nothing is known about style and layout.
 const noForced = "this trace has no style or layout data; record a Chrome trace with the category devtools.timeline,\n" +
 	"a Firefox profile with samples, or a self-profile with markers"
 
@@ -421,10 +421,10 @@ func checkLayout(c *cli.Context) error {
 	return nil
 }
 
-// maxSmallFile bounds files that people write, such as --phases'.
+// maxSmallFile bounds files that people write by hand, such as the file of --phases.
 const maxSmallFile = 1 << 20
 
-// readSmall reads a file that people write. One that has no end is an error.
+// readSmall reads a file up to maxSmallFile; a longer one is an error.
 func readSmall(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -492,7 +492,7 @@ func collectLayout(c *cli.Context, in *reportInput) (*report.Layout, error) {
 	return report.CollectLayout(c.Context, in.timeline, opts)
 }
 
-// timeMode reads --mode; without it, the trace says which mode counts.
+// timeMode reads --mode; the default depends on the trace.
 func timeMode(c *cli.Context, l *report.Layout) (report.TimeMode, error) {
 	if !c.IsSet("mode") {
 		return l.DefaultMode(), nil
@@ -512,7 +512,7 @@ func lastRows(c *cli.Context, limit int) int {
 	return 0
 }
 
-// makeLayout returns what makes a report of phases of layout.
+// makeLayout returns the function that makes a report of phases of layout.
 func makeLayout(of func(l *report.Layout, mode report.TimeMode, limit int) *table.Report) func(*cli.Context, *reportInput, int) (*table.Report, error) {
 	return func(c *cli.Context, in *reportInput, limit int) (*table.Report, error) {
 		l, err := collectLayout(c, in)
@@ -532,7 +532,7 @@ func layoutCounts(l *report.Layout, _ report.TimeMode, limit int) *table.Report 
 }
 func layoutPhases(l *report.Layout, _ report.TimeMode, _ int) *table.Report { return l.PhaseReport() }
 
-// checkCallMode refuses ways to count calls that there are not.
+// checkCallMode refuses unknown ways to count calls.
 func checkCallMode(c *cli.Context) error {
 	if mode := c.String("mode"); c.IsSet("mode") && mode != sampledMode {
 		return unknownValue("mode", "way", mode, sampledMode)

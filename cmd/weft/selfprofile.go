@@ -14,13 +14,13 @@ import (
 // selfProfileKeys are what --self-profile can set.
 var selfProfileKeys = []string{"interval", "origin", "end", "thread"}
 
-// selfProfileFlag says what a JS self-profile does not.
+// selfProfileFlag supplies facts that a JS self-profile lacks.
 func selfProfileFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "self-profile", Usage: "JS self-profiles: `KEY=VALUE` for what the file lacks: interval=MS between samples, " +
 		"origin=MS since 1970 (performance.timeOrigin), end=MS since then, thread=NAME; repeatable"}
 }
 
-// selfProfileOptions reads the flag. from is the format that the input is said to have.
+// selfProfileOptions reads the flag. from is the value of --from.
 func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfProfileOptions, err error) {
 	for _, setting := range c.StringSlice("self-profile") {
 		opts.Required = true

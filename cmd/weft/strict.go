@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// strictness says which losses are a failure: none, --strict: unusual ones, or --strict=all: the usual ones too.
+// strictness chooses the losses that are a failure: none, --strict: unusual ones, or --strict=all: the usual ones too.
 type strictness string
 
 const (
@@ -40,7 +40,7 @@ func (s *strictness) String() string { return string(*s) }
 // IsBoolFlag tells package flag that the value can be left out.
 func (*strictness) IsBoolFlag() bool { return true }
 
-// strictFlag is --strict, which may do something besides.
+// strictFlag is --strict, with an optional addition to its usage.
 func strictFlag(besides string) cli.Flag {
 	return &commandline.OptionalFlag{Values: []string{string(strictUnusual), string(strictAll)}, GenericFlag: cli.GenericFlag{Name: "strict", Value: new(strictness), DefaultText: "off",
 		Usage: besides + "exit with code 3 if data is lost that most recordings in the format do not lack, or with `=all` if any is lost"}}
@@ -48,7 +48,7 @@ func strictFlag(besides string) cli.Flag {
 
 func readStrict(c *cli.Context) strictness { return *c.Generic("strict").(*strictness) }
 
-// losses are how often something of an input is missing in the output: in all, and without what most recordings in the format lack.
+// losses count data of an input that is missing in the output: in all, and without usual losses of the format.
 type losses struct{ all, unusual uint64 }
 
 func lossesOf(r *convert.Report) losses {
@@ -66,7 +66,7 @@ func (s strictness) allows(l losses) bool {
 	return s == "" || l.unusual == 0 && (s == strictUnusual || l.all == 0)
 }
 
-// judge is what a command returns that converted everything. If losses are a failure, it says so, and where they are listed.
+// judge returns the error of a command that converted everything: if losses are a failure, one that tells where they are listed.
 func (s strictness) judge(env *environment, l losses, where string) error {
 	if s.allows(l) {
 		return nil

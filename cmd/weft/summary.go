@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// callsLine says in one line how many calls there are and how much of the sampled time they do not show, with the rules of DevTools too.
+// callsLine counts the calls made from samples, and the sampled time that they do not cover, also by the rules of DevTools.
 func callsLine(c *convert.ThreadCalls) string {
 	line := fmt.Sprintf("%s made from %s of JavaScript; they lack ", table.Count(c.Calls, "call"), table.Count(c.Samples, "sample"))
 	if c.RefinedLost != nil {
@@ -31,7 +31,7 @@ func share(part, whole trace.Nanos) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
-// callSummary says in one line what became of the samples of JavaScript; "" if no calls were made of samples.
+// callSummary describes the calls made from samples of JavaScript; "" if there are none.
 func callSummary(r *convert.Report) string {
 	if len(r.JSCalls) == 0 {
 		return ""
@@ -53,7 +53,7 @@ func callSummary(r *convert.Report) string {
 	return line
 }
 
-// profileLine says in one line which profile it is.
+// profileLine identifies a profile in a line.
 func profileLine(p *convert.Profile) string {
 	line := fmt.Sprintf("%s of %s: %s", p.ID, threadTitle(p),
 		table.Plural(int64(p.Samples), "sample", "samples"))
@@ -81,7 +81,7 @@ func threadTitle(p *convert.Profile) string {
 	return strings.TrimLeft(p.Thread+" ["+strings.Join(ids, ", ")+"]", " ")
 }
 
-// clockLine says what is known of a clock: "boottime; 0 is 2026-11-22T12:00:00.000000001Z; the recording ended at 12 ns".
+// clockLine describes a clock: "boottime; 0 is 2026-11-22T12:00:00.000000001Z; the recording ended at 12 ns".
 func clockLine(c *convert.RecordedClock) string {
 	parts := []string{cmp.Or(c.Name, "not named")}
 	if epoch, ok := clockEpoch(c); ok {
@@ -93,7 +93,7 @@ func clockLine(c *convert.RecordedClock) string {
 	return strings.Join(parts, "; ")
 }
 
-// clockEpoch returns Unix time at 0 of the clock, if that can be told.
+// clockEpoch returns the Unix time at 0 of the clock, if it is known.
 func clockEpoch(c *convert.RecordedClock) (ns int64, ok bool) {
 	switch {
 	case c.Epoch != nil:
@@ -105,12 +105,12 @@ func clockEpoch(c *convert.RecordedClock) (ns int64, ok bool) {
 	return 0, false
 }
 
-// threadsText says on how many threads and processes something was recorded.
+// threadsText counts threads and processes.
 func threadsText(t convert.TrackCounts) string {
 	return table.Plural(int64(t.Threads), "thread", "threads") + " of " + table.Plural(int64(t.Processes), "process", "processes")
 }
 
-// summary says in one line what the input holds: events, tracks and time.
+// summary counts the contents of the input in a line: events, tracks and time.
 func summary(r *convert.Report) string {
 	e, t := r.Events, r.Tracks
 	var events []string
@@ -145,7 +145,7 @@ func summary(r *convert.Report) string {
 	return line
 }
 
-// addedText says how many slices and instants weft adds of its own; "" if there are none.
+// addedText counts the slices and instants that weft adds; "" if there are none.
 func addedText(e *convert.EventCounts) string {
 	var parts []string
 	if e.AddedSlices > 0 {
@@ -163,12 +163,12 @@ func addedText(e *convert.EventCounts) string {
 // problemSummary counts all problems by severity: "2 lost, 1 repaired, 7 info". It is empty if there are none.
 func problemSummary(r *convert.Report) string { return countProblems(r, r.Problems) }
 
-// unusual returns the problems that not every recording has: those that people should hear of.
+// unusual returns the problems that are not usual for the format.
 func unusual(r *convert.Report) []trace.Problem {
 	return slices.DeleteFunc(slices.Clone(r.Problems), func(p trace.Problem) bool { return slices.Contains(r.Usual, p.Name) })
 }
 
-// usualLine says in one sentence what is wrong with a recording as with most in its format: "as usual: flows without their other end (9),
+// usualLine lists the problems that are usual for the format in a sentence: "as usual: flows without their other end (9),
 // samples out of order (682)". It is empty if there is nothing.
 func usualLine(r *convert.Report) string {
 	var order []string
@@ -215,7 +215,7 @@ func countProblems(r *convert.Report, problems []trace.Problem) string {
 // notAttributed replaces "lost" for data that is copied all the same.
 const notAttributed = "not attributed"
 
-// wordFor returns the severity of a problem for people: "lost", "repaired" or "info", or "not attributed" for what is in
+// wordFor returns the displayed severity of a problem: "lost", "repaired" or "info", or "not attributed" for what is in
 // the output but had no part in the attribution.
 func wordFor(r *convert.Report, p *trace.Problem) string {
 	if p.Severity == problem.Lost.String() && !r.IsLost(p) {
@@ -224,7 +224,7 @@ func wordFor(r *convert.Report, p *trace.Problem) string {
 	return p.Severity
 }
 
-// problemLine says in one line what happened how often and where first: "end_without_begin ×3, first at event 12 (byte
+// problemLine describes a problem in a line, with its count and first position: "end_without_begin ×3, first at event 12 (byte
 // 3456): An end matches no open slice; weft dropped it."
 func problemLine(p *trace.Problem) string {
 	line := fmt.Sprintf("%s ×%s", p.Name, table.Thousands(p.Count))
@@ -290,7 +290,7 @@ func withNumber(name, kind string, id trace.Value) string {
 		return name
 	}
 	number := kind + " " + id.String()
-	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may say it already
+	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may contain it
 	case "", number:
 		return "[" + number + "]"
 	}
@@ -300,7 +300,7 @@ func withNumber(name, kind string, id trace.Value) string {
 // maxConstants bounds the values of one kind that a summary names.
 const maxConstants = 4
 
-// factLines says what all samples of threads have in common, a line for each kind of value: "eventDelay: 0 ms on 157 threads".
+// factLines lists values that all samples of threads share, a line for each kind of value: "eventDelay: 0 ms on 157 threads".
 func factLines(facts []convert.Fact) (lines []string) {
 	type kind struct{ name, unit string }
 	var kinds []kind

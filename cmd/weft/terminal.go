@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/table"
 )
 
-// terminal returns what w shows its text on. Nothing else decides about color.
+// terminal describes the terminal to which w writes. It alone decides about color.
 func (env *environment) terminal(w io.Writer) table.Terminal {
 	if !env.isTerminal(w) {
 		return table.Terminal{}

@@ -21,8 +21,8 @@ func newUsedFiles() *usedFiles {
 	return &usedFiles{read: map[string]fs.FileInfo{}, written: map[string]bool{}, folders: folders{}}
 }
 
-// reads notes files that the run reads, or is going to. openInput notes those that it opens; this is for files that are
-// opened after an output, or by others.
+// reads records files that the run reads or will read. openInput records what it opens; this is for files that are opened after an output, or
+// elsewhere.
 func (u *usedFiles) reads(names ...string) {
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
@@ -40,11 +40,11 @@ func (u *usedFiles) note(name string, info fs.FileInfo) {
 	u.read[name] = info
 }
 
-// checkRead refuses a place at which there is a file that the run reads, under whatever name.
+// checkRead refuses the path of a file that the run reads, under any name.
 func (u *usedFiles) checkRead(place string) error {
 	out, err := os.Stat(place)
 	if u == nil || err != nil || !out.Mode().IsRegular() {
-		return nil // nothing to be lost
+		return nil // no file to lose
 	}
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -56,7 +56,7 @@ func (u *usedFiles) checkRead(place string) error {
 	return nil
 }
 
-// check refuses a place as checkRead does, and one that another output has; "-" is standard output.
+// check refuses a path as checkRead does, and the path of another output; "-" is standard output.
 func (u *usedFiles) check(place string) error {
 	if u == nil {
 		return nil
@@ -66,7 +66,7 @@ func (u *usedFiles) check(place string) error {
 	u.lock.Unlock()
 	switch info, err := os.Stat(place); {
 	case place != "-" && err == nil && !info.Mode().IsRegular():
-		return nil // a device takes everything
+		return nil // several outputs may go to a device
 	case written:
 		return usagef("%s cannot hold two outputs; choose another place for one of them", outputName(place))
 	case place == "-":
@@ -75,7 +75,7 @@ func (u *usedFiles) check(place string) error {
 	return u.checkRead(place)
 }
 
-// take gives a place to an output, or refuses it as check does.
+// take reserves a path for an output, or refuses it as check does.
 func (u *usedFiles) take(place string) error {
 	err := u.check(place)
 	if err == nil && u != nil {

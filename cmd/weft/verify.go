@@ -61,7 +61,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 	return err
 }
 
-// verifyReader checks what r has. It also returns whether that begins like JSON.
+// verifyReader checks the trace in r. It also returns whether that starts like JSON.
 func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
 	unpacked, err := unpack.Strict(c.Context, r, "")
 	if err != nil {
@@ -93,7 +93,7 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, table.Thousands(r.Packets),
 		table.Thousands(r.Events), table.Thousands(r.Violations), table.Thousands(r.Warnings))
 	if detail := notPerfetto(r, json); detail != "" {
-		// What else there is of a file of another format says nothing.
+		// For a file of another format the other fields are meaningless.
 		_, err := fmt.Fprintf(env.stdout, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
 		return err
 	}
@@ -111,7 +111,7 @@ func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bo
 	return err
 }
 
-// notPerfetto says what is in a file that is not a Perfetto trace at all; "" if it is one.
+// notPerfetto describes a file that is not a Perfetto trace; "" if it is one.
 func notPerfetto(r *pftrace.VerifyReport, json bool) string {
 	i := slices.IndexFunc(r.Findings, func(f pftrace.VerifyFinding) bool { return f.Rule == "first_byte" && r.Packets == 0 })
 	switch {

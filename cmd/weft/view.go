@@ -110,7 +110,7 @@ func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
 	return j, j.check(c)
 }
 
-// changesPerfetto reports whether flags are set that say how an input is converted: a Perfetto trace is not shown as it is then.
+// changesPerfetto reports whether flags of conversions are set, so that a Perfetto trace is not shown unchanged.
 func changesPerfetto(c *cli.Context) bool {
 	for _, name := range []string{"attribute", "args", "js-calls", "profile"} {
 		if c.IsSet(name) {
@@ -120,7 +120,7 @@ func changesPerfetto(c *cli.Context) bool {
 	return false
 }
 
-// readFirstView reads the flags that say what to look at first.
+// readFirstView reads the flags for the first view.
 func (j *viewJob) readFirstView(c *cli.Context) (err error) {
 	for _, name := range []string{"from", "to"} {
 		if c.IsSet(name) && c.String(name) == "" {
@@ -166,10 +166,10 @@ func (j *viewJob) check(c *cli.Context) error {
 		return usagef("--port: %d is not a port; use 1 to 65535", j.port)
 	}
 	if several {
-		j.opts.SelfProfile.Required = false // one of them is enough
+		j.opts.SelfProfile.Required = false // one self-profile is enough
 	}
 	return nil
 }
 
-// viewHint says how to look at a trace.
+// viewHint is the command to look at a trace.
 func viewHint(path string) string { return "weft view " + shellWord(printable(path)) + " shows it" }

@@ -19,11 +19,10 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// What the UI shows of a trace first, where the flags say nothing else: the part of the timeline in which it is busy, tracks that are expanded,
-// and pinned ones.
+// What the UI shows first by default: the busy part of the timeline, expanded tracks, and pinned tracks.
 
-// convertToLookAt converts a trace and finds what to show of it first, after survey, which may be nil, has looked at it. weft attribute has no
-// timeline for that: all is shown.
+// convertToLookAt converts a trace and finds its first view. survey, which may be nil, gets the trace before it is attributed. Traces of weft
+// attribute have no timeline, so all of them is shown.
 func convertToLookAt(ctx context.Context, dst io.Writer, src io.Reader, opts convert.Options, survey func(*load.Trace) error) (*convert.Report, view.FirstView, error) {
 	if opts.KeepPackets && opts.Attribute != nil {
 		report, err := convert.Convert(ctx, dst, src, opts)
@@ -53,7 +52,7 @@ const (
 	ofThreads = ` > \(contexts and states\) \((%s)\) > (Long tasks|Context: .*) \(\d+\)$`
 )
 
-// firstView finds what to show of a trace first.
+// firstView finds the first view of a trace.
 func firstView(ctx context.Context, tl *timeline.Timeline, report *convert.Report) (first view.FirstView, err error) {
 	if report.Tracks.Processes <= maxExpanded {
 		first.Commands = append(first.Commands, view.ExpandPaths(topLevel))
@@ -72,7 +71,7 @@ func firstView(ctx context.Context, tl *timeline.Timeline, report *convert.Repor
 	return first, nil
 }
 
-// busy finds out when most happens, and where slices and instants start.
+// busy has the numbers of starts, ends and values over time, and of starts by track.
 type busy struct {
 	span   convert.Span
 	bins   [512]int64 // equal parts of the span
@@ -154,9 +153,8 @@ func (b *busy) pages(tl *timeline.Timeline) (tids []string) {
 	return tids
 }
 
-// askedFor puts what the flags say to look at first in the place of what is shown otherwise. For that an input that was not converted is read,
-// too.
-func (v *viewing) askedFor(ctx context.Context, first *view.FirstView, name string, in *stored, report *convert.Report) error {
+// requested replaces the default first view by the flags. For that it reads an input that was not converted, too.
+func (v *viewing) requested(ctx context.Context, first *view.FirstView, name string, in *stored, report *convert.Report) error {
 	for _, regex := range v.pin {
 		first.Commands = append(first.Commands, view.PinNames(regex))
 	}

@@ -34,7 +34,7 @@ type stored struct {
 // reader reads all of it.
 func (s *stored) reader() io.Reader { return io.NewSectionReader(s, 0, s.size) }
 
-// prepare makes a Perfetto trace of a file and gives it to the server. If that fails, what was written is gone.
+// prepare converts a file to a Perfetto trace and gives it to the server. If that fails it removes what it wrote.
 func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err error) {
 	opened := len(v.close)
 	defer func() {
@@ -64,7 +64,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) (err 
 	if err != nil {
 		return err
 	}
-	if err := v.askedFor(ctx, &first, name, in, report); err != nil {
+	if err := v.requested(ctx, &first, name, in, report); err != nil {
 		return err
 	}
 	if !v.quiet {
@@ -104,7 +104,7 @@ func (v *viewing) fileName(name string, converted, asIs bool) string {
 	return unpacked + outputSuffix
 }
 
-// fit returns a trace as the page can hand it over: packed, which the UI unpacks, if it is too long as it is.
+// fit returns a trace that the page can hand over: compressed, which the UI reads, if it is too long.
 func (v *viewing) fit(ctx context.Context, name string, made *stored, p *progress) (*stored, error) {
 	switch {
 	case made.size == 0:
@@ -180,7 +180,7 @@ func (c *cappedWriter) Write(p []byte) (int, error) {
 	return c.w.Write(p)
 }
 
-// tell tells the page how far a conversion is, until stop is called.
+// tell sends the progress of a conversion to the page, until stop is called.
 func (v *viewing) tell(t *view.Trace, p *progress, size int64) (stop func()) {
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -202,7 +202,7 @@ func (v *viewing) tell(t *view.Trace, p *progress, size int64) (stop func()) {
 	}
 }
 
-// madeText says what was done. Without a report the input is shown as it is, if not packed.
+// madeText describes the conversion. Without a report the input is shown unchanged, except for its compression.
 func madeText(name string, made, shown *stored, report *convert.Report) string {
 	packed := ""
 	if shown != made {
@@ -222,8 +222,8 @@ func madeText(name string, made, shown *stored, report *convert.Report) string {
 	return b.String()
 }
 
-// make makes a Perfetto trace of an input, and finds what to show of it first. Both are closed when the viewing ends. If nothing was
-// converted, survey was not called and there is no report.
+// make converts an input to a Perfetto trace, and finds the first view. Both are closed when the viewing ends. If nothing was converted, survey
+// was not called and there is no report.
 func (v *viewing) make(ctx context.Context, name string, src *input, p *progress, survey func(*load.Trace) error) (
 	in, made *stored, report *convert.Report, first view.FirstView, err error,
 ) {
@@ -260,7 +260,7 @@ func (v *viewing) make(ctx context.Context, name string, src *input, p *progress
 	return in, made, report, first, err
 }
 
-// store returns an input as a file: what comes from a pipe is kept in a nameless one.
+// store returns an input as a file. It copies a pipe to a nameless one.
 func (v *viewing) store(ctx context.Context, src *input, p *progress) (*stored, error) {
 	if f, ok := src.ReadCloser.(io.ReaderAt); ok && src.size >= 0 {
 		in := &stored{f, src, src.size}
@@ -288,11 +288,11 @@ func (v *viewing) store(ctx context.Context, src *input, p *progress) (*stored, 
 	return in, err
 }
 
-// headSize is how much of an input shows that it is a Perfetto trace.
+// headSize is the length of the start of an input that identifies a Perfetto trace.
 const headSize = 4 << 10
 
-// isPerfetto reports whether an input is a Perfetto trace, and in what it is packed. What cannot be unpacked does not count; converting
-// says why.
+// isPerfetto reports whether an input is a Perfetto trace, and its containers. An input that cannot be unpacked is not; its conversion reports
+// why.
 func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containers []string) {
 	if v.opts.From != convert.FormatAuto && v.opts.From != convert.FormatPerfetto {
 		return false, nil
@@ -307,7 +307,7 @@ func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containe
 	return pfwire.LooksLikeTrace(head[:n]) && !otlp.Detect(head[:n]), src.Containers
 }
 
-// unpackTo writes what is in a container.
+// unpackTo writes the contents of a container.
 func unpackTo(ctx context.Context, dst io.Writer, src io.Reader, tempDir string) error {
 	r, err := unpack.Strict(ctx, src, tempDir)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// survey returns what reports on a trace while that is converted; nil: the report has to read the input again, because what is converted
-// lacks some of it (--args), or is more than it (--attribute).
+// survey returns the function that reports on a trace during its conversion; nil: the report must read the input again, because the conversion
+// leaves out data (--args) or adds some (--attribute).
 func (v *viewing) survey(ctx context.Context, shown *view.Trace, name string) func(*load.Trace) error {
 	if v.direct || v.opts.KeepPackets || v.opts.NoArgs || len(v.opts.Args) > 0 {
 		return nil
@@ -40,7 +40,7 @@ func (v *viewing) reportLater(ctx context.Context, shown *view.Trace, name strin
 	}
 }
 
-// report gives the page the report of a trace. Without one there is the timeline, so that only the end of the viewing is an error.
+// report gives the page the report of a trace. Without a report the page has the timeline, so only the end of the viewing is an error.
 func (v *viewing) report(ctx context.Context, shown *view.Trace, name string, t *load.Trace) error {
 	file := filepath.Base(name)
 	if name == inputs.Stdin {

@@ -18,10 +18,10 @@ import (
 	"github.com/weft-trace/weft/internal/view"
 )
 
-// failureShown is how long a browser has to open a page about an input that could not be converted.
+// failureShown is how long to wait for a browser to open the page about a failure.
 const failureShown = 10 * time.Second
 
-// browserComes is how long a browser has to come after it was opened.
+// browserComes is how long to wait for a browser that was opened.
 const browserComes = 20 * time.Second
 
 // A viewing is a viewJob under way.
@@ -31,9 +31,9 @@ type viewing struct {
 
 	server *view.Server
 	traces []*view.Trace
-	close  []io.Closer // what the traces are read from
+	close  []io.Closer // the files of the traces
 
-	reports   sync.WaitGroup // those that are made, or will be
+	reports   sync.WaitGroup // running or waiting
 	reporting sync.Mutex     // one is made at a time
 
 	terminal sync.Mutex
@@ -78,8 +78,8 @@ func (j *viewJob) run(ctx context.Context) (err error) {
 	return v.wait(ctx, failed, opened)
 }
 
-// checkInput opens an input and closes it again: a mistake in a name should not open a browser. A pipe is left alone, because who writes
-// into it would be ended.
+// checkInput opens an input and closes it again, because a mistake in a name should not open a browser. It leaves pipes alone, because closing one
+// would end its writer.
 func (j *viewJob) checkInput(ctx context.Context, name string) error {
 	if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil
@@ -144,7 +144,7 @@ func (v *viewing) open(ctx context.Context) <-chan bool {
 	return opened
 }
 
-// awaitBrowser says what to do if a browser was opened and does not come: some cannot read the file that leads them here.
+// awaitBrowser prints advice if a browser was opened and does not connect: some cannot read the file that redirects them here.
 func (v *viewing) awaitBrowser(ctx context.Context, patience time.Duration) {
 	select {
 	case <-v.server.Entered():
@@ -163,7 +163,7 @@ func (v *viewing) forwards() string {
 	return b.String()
 }
 
-// print writes to standard error; the line of a progress makes room.
+// print writes to standard error, above the line of a progress.
 func (v *viewing) print(format string, args ...any) {
 	v.terminal.Lock()
 	defer v.terminal.Unlock()
@@ -175,7 +175,7 @@ func (v *viewing) print(format string, args ...any) {
 	v.progress.print(write)
 }
 
-// showProgress has messages make room for a progress; nil: there is none any more.
+// showProgress sets the progress whose line messages respect; nil: none.
 func (v *viewing) showProgress(p *progress) {
 	v.terminal.Lock()
 	defer v.terminal.Unlock()
@@ -230,7 +230,7 @@ func (v *viewing) waitForHandover(ctx context.Context) {
 	}
 }
 
-// waitForFailure lets a browser show why there is nothing to show.
+// waitForFailure gives a browser time to show the failure.
 func (v *viewing) waitForFailure(ctx context.Context, opened <-chan bool) {
 	patience := time.NewTimer(failureShown)
 	defer patience.Stop()

@@ -1,7 +1,7 @@
 // Package merge finds how the clocks of several recordings relate, and which of their processes are the same, and puts their events on one
-// timeline. It reads no format: readers say what they know (timeline.Observer), a Collector keeps of it what tells one input's place among
-// others (Clues), and Solve makes a Plan of the clues of all inputs, or says why there is none. When the inputs are read again, a Stage adds
-// their events to the timeline where the plan places them.
+// timeline. It reads no format: readers report what they know (timeline.Observer), a Collector keeps the facts that relate an input to
+// others (Clues), and Solve makes a Plan from the clues of all inputs, or an error that explains why there is none. When the inputs are read again, a
+// Stage adds their events to the timeline where the plan places them.
 //
 // docs/merge.md describes the rules R0 to R7. Each gives an interval in which an offset lies, and none ever guesses: an offset
 // that nothing supports is an error, and so are two rules that contradict each other.
@@ -21,12 +21,12 @@ import (
 // Nanos is a time or a duration.
 type Nanos = timeline.Nanos
 
-// ClockKind says what the times of an input count.
+// ClockKind is the origin of the times of an input.
 type ClockKind uint8
 
 // The kinds of clocks.
 const (
-	ClockUnknown   ClockKind = iota // a clock that only its producer knows
+	ClockUnknown   ClockKind = iota // unknown to all but the producer
 	ClockMonotonic                  // since some moment, as the monotonic clock of the system
 	ClockBoottime                   // the same, with the time that the system slept
 	ClockWall                       // since 1970
@@ -40,16 +40,16 @@ func (k ClockKind) String() string { return clockNames[k] }
 // Clues are what an input reveals about its relation to others.
 type Clues struct {
 	Clock  ClockKind
-	Domain string // which of the clocks of several systems it is, as Chrome names it; "": not said
-	Host   string // "": not said
+	Domain string // Chrome's name for the clock of a system; "": unknown
+	Host   string // "": unknown
 	Rank   int64
 	Ranked bool // Rank is known
 
 	Start, End Nanos // of its events
 	Any        bool  // it has events
-	Step       Nanos // in which its times count; 0: not said
+	Step       Nanos // the resolution of its times; 0: unknown
 
-	// Wall says how the wall clock relates to the times of the input; nil: nothing says so.
+	// Wall relates the wall clock to the times of the input; nil: unknown.
 	Wall *Wall
 	// ToMonotonic turns times of the input into times of the monotonic clock, if that is known.
 	ToMonotonic Nanos
@@ -67,7 +67,7 @@ type Clues struct {
 	events    sampledEvents
 	links     []linkClue
 	syncs     []timeline.HostSync
-	requests  map[string]string // keys of links by what a request is called
+	requests  map[string]string // keys of links by the name of a request
 }
 
 // Range is a time from From to To.
@@ -82,7 +82,7 @@ type threadKey struct {
 // Thread is a thread as inputs have it.
 type Thread struct{ PID, TID int64 }
 
-// Wall is how the wall clock relates to the times of an input: it is later by a difference between Low and High.
+// Wall relates the wall clock to the times of an input: it is later by between Low and High.
 type Wall struct {
 	Low, High Nanos
 	By        string // "2 responses"
@@ -101,7 +101,7 @@ type linkClue struct {
 	role   timeline.LinkRole
 }
 
-// Limits of what is kept of one input.
+// Limits for the clues of one input.
 const (
 	maxEvents      = 1 << 16 // and of all inputs together maxAllEvents
 	maxAllEvents   = 1 << 20
@@ -144,10 +144,10 @@ type CollectOptions struct {
 	Job      *Job   // nil: events have only the links that their reader finds
 	Linked   []bool // see Job.Watch
 	Flows    bool   // ids of flows connect inputs
-	Profiles bool   // there are profiles whose place the input may tell
+	Profiles bool   // there are profiles that the input may place
 }
 
-// trackInfo is what is remembered of a track.
+// trackInfo are the facts about a track.
 type trackInfo struct {
 	known, isThread bool
 	hash            uint64 // of its pid and tid
@@ -155,7 +155,7 @@ type trackInfo struct {
 	thread          Thread
 }
 
-// openCalls are the slices of a thread that wait for their ends.
+// openCalls are the open slices of a thread.
 type openCalls struct {
 	calls []bool // by slice: it calls a script
 	depth int    // how many of them do
@@ -181,23 +181,23 @@ func NewCollector(opts CollectOptions, of timeline.Options) (*Collector, *timeli
 	return c, c.b
 }
 
-// Host notes the host of the input.
+// Host records the host of the input.
 func (c *Collector) Host(name string) { c.clues.Host = cmp.Or(c.clues.Host, name) }
 
-// ClockDomain notes which clock the times of the input are of.
+// ClockDomain records the clock of the times of the input.
 func (c *Collector) ClockDomain(name string) { c.clues.Domain = name }
 
-// Rank notes the number of the input.
+// Rank records the rank of the input.
 func (c *Collector) Rank(n int64) { c.clues.Rank, c.clues.Ranked = n, true }
 
-// Step notes the step in which a time was counted.
+// Step records the resolution of a time.
 func (c *Collector) Step(n Nanos) {
 	if c.clues.Step == 0 || n < c.clues.Step {
 		c.clues.Step = n
 	}
 }
 
-// Anchor notes when a time of the input was by the wall clock.
+// Anchor records the wall clock at a time of the input.
 func (c *Collector) Anchor(a *timeline.Anchor) {
 	if len(c.anchors) == maxAnchors {
 		c.more++
@@ -206,14 +206,14 @@ func (c *Collector) Anchor(a *timeline.Anchor) {
 	c.anchors = append(c.anchors, *a)
 }
 
-// HostSync notes how the clocks of two hosts compare.
+// HostSync records a comparison of the clocks of two hosts.
 func (c *Collector) HostSync(s *timeline.HostSync) {
 	if len(c.clues.syncs) < maxAnchors {
 		c.clues.syncs = append(c.clues.syncs, *s)
 	}
 }
 
-// Flow notes an end of a flow.
+// Flow records an end of a flow.
 func (c *Collector) Flow(f *timeline.FlowEvent) error {
 	if !c.opts.Flows {
 		return nil
@@ -249,7 +249,7 @@ func (c *Collector) SampleThread(thread timeline.TrackID) timeline.TrackID { ret
 // Machine returns the machine itself.
 func (c *Collector) Machine(machine uint32, _ string) uint32 { return machine }
 
-// Link notes an event that carries a key, or a request whose key comes later.
+// Link records an event that carries a key, or a request whose key comes later.
 func (c *Collector) Link(l *timeline.Link) error {
 	if l.To == timeline.LinkToLinked || l.To == timeline.LinkToParent {
 		return nil // at any time: the span of a document's load starts before the server's span, which is its parent
@@ -279,13 +279,12 @@ func (c *Collector) Link(l *timeline.Link) error {
 	return nil
 }
 
-// share returns how many clues of a kind an input keeps: up to most, of all inputs together no more than all.
+// share returns how many clues of a kind an input keeps: at most most, and all inputs together at most all.
 func (c *Collector) share(most, all int) int {
 	return min(most, max(all/max(c.opts.Inputs, 1), 512))
 }
 
-// link keeps a link, if its key is one of those that are kept: which ones does not depend on the input, so that inputs with many links keep
-// the same ones.
+// link keeps a link if its key is in the sample. The sample does not depend on the input, so that inputs with many links keep the same keys.
 func (c *Collector) link(l linkClue) {
 	if mixed(l.key)&c.linkMask != 0 {
 		return
@@ -296,10 +295,10 @@ func (c *Collector) link(l linkClue) {
 	}
 }
 
-// mixed has the bits of a hash by which keys are kept or not.
+// mixed spreads the bits of a hash for sampling keys.
 func mixed(key uint64) uint64 { return key ^ key>>32 }
 
-// thinLinks drops what makes the links too many: of keys that too many events have what says no more of that, then every second key.
+// thinLinks reduces the number of links: first links of keys that too many events have, then every second key.
 func (c *Collector) thinLinks(limit int) {
 	count := make(map[uint64]int, limit/2)
 	c.clues.links = slices.DeleteFunc(c.clues.links, func(l linkClue) bool {
@@ -313,7 +312,7 @@ func (c *Collector) thinLinks(limit int) {
 	c.clues.links = c.clues.links[:min(len(c.clues.links), limit)]
 }
 
-// Event notes an event.
+// Event records an event.
 func (c *Collector) Event(ev *timeline.Event) error {
 	all := c.clues
 	end := ev.TS
@@ -390,7 +389,7 @@ func (c *Collector) track(id timeline.TrackID) *trackInfo {
 	return info
 }
 
-// invocation notes when scripts are called.
+// invocation records when scripts are called.
 func (c *Collector) invocation(ev *timeline.Event, info *trackInfo) {
 	switch ev.Kind {
 	case timeline.Slice:
@@ -436,7 +435,7 @@ func (c *Collector) called(thread Thread, r Range) {
 	}
 }
 
-// Finish returns the clues when the input was read. clocks are those that its reader has set.
+// Finish returns the clues after the input was read. clocks are the clocks that its reader has set.
 func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
 	all := c.clues
 	if all.Start == 0 && c.strayZeros() {
@@ -503,7 +502,7 @@ func (c *Collector) countThreads() {
 	}
 }
 
-// since1970 says how the wall clock is known of times that count from then.
+// since1970 is the source of the wall clock for times since 1970.
 const since1970 = "times since 1970"
 
 // strayZeros reports whether the events at 0 have no time: they are few, and long before the others, more than ten times as long as these take.
@@ -511,7 +510,7 @@ func (c *Collector) strayZeros() bool {
 	return c.atZero > 0 && c.atZero <= c.seen/20 && c.afterZero/10 > c.clues.End-c.afterZero
 }
 
-// readingError is how far apart two clocks may have been read that are said to have been read at one moment. Half of it was seen.
+// readingError bounds the time between readings of two clocks that count as simultaneous. Half of it was observed.
 const readingError Nanos = 1_000
 
 // sinceEpoch is a time after which times can only count from 1970: the year 2001. No system runs as long.
@@ -530,8 +529,7 @@ func joined(list []Range) []Range {
 	return out
 }
 
-// wall makes one statement of the anchors: of those that are equally good the median, since one of them may be off by more than all
-// others.
+// wall combines the anchors: the median of those that are equally good, because a single one may be off by more than all others.
 func (c *Collector) wall() *Wall {
 	if len(c.anchors) == 0 {
 		return nil
@@ -553,7 +551,7 @@ func (c *Collector) wall() *Wall {
 	return w
 }
 
-// WithProcesses makes clues complete that no Collector has made.
+// WithProcesses completes clues that no Collector made.
 func (c *Clues) WithProcesses() *Clues {
 	c.processes = map[timeline.ProcessKey]bool{}
 	return c

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// dispute is how causality decides where its bounds contradict each other.
+// dispute is the result of causality whose bounds contradict each other.
 type dispute struct {
 	best        interval // the offsets that contradict the fewest
 	against, of int      // bounds: how many those contradict
 	most        Nanos    // by how much, at most
 }
 
-// maxDisputed is how many bounds of a pair are looked at one by one.
+// maxDisputed is the number of bounds of a pair that are compared one by one.
 const maxDisputed = 1 << 16
 
 // outliers reports whether so few bounds contradict the others that something else which agrees with these is right.
@@ -31,7 +31,7 @@ func disputedOf(all map[pair]*bounds) map[pair]*bounds {
 	return disputed
 }
 
-// settleDispute makes a relation of bounds that contradict each other: the offset that contradicts the fewest, give or take what covers all.
+// settleDispute returns a relation for bounds that contradict each other: the offset that contradicts the fewest, give or take what covers all.
 func (b *bounds) settleDispute(r *Relation) {
 	d := leastContradicted(b.all)
 	r.dispute = d
@@ -82,7 +82,7 @@ func leastContradicted(all []interval) *dispute {
 	return &dispute{best: best, against: len(all) - most, of: len(all)}
 }
 
-// describeDispute says what an offset contradicts, and whether the clocks drift: whether an offset fits each half of the recording.
+// describeDispute describes the bounds that an offset contradicts, and whether the clocks drift, so that each half of the recording has an offset.
 func (b *bounds) describeDispute(x, y string, d *dispute) string {
 	if first, second := b.halves[0], b.halves[1]; first.fits() && second.fits() {
 		return fmt.Sprintf("drift: the clocks of %s and %s run at different speeds; the offset is %s in the first half and %s in the second", x, y, first, second)

@@ -26,7 +26,7 @@ func (e *UnplacedError) Error() string {
 	return text
 }
 
-// Hint says which flag helps.
+// Hint names the flag that helps.
 func (e *UnplacedError) Hint() string {
 	return fmt.Sprintf(". --offset %s=DUR says what to add to its times", e.Input)
 }
@@ -48,15 +48,15 @@ func (e *ContradictionError) Error() string {
 	return fmt.Sprintf("%s and %s contradict each other: the offset between them is %s, but %s", e.A, e.B, e.Found.describe(), e.Other.describe())
 }
 
-// Hint says which flag helps.
+// Hint names the flag that helps.
 func (e *ContradictionError) Hint() string { return fmt.Sprintf(". --offset %s=DUR decides", e.B) }
 
-// describe says what a relation says.
+// describe describes a relation.
 func (r *Relation) describe() string {
 	return fmt.Sprintf("%s by %s", interval{r.Low, r.High}, r.why())
 }
 
-// span writes a time in full, in the largest unit of which it has one.
+// span formats a time exactly, in the largest unit that it reaches.
 func span(t Nanos) string {
 	sign := ""
 	if t < 0 {
@@ -93,7 +93,7 @@ func (e *HostsError) Error() string {
 		e.A, e.B, e.By, e.NamedA, e.HostA, e.NamedB, e.HostB)
 }
 
-// Hint says which flags help.
+// Hint names the flags that help.
 func (e *HostsError) Hint() string {
 	hint := fmt.Sprintf(". --host %s=HOST says where that was recorded", e.A)
 	if e.By == "--same" {
@@ -116,7 +116,7 @@ func (e *UncertainError) Error() string {
 	return fmt.Sprintf("the offset of %s is uncertain by %s; %s is allowed", e.Input, span(e.Uncertainty), span(e.Limit))
 }
 
-// Hint says which flags help.
+// Hint names the flags that help.
 func (e *UncertainError) Hint() string {
 	return fmt.Sprintf(" by --max-uncertainty. If you know the offset, give it with --offset %s=DUR", e.Input)
 }
@@ -144,7 +144,7 @@ func (e *BeforeZeroError) Error() string {
 	return fmt.Sprintf("%s begins %s before 0 on the clock of %s, so the output needs another clock", e.Input, span(-e.Start), e.Reference)
 }
 
-// Hint says which flag helps.
+// Hint names the flag that helps.
 func (e *BeforeZeroError) Hint() string { return ". Try --reference " + e.Input }
 
 // RangeError means that the times of an input cannot be represented on the clock of the output.
@@ -154,7 +154,7 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("%s lies more than 292 years from 0 on the clock of %s, which a trace cannot represent", e.Input, e.Reference)
 }
 
-// Hint says which flags help.
+// Hint names the flags that help.
 func (e *RangeError) Hint() string {
 	return fmt.Sprintf(". Try --reference %s, and check --offset", e.Input)
 }

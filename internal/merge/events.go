@@ -39,8 +39,8 @@ func (h hash) bytes(b []byte) hash {
 	return h.number(binary.LittleEndian.Uint64(rest[:]))
 }
 
-// sampledEvents are times of events by what they are: pid, tid and name. Of an input with many of them a part is kept, chosen by the
-// hash: of what two inputs have in common both keep the same.
+// sampledEvents are times of events by pid, tid and name. A large input keeps a sample, chosen by the hash, so that two inputs keep the same of
+// their common events.
 type sampledEvents struct {
 	limit  int
 	index  map[uint64]int32 // in list
@@ -57,7 +57,7 @@ type eventTimes struct {
 	common bool // there were too many to be of use: times are not kept
 }
 
-// maxOfKind is how many times of one kind are kept. What comes more often says little.
+// maxOfKind is the number of times of one kind that are kept. Frequent events prove little.
 const maxOfKind = 1 << 11
 
 func (s *sampledEvents) add(h uint64, pid int64, ts Nanos) {
@@ -237,11 +237,11 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// collectives are in the names of operations from which no rank gets a result before all have contributed, in lower case and
+// collectives are parts of the names of operations from which no rank gets a result before all have contributed, in lower case and
 // without underscores. Other collectives prove nothing: a rank that broadcasts, sends or reduces does not wait for late ranks.
 var collectives = []string{"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}
 
-// launches are PyTorch's categories of calls that begin work for a device and return before it is done.
+// launches are PyTorch's categories of calls that start work on a device and return before it is done.
 var launches = []string{"cpu_op", "cuda_runtime", "cuda_driver", "user_annotation", "python_function"}
 
 // isCollective reports whether a slice is an operation that all who take part enter before the first one leaves it.
@@ -256,7 +256,7 @@ func isCollective(name, category []byte) bool {
 // isSync reports whether a key is one for clocks, not for flows.
 func isSync(key string) bool { return strings.HasPrefix(key, syncKey) }
 
-// The fronts of keys that are made here.
+// The prefixes of keys that this package makes.
 const (
 	syncKey = "sync:"
 	linkKey = "link:"

@@ -23,7 +23,7 @@ func (g groups) find(i int) int {
 func (g groups) join(a, b int) {
 	x, y := g.find(a), g.find(b)
 	root := min(x, y)
-	for _, i := range [...]int{a, b} { // so that the way to the root stays short
+	for _, i := range [...]int{a, b} { // keep the path to the root short
 		for g[i] != i {
 			g[i], i = root, g[i]
 		}

@@ -1,6 +1,6 @@
 package merge
 
-// host returns the host of an input; "" if nothing names it.
+// host returns the host of an input; "" if it is unknown.
 func (s *solver) host(i int) string {
 	if s.in[i].Host != "" || s.in[i].Clues == nil {
 		return s.in[i].Host
@@ -44,7 +44,7 @@ func (s *solver) groupHosts() {
 	}
 }
 
-// joinHosts takes over that two inputs are of one host. It refuses to make one host of two with different names.
+// joinHosts records that two inputs are from one host. It refuses to join hosts with different names.
 func (s *solver) joinHosts(r *Relation) {
 	a, b := s.hosts.find(r.A), s.hosts.find(r.B)
 	if a == b {

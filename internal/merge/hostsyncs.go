@@ -46,7 +46,7 @@ func (s *solver) hostSyncs() {
 	s.all = append(s.all, related...)
 }
 
-// take takes over a round.
+// take adds a round.
 func (r *rounds) take(ahead interval) {
 	r.both.atLeast(ahead.low)
 	r.both.atMost(ahead.high)

@@ -18,7 +18,7 @@ type Source struct {
 	Open       func() (io.ReadCloser, error)
 }
 
-// Job is what someone asks to merge.
+// Job is a request to merge.
 type Job struct {
 	Sources []Source
 	Options
@@ -34,15 +34,15 @@ type Job struct {
 	// Plan and Inputs are set when the plan is made.
 	Plan   *Plan
 	Inputs []Input
-	// Problems are what the reader of each input has found to be wrong with its data; nil: it was not read. Common has all of that, and
-	// what was found with the events on the timeline: its parts are the inputs.
+	// Problems are the data problems that the reader of each input found; nil: it was not read. Common has all of these, and the problems of
+	// events on the timeline; its parts are the inputs.
 	Problems []*problem.Log
 	Common   *problem.Log
 	// Failed are the errors of inputs that were left out.
 	Failed []InputError
 }
 
-// ProblemsOf returns what was wrong with the data of an input.
+// ProblemsOf returns the data problems of an input.
 func (j *Job) ProblemsOf(i int) []problem.Total {
 	all := new(problem.Log)
 	for _, of := range [...]*problem.Log{j.Problems[i], j.Common.Part(i)} {
@@ -59,14 +59,14 @@ type InputError struct {
 	Err   error
 }
 
-// What connects inputs: the beginnings of names of events, and an argument.
+// What connects inputs: prefixes of names of events, and an argument.
 const (
 	markLink = "weft:link:"
 	markSync = "weft:sync:"
 	linkArg  = "weft.link"
 )
 
-// Args returns the names of the arguments that tell how inputs belong together.
+// Args returns the names of the arguments that connect inputs.
 func (j *Job) Args() []string {
 	names := []string{"data", linkArg, "traceparent", "traceresponse"}
 	for _, key := range j.Links {
@@ -82,7 +82,7 @@ func (j *Job) Args() []string {
 // of seen, which are as Links, for which there is an event.
 func (j *Job) Watch(view *timeline.Timeline, seen []bool) func(ev *timeline.Event) []string {
 	w := watcher{Job: j, view: view, seen: seen}
-	known := -1 // how many names of arguments there were when they were looked at
+	known := -1 // the number of names of arguments at the last check
 	any := len(j.Links) > 0
 	return func(ev *timeline.Event) []string {
 		keys := nameKeys(ev.Name)

@@ -1,7 +1,7 @@
 package merge
 
-// machines numbers the hosts that are known to differ from the reference's. What nothing tells from the host of the reference is on
-// that; what is told from it has a machine with nothing but the inputs known to be on the same.
+// machines numbers the hosts that are known to differ from the reference's. Inputs that may be on the host of the reference are on it; others share
+// a machine only with inputs that are known to be on the same host.
 func (s *solver) machines() {
 	find, members := s.hosts.find, map[int][]int{}
 	for i := range s.in {

@@ -83,7 +83,7 @@ func (s *solver) hubs(meetings []meeting) (hubs groups, attended []int) {
 	return hubs, attended
 }
 
-// meetHub takes over a meeting between its members and the hub, which is one of them.
+// meetHub adds a meeting between the hub and the other members.
 func (s *solver) meetHub(all map[pair]*bounds, m meeting, hub linked) {
 	for _, at := range m {
 		x, y := hub, at

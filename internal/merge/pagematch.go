@@ -9,10 +9,10 @@ import (
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 )
 
-// Match says where the time origin of a page lies in a trace of Chrome, and how that is known.
+// Match is the position of the time origin of a page in a trace of Chrome, and its source.
 type Match struct {
 	Origin      Nanos
-	Uncertainty Nanos  // at most so far from the truth
+	Uncertainty Nanos  // the largest error
 	PID, TID    int64  // of the thread in the trace
 	By          string // BySamples or ByNavigation
 
@@ -31,22 +31,22 @@ const (
 	ByNavigation = "navigation" // the trace has the navigation to the page
 )
 
-// ErrNoCommonClock means that nothing in a trace tells where a self-profile belongs.
+// ErrNoCommonClock means that nothing in a trace places a self-profile.
 var ErrNoCommonClock = errors.New("no common clock")
 
-// ErrNoSamples and ErrOtherClock say why the profiles of the source SelfProfiling that a trace has are of no use.
+// ErrNoSamples and ErrOtherClock explain why profiles of the source SelfProfiling in a trace are useless.
 var (
 	ErrNoSamples  = errors.New("it names one, but has none of its samples: merge the recording itself, or what --profile all makes of it")
 	ErrOtherClock = errors.New("it has one, whose start is on another clock than the trace")
 )
 
-// ClockError is an ErrNoCommonClock that says why.
+// ClockError is an ErrNoCommonClock with its reason.
 type ClockError struct {
 	Places []Match // that fit equally well; empty: none fits
 	Why    error   // ErrNoSamples, ErrOtherClock, or nil
 }
 
-// maxNamed is how many places an error names.
+// maxNamed is the number of places that an error names.
 const maxNamed = 4
 
 func (e *ClockError) Error() string {
@@ -101,7 +101,7 @@ func (c *Traced) Len() int {
 	return n
 }
 
-// missing says what became of the profiles of the source SelfProfiling, if there are any without samples.
+// missing explains profiles of the source SelfProfiling without samples.
 func (c *Traced) missing() error {
 	for i := range c.profiles {
 		p := &c.profiles[i]
@@ -138,9 +138,9 @@ func (c *Traced) matchSamples(page *jsprofile.Times) (found []Match) {
 }
 
 const (
-	// minMatched is the least number of samples that must be the same: so many cannot be by chance.
+	// minMatched is the least number of equal samples that cannot be chance.
 	minMatched = 16
-	// maxComparisons bounds the search, which takes long if all samples are equally far apart. Then they tell nothing.
+	// maxComparisons bounds the search, which is slow if all samples are equally far apart. Such samples prove nothing.
 	maxComparisons = 1 << 26
 )
 

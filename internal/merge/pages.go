@@ -29,7 +29,7 @@ func (p *Page) Thread() *Thread {
 	return &Thread{p.Match.PID, p.Match.TID}
 }
 
-// profileFile is what traces tell of the profiles of an input of JS self-profiles.
+// profileFile are the facts in traces about the profiles of an input of JS self-profiles.
 type profileFile struct {
 	pages []Page
 	first int                  // the page from whose time origin the offset of the input is
@@ -89,7 +89,7 @@ func (s *solver) findPages(b int) *profileFile {
 	return f
 }
 
-// findPage finds a page in a trace. The error says why it is not there.
+// findPage finds a page in a trace. The error explains why it cannot.
 func (s *solver) findPage(f *profileFile, trace, i int, times *jsprofile.Times) error {
 	p := &f.pages[i]
 	m, err := s.match(trace, times)
@@ -113,7 +113,7 @@ func (s *solver) findPage(f *profileFile, trace, i int, times *jsprofile.Times) 
 // maxMatched bounds the comparing of self-profiles with traces: their samples, scripts and navigations, one by one.
 const maxMatched = 1 << 28
 
-// errManyPages says why a profile was not compared.
+// errManyPages explains why a profile was not compared.
 var errManyPages = errors.New("there are too many self-profiles to compare all of them with the traces")
 
 // match finds a self-profile in a trace.
@@ -214,7 +214,7 @@ func (f *profileFile) relate(a, b, by int) (r Relation, tied []int) {
 	return r, tied
 }
 
-// placePages says where the pages of an input go, once all inputs have their places.
+// placePages places the pages of an input after all inputs are placed.
 func (s *solver) placePages(i int, f *profileFile) {
 	p := &s.plan.Inputs[i]
 	p.Pages, p.Thread = f.pages, f.pages[f.first].Thread()

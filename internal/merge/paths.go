@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// class is which relations lead on first when inputs are placed: what someone says, what is exact, causality, wall clocks, and last
-// what is assumed.
+// class is the priority of relations when inputs are placed: the user's statements, exact relations, causality, wall clocks, assumptions.
 func (r Rule) class() int {
 	switch {
 	case r == Given:
@@ -21,7 +20,7 @@ func (r Rule) class() int {
 	return 4
 }
 
-// edge is the best that is known of a pair.
+// edge is the best relation of a pair.
 type edge struct {
 	Relation
 	over   Nanos // by how much a wall clock is wrong that causality contradicts
@@ -40,7 +39,7 @@ func (e *edge) class() int {
 	return e.Rule.class()
 }
 
-// known are the relations of one pair of which its edge is made; nil: there is none.
+// known are the relations of a pair from which its edge is made; nil: there is none.
 type known struct{ best, causal, wall *Relation }
 
 // take adds a relation.
@@ -60,7 +59,7 @@ func better(r, than *Relation) bool {
 	return cmp.Or(cmp.Compare(r.Rule.class(), than.Rule.class()), cmp.Compare(r.width(), than.width()), cmp.Compare(r.Rule, than.Rule)) < 0
 }
 
-// edge returns what is known best. A bound on one side does not give an offset.
+// edge returns the best relation. A bound on one side does not give an offset.
 func (k *known) edge() (e edge, ok bool) {
 	switch {
 	case k.best != nil:
@@ -73,7 +72,7 @@ func (k *known) edge() (e edge, ok bool) {
 	return edge{Relation: *k.causal}, k.causal.bounded()
 }
 
-// narrowed joins what causality and wall clocks show about a pair. Where they contradict each other, causality counts; if it bounds
+// narrowed combines causality and wall clocks of a pair. Where they contradict each other, causality counts; if it bounds
 // one side only, the wall clock is assumed to be wrong by as little as possible. Contradictory causality follows the majority of
 // its bounds.
 func narrowed(causal, wall *Relation) edge {
@@ -108,7 +107,7 @@ func narrowed(causal, wall *Relation) edge {
 	return e
 }
 
-// edges makes one edge of the relations of each pair, in the order of the pairs.
+// edges returns an edge for each pair, in the order of the pairs.
 func (s *solver) edges() []edge {
 	all := map[pair]*known{}
 	var pairs []pair
@@ -134,7 +133,7 @@ func (s *solver) edges() []edge {
 	return list
 }
 
-// node is what is known of an input while inputs are placed.
+// node is the state of an input while inputs are placed.
 type node struct {
 	reached, done bool
 	low, high     Nanos // of the offset to the reference
@@ -145,7 +144,7 @@ type node struct {
 	before        int
 }
 
-// compare orders the ways to inputs that have no place yet.
+// compare orders the paths to inputs without a place.
 func (n *node) compare(m *node) int {
 	return cmp.Or(
 		cmp.Compare(n.last.class(), m.last.class()), compareBools(n.coarse, m.coarse), compareBools(n.atLeast, m.atLeast),
@@ -205,7 +204,7 @@ func (s *solver) search() {
 	}
 }
 
-// place ends the search for the way to an input, from which others may be reached.
+// place fixes the path to an input, from which others may be reached.
 func (s *solver) place(at int) {
 	n := &s.nodes[at]
 	n.done = true
@@ -215,7 +214,7 @@ func (s *solver) place(at int) {
 	}
 }
 
-// offer is a way to an input over one that has a place.
+// offer is a path to an input from a placed one.
 func (s *solver) offer(at int, e edge) {
 	n, to := &s.nodes[at], &s.nodes[e.B]
 	way := node{
@@ -227,7 +226,7 @@ func (s *solver) offer(at int, e edge) {
 	}
 }
 
-// assume uses rule R7 for what nothing else reaches.
+// assume uses rule R7 for inputs that nothing else reaches.
 func (s *solver) assume() {
 	if s.opts.Strict {
 		return

@@ -90,8 +90,8 @@ func (p *Plan) member(input int, id timeline.ProcessKey) member {
 	return member{p.spaces.find(input), id}
 }
 
-// tellApart takes over which processes two inputs do not have in common although their events are the same. What both have told
-// apart from an earlier input may be one.
+// tellApart records the processes that two inputs do not share although their events are the same. Processes that both distinguish from an earlier
+// input may be one.
 func (p *Plan) tellApart(a, b int, others map[timeline.ProcessKey]bool) {
 	for id, other := range others {
 		x, y := member{a, id}, member{b, id}
@@ -136,7 +136,7 @@ type oneProcess struct {
 	by      []Rule
 }
 
-// number returns the number of a process.
+// number returns the index of a process.
 func (o *oneProcess) number(m member) int {
 	n, ok := o.numbers[m]
 	if !ok {
@@ -278,7 +278,7 @@ func (s *solver) shareIDs() {
 // IDSpace returns the first of the inputs that have their ids in common with one.
 func (p *Plan) IDSpace(i int) int { return p.ids.find(i) }
 
-// sharedBy says why a process of some inputs is one in at least two of them; "" if nothing says so.
+// sharedBy explains why at least two of some inputs share a process; "" if none do.
 func (s *solver) sharedBy(inputs []int, id timeline.ProcessKey) string {
 	said, members, sets := map[int]bool{}, map[member]bool{}, map[int]bool{}
 	by := ""

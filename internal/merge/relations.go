@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Rule is how a relation is known, see docs/merge.md. The lower ones outrank the others, as far as they are exact.
+// Rule is the source of a relation, see docs/merge.md. Lower ones outrank others, as far as they are exact.
 type Rule uint8
 
 // The rules.
@@ -81,7 +81,7 @@ func (r Relation) reversed() Relation {
 	return r
 }
 
-// relations finds what is known of every pair of inputs.
+// relations finds the relations of all pairs of inputs.
 func (s *solver) relations() {
 	s.given()
 	for b := range s.in {
@@ -103,7 +103,7 @@ func (s *solver) relations() {
 
 func (s *solver) add(r Relation) { s.all = append(s.all, r) }
 
-// given takes the offsets that someone has given, which are to the reference.
+// given adds the user's offsets, which are relative to the reference.
 func (s *solver) given() {
 	for _, g := range s.opts.Offsets {
 		if g.Input != s.plan.Reference {
@@ -130,7 +130,7 @@ func (s *solver) events(a, b int) {
 // maxCompared bounds the comparing of kinds of events.
 const maxCompared = 1 << 27
 
-// spend reports whether there is room for more comparisons.
+// spend reports whether the budget allows more comparisons, and uses it.
 func (s *solver) spend(n int) bool {
 	if s.compared+n > maxCompared {
 		return false
@@ -345,7 +345,7 @@ func (s *solver) links() {
 // maxLinked is how many events may carry one key, but for collectives and syncs.
 const maxLinked = 64
 
-// bounds are what links show about a pair of inputs.
+// bounds are the bounds that links give for a pair of inputs.
 type bounds struct {
 	causal, sync interval
 	halves       [2]interval // of the causal ones: of the first half of the recording, and of the second
@@ -364,7 +364,7 @@ var everywhere = interval{-unbounded, unbounded}
 // fits reports whether an offset lies in an interval.
 func (i interval) fits() bool { return i.low <= i.high }
 
-// String says where the interval lies.
+// String formats the interval.
 func (i interval) String() string {
 	switch {
 	case i.low <= -unbounded:
@@ -380,7 +380,7 @@ func (i interval) String() string {
 func (i *interval) atLeast(n Nanos) { i.low = max(i.low, n) }
 func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
 
-// bound takes over what the events with one key say, unless they are a collective, of the pairs that have bounds.
+// bound adds the bounds that events with one key give for pairs, unless they are a collective.
 func (s *solver) bound(of func(a, b int) *bounds, members []linked) {
 	switch last := len(members) - 1; {
 	case members[0].input == members[last].input || members[0].role == timeline.LinkMeet:
@@ -400,7 +400,7 @@ func (s *solver) bound(of func(a, b int) *bounds, members []linked) {
 	}
 }
 
-// boundBy takes over what a pair of events says.
+// boundBy adds the bounds that a pair of events gives.
 func (s *solver) boundBy(of func(a, b int) *bounds, x, y linked) {
 	if x.input > y.input {
 		x, y = y, x
@@ -440,7 +440,7 @@ func newBounds() *bounds {
 	return &bounds{causal: everywhere, sync: everywhere, halves: [2]interval{everywhere, everywhere}}
 }
 
-// half says in which half of its recording an event is.
+// half returns the half of its recording in which an event is.
 func (s *solver) half(x linked) int {
 	if c := s.in[x.input].Clues; x.ts > c.Start+(c.End-c.Start)/2 {
 		return 1
@@ -448,7 +448,7 @@ func (s *solver) half(x linked) int {
 	return 0
 }
 
-// take takes over a pair of events with one key, of which y is in the input whose times are to be moved.
+// take adds a pair of events with one key; y is in the input whose times move.
 func (b *bounds) take(x, y *linkClue, half int) {
 	switch {
 	case x.role == timeline.LinkMeet && y.role == timeline.LinkMeet:
@@ -475,7 +475,7 @@ func (b *bounds) take(x, y *linkClue, half int) {
 	}
 }
 
-// narrow takes over a bound of causality.
+// narrow adds a bound of causality.
 func (b *bounds) narrow(by interval, half int) {
 	for _, i := range [...]*interval{&b.causal, &b.halves[half]} {
 		i.atLeast(by.low)
@@ -498,7 +498,7 @@ func (l *linkClue) before(m *linkClue) bool {
 	return false
 }
 
-// relate adds the relations that links give.
+// relate adds the relations from links.
 func (b *bounds) relate(s *solver, p pair) {
 	if b.syncs > 0 {
 		r := Relation{A: p.a, B: p.b, Rule: ClockSync, Low: b.sync.low, High: b.sync.high, Evidence: plural(b.syncs, "sync")}
@@ -532,7 +532,7 @@ func (s *solver) wallOfLinked(p pair) {
 	}
 }
 
-// evidence counts what causality follows from.
+// evidence counts the links from which causality follows.
 func (b *bounds) evidence() string {
 	var parts []string
 	if b.arrows > 0 {

@@ -49,7 +49,7 @@ func (s *solver) cpuProfile(a, b int) {
 	s.ties[b] = append(s.ties[b], tie{a, Thread{m.PID, m.TID}})
 }
 
-// evidenceOf says by what a profile was found.
+// evidenceOf describes how a profile was found.
 func evidenceOf(m *Match) string {
 	if m.By == ByNavigation {
 		return "navigation to its page"

@@ -1,6 +1,6 @@
 package merge
 
-// maxSettling is how often bounds are handed on from one input to others. Chains of services are not that long.
+// maxSettling bounds the rounds in which inputs pass bounds to others. No chain of services is that long.
 const maxSettling = 64
 
 // settle moves inputs whose places are uncertain by wall clocks, as little as causality needs between all of them: on the way to each input
@@ -66,7 +66,7 @@ func (s *solver) bounds() (list []Relation) {
 	return list
 }
 
-// hand applies bounds until none moves an input; not ok: they never stop moving.
+// hand applies bounds until no input moves; not ok: this does not end.
 func (s *solver) hand(bounds []Relation, move func(r *Relation) bool) (ok bool) {
 	for range maxSettling {
 		moved := false

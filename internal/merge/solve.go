@@ -21,17 +21,17 @@ type Options struct {
 	Reference      int     // -1: not given
 	Same           [][]int // inputs of one host and one pid namespace
 	MaxUncertainty Nanos   // 0: any
-	Strict         bool    // nothing is assumed
+	Strict         bool    // no assumptions
 	KeepGoing      bool    // inputs without a place are left out
 }
 
-// GivenOffset is what is to be added to the times of an input, give or take Within.
+// GivenOffset is the offset to add to the times of an input, give or take Within.
 type GivenOffset struct {
 	Input          int
 	Offset, Within Nanos
 }
 
-// Plan says where each input goes.
+// Plan places each input.
 type Plan struct {
 	Reference int
 	Clock     string // of the output: the reference's, or REALTIME
@@ -123,7 +123,7 @@ type solver struct {
 	overruled map[int]Relation
 }
 
-// Solve finds the place of every input. Without KeepGoing the error says which one has none, and why: an *UnplacedError, a
+// Solve places every input. Without KeepGoing the error names the input without a place, and why: an *UnplacedError, a
 // *ContradictionError, a *HostsError, an *UncertainError, a *RangeError or a *BeforeZeroError.
 func Solve(in []Input, opts Options) (*Plan, error) {
 	in = slices.Clone(in)
@@ -170,7 +170,7 @@ func (s *solver) solve() error {
 	return nil
 }
 
-// fail notes that an input has no place.
+// fail records that an input has no place.
 func (s *solver) fail(i int, err error) {
 	s.failed, s.bad[i] = append(s.failed, InputError{Input: i, Err: err}), true
 }
@@ -216,7 +216,7 @@ func (s *solver) reference() int {
 	return first
 }
 
-// fill fills in the places of all inputs.
+// fill writes the places of all inputs into the plan.
 func (s *solver) fill() {
 	for i := range s.in {
 		c, n, p := s.in[i].Clues, &s.nodes[i], &s.plan.Inputs[i]
@@ -294,14 +294,14 @@ func (s *solver) checkRelations() {
 	s.noteOverruled()
 }
 
-// overrule keeps what contradicts the offset that someone gave an input: the best of it.
+// overrule keeps the best relation that contradicts a given offset.
 func (s *solver) overrule(given int, r *Relation) {
 	if was, ok := s.overruled[given]; !ok || better(r, &was) {
 		s.overruled[given] = *r
 	}
 }
 
-// noteOverruled notes what would be known of inputs without the offsets that someone gave them.
+// noteOverruled records what relations give for inputs with given offsets.
 func (s *solver) noteOverruled() {
 	for i := range s.in {
 		r, ok := s.overruled[i]
@@ -317,7 +317,7 @@ func (s *solver) noteOverruled() {
 	}
 }
 
-// around says where an offset lies by its middle: "0.997 s ± 5 µs".
+// around formats an interval by its middle: "0.997 s ± 5 µs".
 func (r *Relation) around() string {
 	if !r.bounded() || r.Low == r.High {
 		return interval{r.Low, r.High}.String()
@@ -339,7 +339,7 @@ func (s *solver) wrongClock(r *Relation, off Nanos) {
 	}
 }
 
-// noteWrong notes, once for each input, by how much a wall clock is wrong.
+// noteWrong records the error of a wall clock, once for each input.
 func (s *solver) noteWrong(i int, r *Relation, off Nanos) {
 	if s.wrong[i] {
 		return
@@ -371,14 +371,14 @@ func (s *solver) uses(r *Relation) bool {
 	return false
 }
 
-// unplaced says why an input has no place.
+// unplaced explains why an input has no place.
 func (s *solver) unplaced(i int) error {
 	e := &UnplacedError{Input: s.in[i].Name, Anchors: s.anchors(i), Reference: s.in[s.plan.Reference].Name, Why: s.why[i]}
 	e.ReferenceAnchors = s.anchors(s.plan.Reference)
 	return e
 }
 
-// anchors says what is known of the clock of an input.
+// anchors describes the known facts about the clock of an input.
 func (s *solver) anchors(i int) string {
 	c := s.in[i].Clues
 	text := "its clock is " + c.Clock.String()
@@ -398,7 +398,7 @@ func (s *solver) anchors(i int) string {
 	return "it has no events, " + text
 }
 
-// planRanks fills in the ranks, and what is known of requests and threads.
+// planRanks writes ranks, requests and threads into the plan.
 func (s *solver) planRanks() {
 	s.plan.Ranked = true
 	s.plan.ranks, s.plan.requests = make([]int64, len(s.in)), make([]map[string]string, len(s.in))
@@ -483,5 +483,5 @@ func (p *Plan) Order(i, at int) (place int, prefix string) {
 	return int(p.ranks[i]), fmt.Sprintf("[rank %d] ", p.ranks[i])
 }
 
-// seconds writes a time for messages.
+// seconds formats a time for messages.
 func seconds(t Nanos) string { return fmt.Sprintf("%d.%06d s", t/1e9, abs(t)%1e9/1e3) }

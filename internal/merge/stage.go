@@ -34,7 +34,7 @@ type Stage struct {
 	lastMachine uint32                     // the highest number of one that was given out
 }
 
-// process is a process that an input has made.
+// process is a process that an input created.
 type process struct {
 	part  *part
 	track timeline.TrackID
@@ -109,7 +109,7 @@ func (s *Stage) Next(input int, offset Nanos, seen []bool) *timeline.Builder {
 	return p.b
 }
 
-// now returns the input that is being read.
+// now returns the input that is read at the moment.
 func (s *Stage) now() *part { return s.parts[len(s.parts)-1] }
 
 // InputOf returns the input of the job that an event is of, by its index on the timeline, and the index of the first event of that.
@@ -320,8 +320,8 @@ func (p *part) moved(ts Nanos, event uint32, at int64) (Nanos, bool) {
 	return to, true
 }
 
-// describeSamples says what the samples of the trace are, which has one description: the first input's with samples. It reports
-// whether the samples of this input cannot weigh what they say.
+// describeSamples sets the description of the samples of the trace, which is the one of the first input with samples. It reports whether the
+// samples of this input have incompatible weights.
 func (p *part) describeSamples() (count bool) {
 	own, _ := p.b.SampleDescription()
 	all, described := p.whole.SampleDescription()
@@ -454,7 +454,7 @@ func (s *Stage) nameProcesses(all []timeline.Track) {
 	}
 }
 
-// label returns the label by which viewers tell the processes of an input from others: "rank 1", "input NAME".
+// label returns the label that marks the processes of an input in viewers: "rank 1", "input NAME".
 func (s *Stage) label(p *part) string {
 	if plan := s.job.Plan; plan.Ranked {
 		return fmt.Sprintf("rank %d", plan.ranks[p.input])
@@ -489,7 +489,7 @@ func (s *Stage) textID(t *timeline.Track, name string, unique timeline.UniqueNam
 	return key, name
 }
 
-// describeInputs notes in the trace where each input comes from and how it was placed.
+// describeInputs records the origin and the place of each input in the trace.
 func (s *Stage) describeInputs() {
 	for n, part := range s.parts {
 		in, p := &s.job.Inputs[part.input], &s.job.Plan.Inputs[part.input]

@@ -12,8 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Traced is what a trace of Chrome says about the clocks of the pages in it. Two things tell where the time origin of a page lies in the
-// trace:
+// Traced are the facts in a trace of Chrome about the clocks of its pages. Two facts place the time origin of a page:
 //
 //   - Chrome records the self-profiles of pages in its own way too, as profiles of the source SelfProfiling. One whose
 //     samples are the self-profile's, all at one distance, gives the time origin to within a few microseconds.
@@ -128,8 +127,8 @@ func (r *tracedReader) event(ev *timeline.Event) {
 	}
 }
 
-// room reports whether n more times may be kept, and counts them. Once it has refused some it refuses all: with a gap in them, the times
-// of a profile would match nothing.
+// room reports whether n more times may be kept, and counts them. After the first refusal it refuses all, because the times of a profile with a gap
+// would match nothing.
 func (r *tracedReader) room(n int) bool {
 	if r.kept+n > maxTracedSamples {
 		r.kept = maxTracedSamples
@@ -199,7 +198,7 @@ func (r *tracedReader) navigationMember(n *navigation, key []byte) {
 // clocks of which one stops while the system sleeps they are farther apart.
 const sameClock = 10_000_000
 
-// piece takes in the head of a profile, or a chunk of its samples.
+// piece handles the head of a profile, or a chunk of its samples.
 func (r *tracedReader) piece(ev *timeline.Event) {
 	process, thread, _ := r.b.IDs(ev.Track)
 	id := tracedID{process.Num, r.idOf(ev)}
@@ -306,7 +305,7 @@ func (r *tracedReader) idOf(ev *timeline.Event) (id string) {
 	return id
 }
 
-// finish returns what was gathered when the input was read.
+// finish returns the facts after the input was read.
 func (r *tracedReader) finish() *Traced {
 	for i := range r.all.profiles {
 		p := &r.all.profiles[i]

@@ -96,7 +96,7 @@ func (a *archive) read(ctx context.Context, f Input, size int64) (err error) {
 	return a.readTar(ctx, f)
 }
 
-// forget ends the records of members that failed and are not there any more.
+// forget ends the records of failed members that no longer exist.
 func (a *archive) forget() error {
 	for _, r := range a.prior {
 		if r.State != Done {
@@ -155,7 +155,7 @@ func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 	return nil
 }
 
-// tarEnd looks for the block of zeros at the end of a tar archive. Package tar takes one that was cut off for a whole one.
+// tarEnd looks for the block of zeros at the end of a tar archive, because package tar accepts a truncated one.
 type tarEnd struct {
 	r     io.Reader
 	zeros int // at the end of what was read
@@ -223,10 +223,10 @@ func (a *archive) readZip(ctx context.Context, f Input, size int64) error {
 	return nil
 }
 
-// drive matches what begins like a path of Windows.
+// drive matches the start of a Windows path.
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// memberName returns the name of a member below the archive, or why it has none.
+// memberName returns the path of a member below the archive, or why it cannot have one.
 func memberName(name string) (string, *failure) {
 	slashed := strings.ReplaceAll(name, `\`, "/")
 	for part := range strings.SplitSeq(slashed, "/") {
@@ -286,7 +286,7 @@ func (a *archive) member(ctx context.Context, m *member) error {
 	return a.convertMember(ctx, m, c, action)
 }
 
-// limited is the reader of a member that must not be longer than it may be.
+// limited reads a member up to a limit.
 type limited struct {
 	r    io.Reader
 	left int64
@@ -369,7 +369,7 @@ func memberFailure(err error) *failure {
 	return failf(KindUnreadable, "%s", err)
 }
 
-// shareOfMember is what a member may take of the budget of a file in order to wait in memory.
+// shareOfMember is the part of the memory budget of a file that a member waiting in memory may take.
 const shareOfMember = 4
 
 // run converts the member.
@@ -388,7 +388,7 @@ func (j memberJob) run(ctx context.Context, w *Worker) {
 	}
 }
 
-// finishMember records what became of a member, unless its record says so already.
+// finishMember records the outcome of a member, unless its record has it.
 func (a *archive) finishMember(c *content, recorded bool) error {
 	if c.record.State == Done {
 		a.counts.members.Add(1)

@@ -65,7 +65,7 @@ func (s mixedStorage) Open(ctx context.Context, input string) (Input, error) {
 	return s.inputs.Open(ctx, input)
 }
 
-// keep is where the records go.
+// keep stores records.
 func (b *Batch) keep(r *Record) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +92,7 @@ func (b *Batch) Decide(t *Task, own *Record, members map[string]*Record) bool {
 	return t.Action != actSkip && t.Action != actFail
 }
 
-// Do carries out a task, with the memory of a worker. The error is one of the place or of ctx: what became of the input is in its record.
+// Do carries out a task with the memory of a worker. An error concerns the storage or ctx; the outcome of the input is in its record.
 func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
 	w.run, w.workers = b.run, 1
 	if f := &t.Found; f.State != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 )
 
-// A Config says what is to be migrated, where to, and how. Only Out and, for most runs, Inputs or Lists are needed.
+// A Config describes a migration. Only Out and, for most runs, Inputs or Lists are required.
 type Config struct {
 	Out    string   // the folder of outputs; it is made if it is not there
 	Root   string   // the folder below which outputs mirror inputs; "" for the one folder of Inputs, otherwise the working directory
@@ -89,7 +89,7 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d-of-%d", s.Index, s.Count)
 }
 
-// check refuses what cannot work.
+// check refuses invalid configurations.
 func (c *Config) check() error {
 	switch {
 	case c.Out == "":
@@ -102,7 +102,7 @@ func (c *Config) check() error {
 	return c.checkConversion()
 }
 
-// checkConversion refuses options of single files that cannot work.
+// checkConversion refuses invalid options of conversions.
 func (c *Config) checkConversion() error {
 	switch {
 	case !slices.Contains([]string{"", "skip", "copy", "convert"}, c.Perfetto):

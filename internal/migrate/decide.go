@@ -15,7 +15,7 @@ func shardHash(input string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// What is done with an input.
+// The actions for an input.
 const (
 	actConvert = "convert"
 	actHash    = "hash" // and converted if the content has changed
@@ -23,7 +23,7 @@ const (
 	actFail    = "fail"
 )
 
-// Why. These words are shown by dry runs.
+// The reasons for actions, as dry runs print them.
 const (
 	whyNew       = "new"
 	whyUnchanged = "unchanged"
@@ -38,7 +38,7 @@ const (
 	whyLeftOut   = "not-converted" // skipped before and unchanged
 )
 
-// A decider decides by records what is done with inputs.
+// A decider chooses the actions for inputs by their records.
 type decider struct {
 	*Config
 	storage   Storage
@@ -49,7 +49,7 @@ func newDecider(c *Config, storage Storage) *decider {
 	return &decider{Config: c, storage: storage, optionsID: optionsID(c.Settings)}
 }
 
-// decide says what is done with an input of this size and time that has this record (nil: none). It is the table of docs/batch.md.
+// decide returns the action for an input with a size, a time and a record (nil: none), by the table in docs/batch.md.
 func (d *decider) decide(record *Record, size, mtime int64) (action, why string) {
 	switch {
 	case record == nil:
@@ -111,7 +111,7 @@ func (d *decider) convertedAndGone(f *Found, own *Record) bool {
 	return action == actSkip || action == actHash
 }
 
-// decideFailed decides about what failed before. What is bad stays bad until the input or weft changes.
+// decideFailed decides about earlier failures. A bad input stays bad until it or weft changes.
 func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why string) {
 	if d.RetryFailed {
 		return actConvert, whyRetry

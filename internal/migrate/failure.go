@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/collections"
 )
 
-// A failure is why an input has no output. It is a result, not an error of the run.
+// A failure explains why an input has no output. It is a result, not an error of the run.
 type failure struct {
 	kind    Kind
 	reason  string
@@ -34,7 +34,7 @@ func failf(kind Kind, format string, args ...any) *failure {
 	return &failure{kind: kind, reason: fmt.Sprintf(format, args...)}
 }
 
-// panicFailure is the failure of an input that weft panicked at. It is to be called where that is recovered.
+// panicFailure is the failure of an input on which weft panicked. It must be called where the panic is recovered.
 func panicFailure(value any) *failure {
 	const maxStack = 8 << 10
 	stack := debug.Stack()
@@ -61,7 +61,7 @@ func stopped(err error, format string, args ...any) *Stopped {
 	return &Stopped{Reason: fmt.Sprintf(format, args...), err: err}
 }
 
-// asStop makes a stop of an error that is neither one nor a mistake: a temporary folder that is full, a manifest that cannot be read.
+// asStop turns an error of the environment, such as a full temporary folder or an unreadable manifest, into a stop.
 func asStop(err error) error {
 	mistake, stop := (*Mistake)(nil), (*Stopped)(nil)
 	if err == nil || errors.As(err, &mistake) || errors.As(err, &stop) {
@@ -74,7 +74,7 @@ func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// isOfPlace reports whether an error concerns the place, so that the next file would fail as well.
+// isOfPlace reports whether an error concerns the storage, so that the next file would fail too.
 func isOfPlace(err error) bool {
 	return isNoSpace(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
@@ -90,7 +90,7 @@ func placeFailure(name string, err error) error {
 // ErrInUse is wrapped by the *Stopped of a run that found another one at work.
 var ErrInUse = errLocked
 
-// outputFailure finds out what an error of an Output is about: the place, or this output only.
+// outputFailure decides whether an error of an Output concerns the storage or only this output.
 func outputFailure(err error) error {
 	stop, fail := (*Stopped)(nil), (*failure)(nil)
 	if err == nil || errors.As(err, &stop) || errors.As(err, &fail) {
@@ -99,7 +99,7 @@ func outputFailure(err error) error {
 	return failf(KindOutput, "the output: %s", cause(err))
 }
 
-// conversionFailure finds out what an error of a conversion is about.
+// conversionFailure classifies an error of a conversion.
 func conversionFailure(ctx context.Context, err error, in *hashedReader, out *hashedOutput) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):

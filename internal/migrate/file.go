@@ -117,7 +117,7 @@ func (o *hashedOutput) Write(p []byte) (int, error) {
 // tempName returns a name for a temporary file.
 func (r *run) tempName() string { return fmt.Sprintf("%s.%016x.tmp", r.Shard, rand.Uint64()) }
 
-// create begins the output of a record.
+// create opens the output of a record.
 func (w *Worker) create(ctx context.Context, r *Record) (*hashedOutput, error) {
 	out, err := w.storage.Create(ctx, r)
 	if err != nil {
@@ -149,7 +149,7 @@ type content struct {
 	began     time.Time
 }
 
-// setSeconds notes how long the conversion took.
+// setSeconds records the duration of the conversion.
 func (c *content) setSeconds() {
 	if !c.began.IsZero() {
 		c.record.Seconds = time.Since(c.began).Round(time.Microsecond).Seconds()
@@ -240,7 +240,7 @@ func (w *Worker) tryContent(ctx context.Context, c *content) (err error) {
 	return w.commit(ctx, c, out)
 }
 
-// convertTrace converts what in has.
+// convertTrace converts the trace in in.
 func (w *Worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashedReader, c *content) error {
 	report, err := w.convert(ctx, out.buf, in, c.size, w.Config.Convert)
 	if err != nil {
@@ -311,7 +311,7 @@ func checkOutputName(name string) *failure {
 	return nil
 }
 
-// verify holds an output against the rules of the format.
+// verify checks an output against the rules of the format.
 func (w *Worker) verify(ctx context.Context, f io.Reader) error {
 	report, err := pftrace.Verify(ctx, f, pftrace.VerifyOptions{})
 	if ctx.Err() != nil {
@@ -408,7 +408,7 @@ func (w *Worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 	return err
 }
 
-// collide notes that another input has the same output, unless this one is not a trace.
+// collide records that another input has the same output, unless this one is not a trace.
 func (w *Worker) collide(c *content, other string) error {
 	if c.head != nil && load.Sniff(c.head) == "" {
 		w.failed(c, failf(KindUnrecognised, "%s", convert.ErrUnknownFormat))
@@ -464,7 +464,7 @@ func (w *Worker) sameOutput(ctx context.Context, r *Record) bool {
 	return err == nil && sum == r.OutSHA256
 }
 
-// hashOf returns the hash of what src has.
+// hashOf returns the hash of the content of src.
 func hashOf(ctx context.Context, src io.Reader, count *taskCounter) (string, error) {
 	h := newHashedReader(src, count)
 	if sum := h.finish(ctx); sum != "" {

@@ -68,7 +68,7 @@ func lastLineEnd(f *os.File) (int64, error) {
 	return 0, nil
 }
 
-// append writes a line. It is complete or not there at all: what did not fit is cut off again.
+// append writes a line, completely or not at all: it truncates the file after a partial write.
 func (j *journal) append(v any) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

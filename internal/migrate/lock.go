@@ -12,7 +12,7 @@ import (
 // errLocked is the error of a lock that another process holds.
 var errLocked = errors.New("locked")
 
-// lock keeps other runs from the same work: runs of the same shard and runs of everything. The lock ends with the process.
+// lock excludes other runs of the same work: of the same shard, and of everything. The lock ends with the process.
 func (s state) lock(shard Shard) (unlock func(), err error) {
 	name := "lock"
 	var common *os.File

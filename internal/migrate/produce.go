@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// A producer goes through inputs and records side by side and makes tasks of what is to be opened.
+// A producer walks inputs and records side by side and makes tasks for inputs to open.
 type producer struct {
 	*run
 	base  *records
@@ -74,7 +74,7 @@ func (p *producer) wholeTree() bool {
 	return len(p.Inputs) == 1 && len(p.Lists) == 0 && len(p.filters) == 0 && p.Shard.Count <= 1 && !p.RetryFailed && p.places.isWhole(p.Inputs[0])
 }
 
-// gone handles the record of an input that was not found. Converted inputs keep theirs; failed and skipped ones lose it.
+// gone handles the record of a missing input. Converted inputs keep their record; failed and skipped ones lose it.
 func (p *producer) gone(record *Record) error {
 	if record.State == Done || p.DryRun || !p.wholeTree() {
 		return nil
@@ -143,7 +143,7 @@ func (p *producer) input(f *Found) error {
 	return nil
 }
 
-// pass makes a task of what is to be opened, and counts the rest.
+// pass makes a task for an input to open, and counts others.
 func (p *producer) pass(t *Task) {
 	switch t.Action {
 	case actSkip:
@@ -157,7 +157,7 @@ func (p *producer) pass(t *Task) {
 	}
 }
 
-// unopened records what is not to be opened.
+// unopened records an input that is not opened.
 func (p *producer) unopened(f *Found, own *Record) error {
 	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
 	record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
@@ -196,13 +196,13 @@ func (p *producer) unopened(f *Found, own *Record) error {
 	return p.finish(record)
 }
 
-// sameOutcome reports whether a record says nothing new.
+// sameOutcome reports whether a record has the outcome of the previous one.
 func sameOutcome(a, b *Record) bool {
 	return a != nil && a.State == b.State && a.Kind == b.Kind && a.Reason == b.Reason && a.Size == b.Size && a.MtimeNS == b.MtimeNS && a.OptionsID == b.OptionsID
 }
 
-// Collisions remembers outputs, and tells when two inputs have the same. Of each it keeps 64 bits, so that millions fit: two of a
-// million inputs share one by chance once in ten million runs.
+// Collisions finds inputs with the same output. It keeps 64 bits of each output, so that millions fit: two of a million inputs collide by chance
+// once in ten million runs.
 type Collisions struct {
 	seen   map[inputKey]struct{}
 	recent [256]struct{ key, input string }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Progress says how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	Files, Done, Failed int64         // inputs to be opened so far, finished ones, and failed ones among these
 	Bytes, BytesDone    int64         // likewise
@@ -33,16 +33,16 @@ func (t *taskCounter) add(n int64) {
 // complete counts a task of a size as read, however much of it was read.
 func (t *taskCounter) complete(size int64) { t.total.Add(size - t.own.Load()) }
 
-// uncounted is the counter of what counts elsewhere.
+// uncounted is the counter for bytes that count elsewhere.
 func uncounted() *taskCounter { return &taskCounter{total: new(atomic.Int64)} }
 
-// rates remembers how much was done when.
+// rates is the recent history of a total.
 type rates struct {
 	times []time.Time
 	bytes []int64
 }
 
-// add notes what is done and returns the rate of the last minute, in bytes a second.
+// add records a total and returns the rate of the last minute, in bytes a second.
 func (r *rates) add(now time.Time, bytes int64) float64 {
 	r.times, r.bytes = append(r.times, now), append(r.bytes, bytes)
 	for len(r.times) > 2 && now.Sub(r.times[0]) > rateWindow {
@@ -55,7 +55,7 @@ func (r *rates) add(now time.Time, bytes int64) float64 {
 	return float64(bytes-r.bytes[0]) / seconds
 }
 
-// progress returns how far the run is.
+// progress returns the progress of the run.
 func (r *run) progress(history *rates) Progress {
 	c := &r.counts
 	p := Progress{
@@ -69,7 +69,7 @@ func (r *run) progress(history *rates) Progress {
 	return p
 }
 
-// reportProgress calls OnProgress now and then until stop is called.
+// reportProgress calls OnProgress periodically until stop is called.
 func (r *run) reportProgress() (stop func()) {
 	if r.OnProgress == nil {
 		return func() {}

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// A State says what became of an input.
+// A State is the outcome of an input.
 type State string
 
 const (
@@ -30,7 +30,7 @@ const (
 	forgotten State = "forgotten"
 )
 
-// A Kind says in one stable word why an input failed or was skipped.
+// A Kind is a stable word for why an input failed or was skipped.
 type Kind string
 
 // The kinds of failures.

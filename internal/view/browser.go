@@ -14,7 +14,7 @@ import (
 // ErrNoBrowser is the error of OpenBrowser if there is no program that opens pages, or none did.
 var ErrNoBrowser = errors.New("no browser could be opened")
 
-// failsWithin is how long a program that opens a page has to fail. One that still runs then has opened it, and may be the browser.
+// failsWithin is how long to wait for a program that opens a page to fail. One that still runs after it has opened the page, and may be the browser.
 const failsWithin = 3 * time.Second
 
 // OpenBrowser opens Address in the user's browser and returns when that has worked, which may take three seconds. Each program that is
@@ -34,7 +34,7 @@ func (s *Server) OpenBrowser() error {
 	return ErrNoBrowser
 }
 
-// redirection returns a page that leads to an address, which has no characters that mean something to HTML.
+// redirection returns a page that redirects to an address, which must not need escaping in HTML.
 func redirection(address string) string {
 	return `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url=` + address +
 		`"><title>weft view</title><p><a href="` + address + `">weft view</a></p>` + "\n"
@@ -60,14 +60,14 @@ func writePrivate(page string) (name string, err error) {
 	return f.Name(), nil
 }
 
-// A browser is a command that opens a page, and how it wants a file to be named. Names must have no characters that mean something to a
-// shell or to a URL handler.
+// A browser is a command that opens a page, and the form in which it takes names of files. Names must not contain characters that are special to a
+// shell or a URL handler.
 type browser struct {
 	command []string
 	name    func(file string) (string, error)
 }
 
-// withName puts the name into a command: where it has %s, as is usual in $BROWSER, or after it.
+// withName inserts a name into a command: in place of %s, as is usual in $BROWSER, or at its end.
 func withName(command []string, name string) []string {
 	text := strings.Join(command, "\x00")
 	if strings.Contains(text, "%s") {
@@ -112,7 +112,7 @@ func fileURL(file string) (string, error) {
 	return (&url.URL{Scheme: "file", Path: path}).String(), nil
 }
 
-// windowsPath returns how programs of Windows call a file of WSL.
+// windowsPath returns the Windows path of a file of WSL.
 func windowsPath(file string) (string, error) {
 	name, err := exec.Command("wslpath", "-w", file).Output()
 	return strings.TrimSpace(string(name)), err

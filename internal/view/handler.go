@@ -37,7 +37,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveName(patientWriter{w, userPatience}, r, name)
 }
 
-// refuse answers someone who has not shown the secret, and ends the connection: it would take the place of one of the user's (rule 9).
+// refuse answers a request without the secret and closes the connection, which would take a slot from the user (rule 9).
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)
@@ -125,7 +125,7 @@ func (s *Server) servePage(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, s.page.html)
 }
 
-// serveEvents tells the page what there is and how far conversions are, whenever that changes, as server-sent events.
+// serveEvents sends the page the state of traces and conversions whenever it changes, as server-sent events.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {
@@ -156,7 +156,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 // maxNumber bounds the number of a trace in a request.
 const maxNumber = 20
 
-// serveOpened takes from the page that it has handed over a trace. A page of another origin cannot send that Origin (rule 5).
+// serveOpened handles the page's message that it has handed over a trace. A page of another origin cannot send that Origin (rule 5).
 func (s *Server) serveOpened(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Origin") != "http://"+r.Host {
 		w.WriteHeader(http.StatusForbidden)
@@ -171,7 +171,7 @@ func (s *Server) serveOpened(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serveDirect gives the UI the trace, when it is there (rule 6).
+// serveDirect serves the trace to the UI as soon as it is ready (rule 6).
 func (s *Server) serveDirect(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", s.opts.UI.origin)
 	w.Header().Set("Vary", "Origin")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The page in its parts. They say nothing of traces, whose names come as data and are shown as text.
+// The parts of the page. They contain nothing about traces, whose names come as data and are shown as text.
 var (
 	//go:embed page/page.html
 	pageHTML string

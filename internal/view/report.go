@@ -14,7 +14,7 @@ type Report struct {
 	Tracks                []string // the rows of its timeline, as the UI calls them
 }
 
-// Report gives the report of a trace, once it is made.
+// Report sets the report of a trace.
 func (t *Trace) Report(r Report) { t.update(func() { t.report = &r }) }
 
 // Unreported records that there is no report.

@@ -193,7 +193,7 @@ func (s *Server) useOnce(once string) bool {
 	return s.now().Before(entry.until)
 }
 
-// enter notes that a browser was led to the secret.
+// enter records that a browser was redirected to the secret.
 func (s *Server) enter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,7 +44,7 @@ const (
 	failed     = "failed"
 )
 
-// A FirstView is what the timeline shows of a trace at first; the zero value is all of it. Times are nanoseconds on the clock of the
+// A FirstView is the first view of a trace in the timeline; the zero value shows all of it. Times are nanoseconds on the clock of the
 // trace.
 type FirstView struct {
 	Window   *Window   // nil: the whole trace
@@ -96,7 +96,7 @@ func (s *Server) Add(name string) *Trace {
 	return t
 }
 
-// Progress reports how many bytes of the input were read; size is all of it, -1 if that is not known.
+// Progress reports how many bytes of the input were read; size is the total, -1 if unknown.
 func (t *Trace) Progress(read, size int64) {
 	t.update(func() { t.state, t.read, t.size = converting, read, size })
 }
@@ -108,13 +108,13 @@ type Content struct {
 	FileName string // under which a browser saves it
 }
 
-// Ready gives the trace as a file of Perfetto. Ready or Failed is called once.
+// Ready sets the trace as a file of Perfetto. Ready or Failed is called once.
 func (t *Trace) Ready(content Content, view FirstView) {
 	t.update(func() { t.state, t.content, t.view = ready, content, view })
 	close(t.done)
 }
 
-// Failed says why there is no trace.
+// Failed records why there is no trace.
 func (t *Trace) Failed(message string) {
 	t.update(func() { t.state, t.failure = failed, message })
 	close(t.done)
@@ -133,13 +133,13 @@ func (t *Trace) update(fn func()) {
 	t.server.change()
 }
 
-// change wakes those who tell pages what there is. The caller holds s.mu.
+// change wakes serveEvents. The caller holds s.mu.
 func (s *Server) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// told notes that a page was told the state of all traces.
+// told records that a page has the state of all traces.
 func (s *Server) told() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *Server) trace(number string) *Trace {
 	return s.traces[i]
 }
 
-// opened notes that the UI has the trace. It is false if it was not ready.
+// opened records that the UI has the trace. It returns false if the trace was not ready.
 func (t *Trace) opened() bool {
 	t.server.mu.Lock()
 	is := t.state == ready
@@ -178,7 +178,7 @@ func (t *Trace) length() int64 {
 	return t.content.Bytes
 }
 
-// serve gives the bytes of the trace; before they are there, there is nothing.
+// serve serves the bytes of the trace, if it is ready.
 func (t *Trace) serve(w http.ResponseWriter, r *http.Request) {
 	t.server.mu.Lock()
 	content := t.content
@@ -191,14 +191,14 @@ func (t *Trace) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(content, 0, content.Bytes))
 }
 
-// pageState is what the page is told.
+// pageState is the state that the page gets.
 type pageState struct {
 	UI     string       `json:"ui"`               // address that ends in a slash
 	OwnUI  bool         `json:"own_ui,omitempty"` // that one is from files
 	Traces []traceState `json:"traces"`
 }
 
-// traceState is what the page is told of a trace.
+// traceState is the state of a trace that the page gets.
 type traceState struct {
 	Name      string  `json:"name"`
 	State     string  `json:"state"`
@@ -223,7 +223,7 @@ type scroll struct {
 	End   float64 `json:"end"`
 }
 
-// pageState returns what the page is told now, as JSON, and a channel that is closed when that changes.
+// pageState returns the state for the page as JSON, and a channel that is closed when it changes.
 func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

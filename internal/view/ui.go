@@ -67,7 +67,7 @@ func withSlash(path string) string { return strings.TrimSuffix(path, "/") + "/" 
 // link returns the address of the UI with arguments, which it reads from the fragment.
 func (u *UI) link(arguments string) string { return u.address + "#!/?" + arguments }
 
-// setOrigin says where the files are served.
+// setOrigin sets the origin of the files.
 func (u *UI) setOrigin(origin string) { u.origin, u.address = origin, origin+"/" }
 
 // allow lets a UI from files connect to another origin.
