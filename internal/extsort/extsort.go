@@ -102,8 +102,8 @@ func (s *Sorter[T]) endAscent() error {
 	return nil
 }
 
-// sortHeld sorts the values in memory, by sorting their indexes, which are small.
-func (s *Sorter[T]) sortHeld() {
+// sortMemory sorts the values in memory, by sorting their indexes, which are small.
+func (s *Sorter[T]) sortMemory() {
 	if !s.descends {
 		return
 	}
@@ -112,12 +112,12 @@ func (s *Sorter[T]) sortHeld() {
 		s.order = append(s.order, int32(i))
 	}
 	if s.by.Key == nil || !s.sortKeys() {
-		s.sortPlaces(s.order)
+		s.sortIndexes(s.order)
 	}
 }
 
-// sortPlaces sorts indexes by their values.
-func (s *Sorter[T]) sortPlaces(order []int32) {
+// sortIndexes sorts indexes by their values.
+func (s *Sorter[T]) sortIndexes(order []int32) {
 	if len(order) < 2 {
 		return
 	}
@@ -142,17 +142,17 @@ func (s *Sorter[T]) sortKeys() bool {
 	from := 0 // start of the indexes with one key
 	for i := range s.order {
 		if i > 0 && !s.keys.Same(i-1, i) {
-			s.sortPlaces(s.order[from:i])
+			s.sortIndexes(s.order[from:i])
 			from = i
 		}
 		s.order[i] = int32(s.keys.Place(i))
 	}
-	s.sortPlaces(s.order[from:])
+	s.sortIndexes(s.order[from:])
 	return true
 }
 
 func (s *Sorter[T]) spill() error {
-	s.sortHeld()
+	s.sortMemory()
 	if s.file == nil {
 		f, err := NewFile(s.dir)
 		if err != nil {
@@ -201,7 +201,7 @@ func (s *Sorter[T]) Next(v *T) (bool, error) {
 func (s *Sorter[T]) Rewind() error {
 	if len(s.runs) == 0 {
 		if len(s.order) != s.values.Len() {
-			s.sortHeld()
+			s.sortMemory()
 		}
 		i := 0
 		s.next = func(v *T) (bool, error) {

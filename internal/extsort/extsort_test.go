@@ -446,7 +446,7 @@ func TestSortingFitsMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.sortHeld()
+			s.sortMemory()
 			if got := recording.Live() - before; got > memory+memory/10 || got < memory/2 {
 				t.Errorf("%d bytes in memory, want about %d", got, memory)
 			}

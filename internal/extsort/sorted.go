@@ -21,7 +21,7 @@ type Sorted[T any] struct {
 // Sort returns all values as a Sorted, which takes them over. The Sorter is empty afterwards.
 func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if len(s.runs) == 0 {
-		s.sortHeld()
+		s.sortMemory()
 		out := &Sorted[T]{values: s.values, order: s.order, count: s.values.Len()}
 		s.free()
 		return out, s.Close()

@@ -56,8 +56,8 @@ func (o *bundler) holdBack(limit int, full func() error) {
 	o.done = 0
 }
 
-// maxHeld limits the packets that are held back: a segment mostly takes a third of it. It does not affect the output.
-const maxHeld = 8 << 20
+// maxHeldBack limits the packets that are held back: a segment mostly takes a third of it. It does not affect the output.
+const maxHeldBack = 8 << 20
 
 // release writes the packets that were held back. rewrite is called for each of them in order, with its offset; it appends the
 // packet, changed or not, to b.
@@ -73,7 +73,7 @@ func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) 
 		}
 		at = end
 	}
-	if cap(o.spare) > 2*maxHeld {
+	if cap(o.spare) > 2*maxHeldBack {
 		o.spare = nil // it grew for a packet too large for a bundle
 	}
 	return nil
@@ -140,7 +140,7 @@ func (o *bundler) flush() (err error) {
 }
 
 // Buffers are bundlers and compressors for reuse by Write: creating them takes longer than writing a small trace. The zero Buffers are
-// ready to use by several goroutines at once. They grow to what is in use at one time, up to 3 MiB for each worker plus maxHeld.
+// ready to use by several goroutines at once. They grow to what is in use at one time, up to 3 MiB for each worker plus maxHeldBack.
 type Buffers struct {
 	lock sync.Mutex
 	free map[bundleForm][]*bundler

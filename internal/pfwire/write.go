@@ -42,8 +42,8 @@ type Options struct {
 	// Unfolded writes every call of a recursion as a slice, however many there are.
 	Unfolded bool
 
-	maxHeld   int // 0: maxHeld
-	maxPacket int // 0: MaxPacketSize
+	maxHeldBack int // 0: maxHeldBack
+	maxPacket   int // 0: MaxPacketSize
 }
 
 // ParseOptions returns the options with these names; "" is the zero value.
@@ -181,8 +181,8 @@ type writer struct {
 	firstClock, lastClock uint64       // of the counters of thread times
 	threadTimes           *threadTimes // nil: they are written as absolute values
 	segmentTimes
-	alone   bool // segments are written one after another
-	maxHeld int
+	alone       bool // segments are written one after another
+	maxHeldBack int
 
 	calls   []bool // by CategoryID: whether it is a category of calls; nil if recursions are not folded
 	folding folding
@@ -211,7 +211,7 @@ type writer struct {
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
 		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, rows: map[timeline.TrackID]*rows{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
-		maxHeld: cmp.Or(opts.maxHeld, maxHeld), samples: opts.Samples, machines: t.Machines(), sequence: sequence{plain: plain, needsState: needsState, compact: compact{threadUnit: 1}},
+		maxHeldBack: cmp.Or(opts.maxHeldBack, maxHeldBack), samples: opts.Samples, machines: t.Machines(), sequence: sequence{plain: plain, needsState: needsState, compact: compact{threadUnit: 1}},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey(timeline.OwnArgs), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {

@@ -73,7 +73,7 @@ func (w *writer) beginThreadTimes(ctx context.Context, segment int) {
 		}
 	}
 	if !w.alone {
-		w.out.holdBack(w.maxHeld, w.releaseThreadTimes)
+		w.out.holdBack(w.maxHeldBack, w.releaseThreadTimes)
 	}
 }
 

@@ -83,7 +83,7 @@ func threadTimeTrace(t *testing.T, first timeline.Nanos) (tl *timeline.Timeline,
 func TestThreadTimesAreDifferences(t *testing.T) {
 	tl, want := threadTimeTrace(t, 0)
 	var one []byte
-	for _, opts := range []Options{{Workers: 1}, {Workers: 2}, {Workers: 3}, {Workers: 3, maxHeld: 1}, {Workers: 2, maxHeld: 100_000}, {Workers: 3, Compression: Zlib}} {
+	for _, opts := range []Options{{Workers: 1}, {Workers: 2}, {Workers: 3}, {Workers: 3, maxHeldBack: 1}, {Workers: 2, maxHeldBack: 100_000}, {Workers: 3, Compression: Zlib}} {
 		opts.Packets = CompactPackets
 		var out bytes.Buffer
 		if err := Write(context.Background(), &out, tl, opts); err != nil {

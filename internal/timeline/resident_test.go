@@ -11,7 +11,7 @@ import (
 )
 
 // All memory that cannot be spilled is limited: each kind of it, growing without end, leads to an error.
-func TestWhatIsHeldHasALimit(t *testing.T) {
+func TestResidentMemoryLimit(t *testing.T) {
 	long := []byte(strings.Repeat("n", 1000))
 	for name, add := range map[string]func(b *Builder, i int){
 		"processes":    func(b *Builder, i int) { b.Process(ProcessKey{Num: int64(i)}) },
